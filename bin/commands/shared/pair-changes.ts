@@ -1,7 +1,7 @@
-import { DynamoDB } from '@aws-sdk/client-dynamodb';
-import type { CommandFailure } from '../../../client/commands/failure.ts';
+import { DynamoDB, type GetItemInput, type UpdateItemInput } from '@aws-sdk/client-dynamodb';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import type { CircuitBreaker } from '../../../functions/aws/calls.ts';
 import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
@@ -19,9 +19,8 @@ export async function changePairs<Result>(
 ): Promise<readonly Result[]> {
   const dynamodb = new DynamoDB(awsConfig(shell, options, 'DYNAMODB'));
   const admin = createPairAdmin(dynamodb, tableName(options.environment), shell.signal);
-
   const results: Result[] = [];
-  const failures = new Map<string, CommandFailure>();
+  const failures = new Map<string, ReturnType<typeof awsFailure>>();
   for (const pair of pairs) {
     const name = `${pair.client} on ${pair.service}`;
     try {
@@ -44,30 +43,23 @@ export async function changePairs<Result>(
 }
 
 /** All pairs of a client, or the one on `service`: also those that its tag leaves out, because a caller can ask for any. */
-export function pairsOfClient(
-  shell: Shell,
-  { client, environment, service }: ClientOptions & { readonly service?: string },
-): readonly Pair[] {
+export function pairsOfClient(shell: Shell, options: ClientOptions & { readonly service?: string }): readonly Pair[] {
+  const { client, environment, service } = options;
   const services = service === undefined ? configuredServices(shell, environment) : [service];
   return services.map((name) => ({ client, service: name }));
 }
 
-/** The records of the pairs as an operator reads and changes them: without the sealing key. Everything can be repeated. */
+/** The records of pairs as an operator reads and changes them: without the sealing key. Every change can be repeated. */
 export type PairAdmin = ReturnType<typeof createPairAdmin>;
 
 export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSignal: AbortSignal, now = Date.now) {
-  const table = createPairTable({
-    dynamodb: {
-      getItem: async (input) => (await dynamodb.getItem(input, { abortSignal })).Item,
-      updateItem: async (input) => (await dynamodb.updateItem(input, { abortSignal })).Attributes,
-    },
-    tableName,
-    now,
-    // The SDK has limits of its own, and its errors say more.
-    breaker: (_terms, call) => call(abortSignal),
-  });
+  const getItem = async (input: GetItemInput) => (await dynamodb.getItem(input, { abortSignal })).Item;
+  const updateItem = async (input: UpdateItemInput) => (await dynamodb.updateItem(input, { abortSignal })).Attributes;
+  // The SDK has limits of its own, and its errors say more.
+  const breaker: CircuitBreaker = (_terms, call) => call(abortSignal);
+  const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breaker });
   return {
-    read: async (pair: Pair): Promise<PairRecord> => (await table.read(pair, Infinity)).record,
+    read: async (pair: Pair) => (await table.read(pair, Infinity)).record,
     disable: (pair: Pair) => table.disable(pair, abortSignal),
     enable: (pair: Pair) => table.enable(pair, abortSignal),
     /** Lets every version of the pair's secret be sent again, at once; gives the record that stood in the way. */

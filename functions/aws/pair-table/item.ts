@@ -1,14 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { isRecord, membersOf, parseJson } from '../../broker/json.ts';
-import {
-  CHECKED_FINDINGS,
-  EMPTY_RECORD,
-  type PairRecord,
-  type Rejection,
-  type StoredProblem,
-  type VisibleToken,
-  type Wait,
-} from '../../broker/pair/record.ts';
+import type { PairRecord, Rejection, StoredProblem, VisibleToken, Wait } from '../../broker/pair/record.ts';
+import { CHECKED_FINDINGS, EMPTY_RECORD } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
 import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../contract.ts';
 import { forgetAt, json, text } from '../attributes.ts';
@@ -16,6 +9,9 @@ import type { SealedToken } from '../sealing/sealing.ts';
 
 /** The attributes of one pair as the table holds them: one for each member of the record, as JSON; and the token's sealed bytes. */
 export type Item = Readonly<Record<string, AttributeValue>>;
+
+/** The attributes that one write sets; `undefined` for one that it removes. */
+export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
 /**
  * All of a record but its token. A member that is missing or malformed counts as missing, and an attribute that this release
@@ -36,11 +32,8 @@ export function readMembers(item: Item): PairRecord {
   };
 }
 
-/** The attributes of all members but the token and the operators' flag; `undefined` for one that is to be removed. */
-export function memberAttributes(
-  record: PairRecord,
-  now: number,
-): Readonly<Record<string, AttributeValue | undefined>> {
+/** The attributes of all members but the token and the operators' flag. */
+export function memberAttributes(record: PairRecord, now: number): Attributes {
   const { lease, attemptedAt, forcedAt, rejected, held, pause, checked, disabled } = record;
   return {
     lease: lease && json(lease),
@@ -57,8 +50,8 @@ export function memberAttributes(
 
 /** The attributes of a token: its visible part, and its sealed bytes where there is a key. */
 export function tokenAttributes(visible: VisibleToken | undefined, sealed: SealedToken | undefined) {
-  const keyVersion = sealed?.keyVersion;
-  return { token: visible && json({ ...visible, keyVersion }), sealed: sealed && { B: sealed.bytes } };
+  const { bytes, keyVersion } = sealed ?? {};
+  return { token: visible && json({ ...visible, keyVersion }), sealed: bytes && { B: bytes } };
 }
 
 /** The token of an item as far as it can be read: the seal holds only together with every visible value. */
@@ -68,8 +61,8 @@ export function readToken(item: Item): { readonly visible: VisibleToken; readonl
   if (visible === undefined) return undefined;
   const keyVersion = textOf(membersOf(members).keyVersion);
   const bytes = item.sealed?.B;
-  const isSealed = bytes instanceof Uint8Array && keyVersion !== undefined;
-  return { visible, ...(isSealed && { sealed: { bytes, keyVersion, visible } }) };
+  if (!(bytes instanceof Uint8Array) || keyVersion === undefined) return { visible };
+  return { visible, sealed: { bytes, keyVersion, visible } };
 }
 
 const VISIBLE: Readers<VisibleToken> = {
@@ -103,17 +96,16 @@ function readMap<Entry>(value: unknown, read: (value: unknown) => Entry | undefi
 
 /** A hold or a pause counts even when a newer release gives a reason that this one does not know. */
 function readWait(value: unknown, unknownType: ProblemType): Wait | undefined {
-  const problem = (told: unknown) => readProblem(membersOf(told), unknownType);
+  const unknown = { type: unknownType, detail: 'The last token request failed.' };
+  const problem = (told: unknown) => readProblem(told) ?? unknown;
   const wait = readAll<Omit<Wait, 'unheard'>>(value, { until: numberOf, step: numberOf, problem });
   return wait && { ...wait, ...(membersOf(value).unheard === true && { unheard: true }) };
 }
 
-function readProblem(told: Readonly<Record<string, unknown>>, unknownType: ProblemType): StoredProblem {
-  const type = oneOf(PROBLEM_TYPES)(told.type);
-  const detail = textOf(told.detail);
-  if (type === undefined || detail === undefined)
-    return { type: unknownType, detail: 'The last token request failed.' };
-  return { type, detail, ...(isShapeReport(told.shape) && { shape: told.shape }) };
+function readProblem(value: unknown): StoredProblem | undefined {
+  const problem = readAll<Omit<StoredProblem, 'shape'>>(value, { type: oneOf(PROBLEM_TYPES), detail: textOf });
+  const { shape } = membersOf(value);
+  return problem && { ...problem, ...(isShapeReport(shape) && { shape }) };
 }
 
 /** Not looked into any further: it is only ever printed. */

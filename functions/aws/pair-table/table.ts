@@ -6,7 +6,7 @@ import { forgetAt, json, text } from '../attributes.ts';
 import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
-import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
+import { type Attributes, type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
 
 interface Dependencies {
   readonly dynamodb: Pick<DynamoDB, 'getItem' | 'updateItem'>;
@@ -25,33 +25,27 @@ export type Unreadable = 'closed' | 'no-key';
 
 /** The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated. */
 interface PairTable extends PairStore {
-  /** Stops the pair, also one without a record. */
   disable(pair: Pair, abortSignal: AbortSignal): Promise<void>;
-  /** Ends the stop; a pair without a record needs none. */
   enable(pair: Pair, abortSignal: AbortSignal): Promise<void>;
 }
 
 /** The store of pair records on DynamoDB: one item per pair, one call per operation. */
 export function createPairTable(dependencies: Dependencies): PairTable {
   const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
-  const hasKey = async (deadline: number) => (await sealer?.hasKey(deadline)) === true;
 
   return {
     async read(pair, deadline) {
-      // Both at once: an instance's first read would otherwise wait for the sealing key as well.
-      const isOpenable = hasKey(deadline);
-      // After a failure too: nothing of this is under way any more when it ends.
-      const item = await breaker({ deadline }, (signal) => getItem(pair, signal)).finally(() => isOpenable);
-      const token = await openToken(pair, item, await isOpenable, deadline);
+      // At once, so that a first read does not wait for the key as well; both are over when it ends, failed or not.
+      const hasKey = Promise.resolve(sealer?.hasKey(deadline));
+      const item = await breaker({ deadline }, (signal) => getItem(pair, signal)).finally(() => hasKey);
+      const token = await openToken(pair, item, (await hasKey) === true, deadline);
       return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
     async replace(pair, seen, next, deadline) {
       const tag = newTag();
-      const isSameToken = next.token === seen.record.token;
-      const token = isSameToken ? {} : await sealToken(pair, seen.record, next.token, deadline);
-      const attributes = { ...memberAttributes(next, now()), ...token, tag: { S: tag } };
-      const input = updateInput(attributes, seen.tag, tag);
+      const token = next.token === seen.record.token ? {} : await sealToken(pair, seen.record, next.token, deadline);
+      const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
       const terms = { deadline, endsLease: next.lease === undefined };
       const isWritten = await breaker(terms, (signal) => update(pair, input, signal));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
@@ -60,17 +54,15 @@ export function createPairTable(dependencies: Dependencies): PairTable {
     async disable(pair, abortSignal) {
       const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
       const ExpressionAttributeValues = { ':disabled': json({ since: now() }), ':tag': { S: newTag() } };
-      await dynamodb.updateItem({ ...keyOf(pair), UpdateExpression, ExpressionAttributeValues }, abortSignal);
+      await update(pair, { UpdateExpression, ExpressionAttributeValues }, abortSignal);
     },
 
     async enable(pair, abortSignal) {
-      const input = {
-        // Beside a latch the date is no number, so that the item stays.
-        UpdateExpression: 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled',
-        ConditionExpression: 'attribute_exists(pair)',
-        ExpressionAttributeValues: { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } },
-      };
-      await update(pair, input, abortSignal);
+      // Beside a latch the date is no number, so that the item stays.
+      const UpdateExpression = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled';
+      const ConditionExpression = 'attribute_exists(pair)';
+      const ExpressionAttributeValues = { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } };
+      await update(pair, { UpdateExpression, ConditionExpression, ExpressionAttributeValues }, abortSignal);
     },
   };
 
@@ -97,11 +89,11 @@ export function createPairTable(dependencies: Dependencies): PairTable {
     return { TableName: tableName, Key: { pair: { S: pairKey(pair) } } };
   }
 
-  async function openToken(pair: Pair, item: Item, isOpenable: boolean, deadline: number) {
-    if (!isOpenable) onUnreadable?.('no-key', pair);
+  async function openToken(pair: Pair, item: Item, hasKey: boolean, deadline: number) {
+    if (!hasKey) onUnreadable?.('no-key', pair);
     const { visible, sealed } = readToken(item) ?? {};
     if (visible === undefined) return undefined;
-    if (!isOpenable) return { ...visible, closed: 'no-key' } as const;
+    if (!hasKey) return { ...visible, closed: 'no-key' } as const;
     if (sealed === undefined) return { ...visible, closed: 'no-bytes' } as const;
     const token = await sealer?.open(pair, sealed, deadline);
     if (token === undefined) onUnreadable?.('closed', pair);
@@ -120,25 +112,20 @@ export function createPairTable(dependencies: Dependencies): PairTable {
 }
 
 /** Random, so that no tag comes again after an item was deleted or restored. */
-function newTag(): string {
-  return randomBytes(16).toString('base64url');
-}
-
-type Attributes = Readonly<Record<string, Item[string] | undefined>>;
+const newTag = () => randomBytes(16).toString('base64url');
 
 /** Writes all attributes if the item has the tag that was seen, or already the one that is written: then this is a repetition. */
-function updateInput(attributes: Attributes, seenTag: string | undefined, tag: string) {
+function updateInput(attributes: Attributes, seenTag: string | undefined) {
   const names = Object.keys(attributes);
   const values = Object.entries(attributes).flatMap(([name, value]) => (value ? [[`:${name}`, value] as const] : []));
   const set = values.map(([value]) => `#${value.slice(1)} = ${value}`);
   const remove = names.filter((name) => attributes[name] === undefined).map((name) => `#${name}`);
   // A tag that is no text counts as missing.
-  const [condition, seen] =
-    seenTag === undefined ? ['NOT attribute_type(#tag, :seen)', 'S'] : ['#tag = :seen', seenTag];
+  const condition = seenTag === undefined ? 'NOT attribute_type(#tag, :seen)' : '#tag = :seen';
   return {
     UpdateExpression: `SET ${set.join(', ')}${remove.length > 0 ? ` REMOVE ${remove.join(', ')}` : ''}`,
     ConditionExpression: `${condition} OR #tag = :tag`,
     ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
-    ExpressionAttributeValues: { ...Object.fromEntries(values), ':seen': { S: seen }, ':tag': { S: tag } },
+    ExpressionAttributeValues: { ...Object.fromEntries(values), ':seen': { S: seenTag ?? 'S' } },
   };
 }

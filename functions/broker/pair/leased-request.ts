@@ -81,9 +81,10 @@ export function createLeasedRequest(dependencies: LeaseDependencies) {
     const { versionId: version } = usable.version;
     const lease = { id: uniqueId(), until: now() + leaseMs(call.service) };
     const use = { version, forced: isForced(step), isCheck: call.stage !== undefined };
-    // Beside a token that must stay, a proven version needs no lease; any other does, or a fleet locks the account.
-    const isAlone =
-      seen === undefined || (foreignToken(seen.record, now()) !== undefined && isProven(seen.record, version));
+    // Beside a token that must stay, a proven version needs no lease; any other does, or a fleet locks the account. A trial
+    // does too: the table has the budget of trials.
+    const isFree = seen !== undefined && !isTrial(call) && isProven(seen.record, version);
+    const isAlone = seen === undefined || (isFree && foreignToken(seen.record, now()) !== undefined);
     const before = isAlone ? record : seen.record;
     const next = leased(before, lease, use, now());
     const asked = { lease, step, usable, record: before, isAlone };

@@ -303,3 +303,50 @@ describe('a pending version', () => {
     await expect(clock.run(instance.issue())).resolves.toMatchObject({ cache: 'none' });
   });
 });
+
+describe('trials', () => {
+  const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
+
+  it('of both stages in turn make 121 token requests an hour at most', async () => {
+    const { check, clock, requests } = setUp({ ...AT_ONCE, stages });
+    while (clock.now() < START + HOUR_MS) {
+      for (const stage of ['AWSPREVIOUS', 'AWSPENDING'] as const) await check(stage);
+      await clock.advance(SECOND_MS);
+    }
+    expect(requests.length).toBeGreaterThan(60);
+    expect(requests.length).toBeLessThanOrEqual(121);
+  });
+
+  it('of both stages find one thing each when they wait for as long as they are told', async () => {
+    const { check, clock } = setUp({ ...AT_ONCE, stages });
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2' });
+    const { finding, retryAfterSeconds = 0 } = await check('AWSPREVIOUS');
+    expect([finding, retryAfterSeconds]).toEqual(['throttled', 30]);
+    await clock.advance(retryAfterSeconds * SECOND_MS);
+    expect(await check('AWSPREVIOUS')).toMatchObject({ finding: 'accepted', version: 'v0' });
+  });
+
+  it.each([
+    ['a 429 that asks for 300 s', exchange(429, {}, { 'retry-after': '300' }), 'throttled', 300],
+    ['a 503', exchange(503, {}), 'unreachable', 1],
+  ])('keep their wait to themselves: %s', async (_, answer, finding, retryAfterSeconds) => {
+    const { check, clock, instance } = setUp({
+      ...AT_ONCE,
+      stages,
+      answer: (_n, { version }) => (version === 'v2' ? answer : undefined),
+    });
+    expect(await check('AWSPENDING')).toMatchObject({ finding, retryAfterSeconds });
+    expect(await check('AWSPENDING')).toMatchObject({ finding, provenBy: 'pause' });
+
+    expect(await clock.run(instance.issue())).toMatchObject({ cache: 'none', token: { credentialVersion: 'v1' } });
+  });
+
+  it('share one request in 30 s also beside a token that no instance here can open', async () => {
+    const { check, createInstance, shared, requests } = setUp({ ...AT_ONCE, stages });
+    const checked = { version: 'v2', at: START - 30_000, finding: 'accepted' } as const;
+    shared.change(pair, (record) => ({ ...record, token: closedToken('no-key'), checked }));
+    for (let n = 0; n < 5; n += 1) await check('AWSPENDING', createInstance());
+
+    expect(requests).toHaveLength(1);
+  });
+});
