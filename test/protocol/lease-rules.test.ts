@@ -21,7 +21,7 @@ const DOWN = () => new Problem('token-endpoint-unavailable', 'down');
 
 type FleetChanges = NonNullable<Parameters<typeof fleetOf>[1]>;
 
-/** Two environments on a shared record that differs from the empty one. */
+/** Two instances on a shared record that differs from the empty one. */
 function fleetWith(record: Partial<PairRecord>, changes: FleetChanges = {}) {
   const fleet = fleetOf(2, changes);
   fleet.shared.change(ISSUE_REQUEST.pair, (empty) => ({ ...empty, ...record }));
@@ -110,7 +110,7 @@ describe('the lease', () => {
 });
 
 describe('a refused token', () => {
-  it('is compared with the shared record, not with the token that this environment remembers', async () => {
+  it('is compared with the shared record, not with the token that the instance remembers', async () => {
     const { clock, instances, askOne } = fleetWith(PUBLISHED);
     await askOne();
     const second = (await askOne(REFUSED, instances[1])).issue?.token.fingerprint;
@@ -167,7 +167,7 @@ describe('the secret', () => {
     ['a latch', { rejected: new Map([['v1', { count: 1, at: START, by: 'late' }]]) }, 'credential-rejected'],
     ['a pause', { pause: wait }, 'token-endpoint-unavailable'],
     ['a hold', { held: new Map([[holdKey('v1', SETTINGS_DIGEST), wait]]) }, 'token-endpoint-unavailable'],
-  ])('%s that was recorded since I looked keeps the version from being sent', async (_, recorded, type) => {
+  ])('%s that was recorded since the call looked keeps the version from being sent', async (_, recorded, type) => {
     const { shared, requests, recordNow, askOne } = fleetWith({});
     const { replace } = shared;
     shared.replace = (which, ...rest) => {
@@ -200,7 +200,7 @@ describe('a check that finds the secret gone', () => {
 
   it('takes the lease of a late holder away with the token, so that none is published after it', async () => {
     const token = { ...TOKEN, expiresAt: START + 5 * MINUTE_MS, refreshAt: START };
-    const { clock, shared, surroundings, recordNow, instances, askOne } = fleetWith({ token });
+    const { clock, shared, surroundings, recordNow, instances } = fleetWith({ token });
     const { replace } = shared;
     shared.replace = async (which, seen, next, deadline) => {
       // The holder is frozen before it settles.
@@ -208,12 +208,11 @@ describe('a check that finds the secret gone', () => {
         await clock.sleep(2 * LEASE_MS);
       return replace(which, seen, next, deadline);
     };
-    const holds = askOne();
+    const holds = instances[0]?.issue() ?? expect.fail();
     await clock.advance(LEASE_MS + SECOND_MS);
     Object.assign(surroundings, gone);
     await clock.run(instances[1]?.check() ?? expect.fail());
-    await holds;
-    await clock.settle();
+    await clock.run(holds);
 
     expect(recordNow()).toMatchObject({ token: undefined, lease: undefined });
   });
@@ -315,12 +314,12 @@ describe('freshness', () => {
 
 describe('memory', () => {
   it('is trusted from the start of the read: 60 s after an operator has disabled the client no token is issued', async () => {
-    const { clock, shared, askOne } = fleetWith(PUBLISHED, { storeLatencyMs: 1_900 });
-    const asked = askOne();
+    const { clock, shared, instances, askOne } = fleetWith(PUBLISHED, { storeLatencyMs: 1_900 });
+    const issue = instances[0]?.issue();
     await clock.advance(SECOND_MS);
     shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled: { since: clock.now() } }));
     const disabledAt = clock.now();
-    await asked;
+    expect((await clock.run(issue ?? expect.fail())).cache).toBe('shared');
     await clock.advance(disabledAt + MINUTE_MS - clock.now());
 
     expect((await askOne()).problem?.type).toBe('client-disabled');
