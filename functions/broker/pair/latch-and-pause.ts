@@ -1,5 +1,13 @@
 import { Problem } from '../problem.ts';
-import { isProven, MAX_HOLD_MS, MAX_PAUSE_MS, type PairRecord, type Rejection, type Wait } from './record.ts';
+import {
+  isProven,
+  KEPT_WAIT_MS,
+  MAX_HOLD_MS,
+  MAX_PAUSE_MS,
+  type PairRecord,
+  type Rejection,
+  type Wait,
+} from './record.ts';
 import type { Renewal } from './renew-token.ts';
 
 /** A rejected version gets two more chances; then only an operator, or a new version, opens the way again. */
@@ -22,7 +30,8 @@ export function waitAfter(
 ): { readonly wait: Wait; readonly holds: boolean } {
   const isSafe = isProven(record, version);
   const holds = outcome === 'held' || isTrial || (isUnheard === true && !isSafe);
-  const { step: before = 0 } = (holds ? record.held.get(key) : record.pause) ?? {};
+  const last = holds ? record.held.get(key) : record.pause;
+  const before = last !== undefined && now - last.until <= KEPT_WAIT_MS ? last.step : 0;
   const { type, detail, shape, retryAfterSeconds } = problem;
   const isHeard = outcome === 'failed' && !isUnheard;
   const maxMs = isHeard ? MAX_OWN_PAUSE_MS : isUnheard && isSafe ? MAX_UNHEARD_PAUSE_MS : MAX_HOLD_MS;

@@ -103,7 +103,7 @@ export function createLeasedRequest(dependencies: LeaseDependencies) {
     asked.set(lease.id, undefined);
     const timeoutAt = now() + timeoutMs(call, step, record, version.versionId);
     const deadline = Math.min(requestEnd(lease.until, call.deadline), timeoutAt);
-    if (deadline - now() < MIN_REQUEST_MS) return LOST;
+    if (deadline - now() < MIN_REQUEST_MS || sent.has(version.versionId)) return LOST;
     sent.add(version.versionId);
     if (call.stage === undefined && version.stage === 'AWSPREVIOUS') call.trace.warnings.add('previous-version');
     const { pair, service, trace } = call;

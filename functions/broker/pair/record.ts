@@ -135,6 +135,8 @@ function notAhead(time: number, now: number): number {
 /** No pause is longer, also when a service asks for more with `Retry-After`. */
 export const MAX_PAUSE_MS = 300_000;
 export const MAX_HOLD_MS = 60 * 60_000;
+/** A wait that ended so long ago begins anew at its next one. */
+export const KEPT_WAIT_MS = 24 * 60 * 60_000;
 /** Two clocks that are each 30 s off. */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 const FOREIGN_MS = 60_000;

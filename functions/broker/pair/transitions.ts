@@ -1,4 +1,11 @@
-import type { CheckedVersion, PairRecord, Rejection, StoredToken, Wait } from './record.ts';
+import {
+  type CheckedVersion,
+  KEPT_WAIT_MS,
+  type PairRecord,
+  type Rejection,
+  type StoredToken,
+  type Wait,
+} from './record.ts';
 
 /** The outcome of one token request. All times are in it, so that it can be settled any number of times. */
 export type Outcome = {
@@ -51,7 +58,7 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
     return outcome.token ? { ...proven, token: outcome.token, pause: undefined } : proven;
   }
   if (!outcome.holds) return { ...free, pause: outcome.wait };
-  const recent = [...record.held].filter(([, { until }]) => at - until <= KEPT_HOLD_MS);
+  const recent = [...record.held].filter(([, { until }]) => at - until <= KEPT_WAIT_MS);
   return { ...free, held: new Map(recent).set(holdKey, outcome.wait) };
 }
 
@@ -78,7 +85,5 @@ function without<Value>(entries: ReadonlyMap<string, Value>, key: string): Reado
   return entries.has(key) ? new Map([...entries].filter(([other]) => other !== key)) : entries;
 }
 
-/** A hold that ended so long ago begins anew at its next one. */
-const KEPT_HOLD_MS = 24 * 60 * 60_000;
 /** So many versions were rejected later than the first that is forgotten. */
 const MAX_LATCHES = 100;
