@@ -248,6 +248,17 @@ describe('the wait after a request in vain', () => {
     expect(world.last).toMatchObject({ step: seconds.length, problem: { detail: 'down' } });
   });
 
+  it.each<[string, Renewal, object]>([
+    ['a pause', FAILED, {}],
+    ['a hold', HELD, proven.record],
+  ])('begins anew after %s that ended more than a day ago', async (_, renewal, record) => {
+    const old = exampleWait(START - 24 * HOUR_MS - 1, 'token-endpoint-error', 9);
+    const stored = { ...record, pause: old, held: new Map([[KEY, old]]) };
+    const { pause, held } = (await run({ record: stored, renewals: [renewal] })).recordNow();
+
+    expect(renewal === HELD ? held.get(KEY) : pause).toMatchObject({ step: 1, until: START + SECOND_MS });
+  });
+
   it('is marked when a pause comes from silence, until the next answer', async () => {
     expect((await run({ ...proven, renewals: [UNHEARD] })).recordNow().pause?.unheard).toBe(true);
     const pause = { ...exampleWait(START), unheard: true } as const;
