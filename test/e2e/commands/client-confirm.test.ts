@@ -77,8 +77,10 @@ describe('at a terminal', () => {
     ['client_id: ', `${id}\r`],
     ['secret: ', `${secret}\r`],
   ];
-  const put = ({ shell }: OperatorWorld, dialogue: Dialogue, ...options: readonly string[]) =>
-    typeAtCommandLine(['client', 'put', 'acme', ...options], shell, dialogue);
+  const put = (world: OperatorWorld, dialogue: Dialogue, ...options: readonly string[]) => {
+    world.letHalfAMinutePass();
+    return typeAtCommandLine(['client', 'put', 'acme', ...options], world.shell, dialogue);
+  };
   const agreed: Dialogue = [['Go on? [y/N] ', 'y\r']];
 
   it.for([

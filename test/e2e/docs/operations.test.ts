@@ -153,6 +153,7 @@ describe.skipIf(!hasAws)(`the commands of the page about operations${note}`, () 
     for (const [index, block] of blocks.entries()) {
       const { about, exitCode = 0, input, shows = /./, prepare } = expected[index] ?? { about: /^$/ };
       expect(block).toMatch(about);
+      world.letHalfAMinutePass();
       await prepare?.(world);
       const result = await runBlock(block, world, { input, until: exitCode === 130 ? shows : undefined });
       expect(result, block).toEqual({ exitCode, output: expect.stringMatching(shows) });
