@@ -11,8 +11,8 @@ import {
 import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT, tagsOf } from './shared/statements.ts';
 
 /**
- * For each service whose resources the template has: what CloudFormation makes, changes, reads back and removes of them.
- * Every role that it makes or gives rights to must have the permissions boundary, if there is one.
+ * The actions with which CloudFormation makes, changes, reads and removes the template's resources, by service. Every
+ * role that it makes or gives rights to must have the permissions boundary, if there is one.
  */
 export function execution(environment: Environment, boundary?: string): readonly object[] {
   const { name, account, region, keyArn } = environment;
@@ -98,8 +98,8 @@ const LOOK = [
 ];
 
 /**
- * What CloudFormation does with a resource in its life, as the public schemas of the types name it; no action reads what
- * is kept in a resource, and none calls a function.
+ * CloudFormation's actions over the life of a resource, as the public schemas of the types name them; none reads stored
+ * data, and none calls a function.
  */
 const LIFE = {
   // *agResource is TagResource and UntagResource: a managed policy has room for 6 144 characters.

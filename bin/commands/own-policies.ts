@@ -4,7 +4,7 @@ import { functionName, stackName, topicName } from '../../lib/settings/names.ts'
 import { execution } from './execution-policy.ts';
 import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './shared/statements.ts';
 
-/** What the roles need in the account of an environment that deploy it, operate it, or stop it in an emergency. */
+/** The permissions, in an environment's account, to deploy it, operate it, or stop it in an emergency. */
 export const OWN_POLICIES = {
   deploy: {
     statements: deploy,
@@ -17,7 +17,7 @@ export const OWN_POLICIES = {
 } as const;
 
 /**
- * The identity policy of one of them, as narrow as the names of an environment allow: as many documents as it takes for
+ * The identity policy for one of these, as narrow as the names of an environment allow: as many documents as it takes for
  * each to fit into a managed policy. `boundary` is the permissions boundary that every role of the stack must have.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html

@@ -11,10 +11,7 @@ import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './own-policies.ts';
 import { knownSettings, settingsOf } from './shared/environment.ts';
 import { arn } from './shared/statements.ts';
 
-/**
- * `policy` as the client package has it, with what the settings say of the function and the access rules; and what the
- * broker's own account must forbid.
- */
+/** The `policy` of the client package, with the settings' function and access rules, and the account's own denials. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   const policy = addPolicyCommand(program, shell, {
     functionArn(environment, of, command) {

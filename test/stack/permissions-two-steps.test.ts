@@ -8,9 +8,9 @@ import type { Deployed } from '../support/aws/cloudformation.ts';
 import { parsePolicy } from '../support/aws/iam.ts';
 import { type Actor, assumeRoles, can, canDo, STEPS, type World } from '../support/aws/iam-steps.ts';
 import { policiesOf } from '../support/aws/iam-world.ts';
+import { deployStack } from '../support/stack/deployed-stack.ts';
+import { requestsTo } from '../support/stack/role-requests.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { deployStack } from './deployed-stack.ts';
-import { requestsTo } from './requests.ts';
 
 const environment = parseEnvironment('test', exampleForm());
 const context = { '@aws-cdk/core:permissionsBoundary': { name: 'bounds' } };

@@ -28,7 +28,7 @@ export function arn({ account, region }: ArnPlace, service: string, resource: st
 
 type ArnPlace = Pick<Environment, 'account' | 'region'>;
 
-/** What several policies name. */
+/** The resources that several policies name. */
 export function resourcesOf(environment: Environment) {
   const { name } = environment;
   const token = arn(environment, 'lambda', `function:${functionName(name)}`);
