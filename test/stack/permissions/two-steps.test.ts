@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { ownPolicies } from '../../bin/commands/own-policies.ts';
-import { permissionsBoundary } from '../../bin/commands/policy.ts';
-import { identityPolicy } from '../../client/commands/policy.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
-import type { Deployed } from '../support/aws/cloudformation.ts';
-import { parsePolicy } from '../support/aws/iam.ts';
-import { type Actor, assumeRoles, can, canDo, STEPS, type World } from '../support/aws/iam-steps.ts';
-import { policiesOf } from '../support/aws/iam-world.ts';
-import { deployStack } from '../support/stack/deployed-stack.ts';
-import { requestsTo } from '../support/stack/role-requests.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { ownPolicies } from '../../../bin/commands/own-policies.ts';
+import { permissionsBoundary } from '../../../bin/commands/policy.ts';
+import { identityPolicy } from '../../../client/commands/policy.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import type { Deployed } from '../../support/aws/cloudformation.ts';
+import { parsePolicy } from '../../support/aws/iam.ts';
+import { type Actor, assumeRoles, can, canDo, STEPS, type World } from '../../support/aws/iam-steps.ts';
+import { policiesOf } from '../../support/aws/iam-world.ts';
+import { deployStack } from '../../support/stack/deployed-stack.ts';
+import { requestsTo } from '../../support/stack/role-requests.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
 
 const environment = parseEnvironment('test', exampleForm());
 const context = { '@aws-cdk/core:permissionsBoundary': { name: 'bounds' } };
@@ -40,7 +40,7 @@ const HOLDERS: Readonly<Record<string, World>> = {
 };
 
 it('docs/security.md says of each policy what it reaches by itself and in two steps', () => {
-  const page = readFileSync(new URL('../../docs/security.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8');
   const [, section = ''] = page.split('\n## Who reaches what\n');
   const [, after = ''] = section.split('\n\n|');
   const lines = `|${after}`.split('\n\n')[0]?.split('\n') ?? [];

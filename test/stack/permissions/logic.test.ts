@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { deploy } from '../support/aws/cloudformation.ts';
-import { type Context, conditionsHold, isAllowed, parsePolicy, type Request } from '../support/aws/iam.ts';
+import { deploy } from '../../support/aws/cloudformation.ts';
+import { type Context, conditionsHold, isAllowed, parsePolicy, type Request } from '../../support/aws/iam.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/app';
 const OTHER = 'arn:aws:iam::111111111111:role/other';

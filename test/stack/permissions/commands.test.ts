@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { ownPolicies } from '../../bin/commands/own-policies.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { isAllowed } from '../support/aws/iam.ts';
-import { policiesOf } from '../support/aws/iam-world.ts';
-import { deployStack } from '../support/stack/deployed-stack.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { ownPolicies } from '../../../bin/commands/own-policies.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { isAllowed } from '../../support/aws/iam.ts';
+import { policiesOf } from '../../support/aws/iam-world.ts';
+import { deployStack } from '../../support/stack/deployed-stack.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/own';
 const stack = deployStack('test', exampleForm());

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { ownPolicies } from '../../bin/commands/own-policies.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
-import type { Deployed } from '../support/aws/cloudformation.ts';
-import { type Context, isAllowed } from '../support/aws/iam.ts';
-import { policiesOf } from '../support/aws/iam-world.ts';
-import { deployStack } from '../support/stack/deployed-stack.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { ownPolicies } from '../../../bin/commands/own-policies.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import type { Deployed } from '../../support/aws/cloudformation.ts';
+import { type Context, isAllowed } from '../../support/aws/iam.ts';
+import { policiesOf } from '../../support/aws/iam-world.ts';
+import { deployStack } from '../../support/stack/deployed-stack.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/cdk-x-cfn-exec';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
