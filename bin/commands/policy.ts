@@ -72,7 +72,7 @@ function flagOf(option: string): string {
   return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Prints what a role of the environment itself needs, as one policy where that has room; says what else to know of it. */
+/** Prints the policy for a role of the environment itself, in two where it is too long for one, and its limits. */
 export function printOwnPolicies(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
   kind: (typeof KINDS)[number],
@@ -80,8 +80,8 @@ export function printOwnPolicies(
   boundary: string | undefined = permissionsBoundary(settings),
 ): void {
   const policies = ownPolicies(kind, settings, boundary);
-  const [policy] = policies;
-  printJson(shell, policy === undefined || policies.length > 1 ? { policies } : policy);
+  const [policy = {}] = policies;
+  printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
     const room = `a managed policy has room for ${MAX_CHARACTERS} characters`;
     talk(shell, `These are ${policies.length} policies, because ${room}: store each, and give the role all of them.`);

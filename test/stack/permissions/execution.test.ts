@@ -21,8 +21,8 @@ function may(action: string, resource: string, context: Context = {}): boolean {
 }
 
 /**
- * What CloudFormation calls for each type of the template, as the public schema of the type names it under `handlers`,
- * without the calls for properties that the template does not have; and what it reads nowhere: the value of a secret.
+ * CloudFormation's calls for each type of the template, as the public schema of the type names them under `handlers`:
+ * without those for properties that the template does not have, and without the value of a secret, which it never reads.
  *
  * @see https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
  */
@@ -126,7 +126,7 @@ const CALLS: Readonly<Record<string, readonly [calls: string, resource?: (one: D
   ],
 };
 
-/** What is asked of no resource, or of all of them. */
+/** Calls that name no resource. */
 const EVERYWHERE =
   'cloudwatch:DescribeAlarms cloudtrail:DescribeTrails codedeploy:ListDeploymentConfigs codedeploy:StopDeployment ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs kms:ListAliases logs:DescribeLogGroups logs:DescribeResourcePolicies secretsmanager:GetRandomPassword';
 

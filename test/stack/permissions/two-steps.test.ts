@@ -24,7 +24,7 @@ const allow = (Action: string | readonly string[], Resource: string = '*') => ({
 const printed = (kind: Parameters<typeof ownPolicies>[0], within?: string): Statements =>
   ownPolicies(kind, environment, within).flatMap(({ Statement }) => Statement);
 
-/** Who there is: roles that one person has, each with what the command line prints; or the code of a function. */
+/** The roles of one person, each with a policy that the command line prints; or the role of a function, as its code has it. */
 const HOLDERS: Readonly<Record<string, World>> = {
   'a caller': worldOf([identityPolicy(plain.urlTarget).Statement]),
   'the health function': worldOf([], plain, [codeOf('CredentialHealth')]),
@@ -119,7 +119,7 @@ it('with a permissions boundary no role is made without it, or loses it', () => 
   expect(may('DeleteRolePermissionsBoundary')).toBe(false);
 });
 
-/** What no role but the token function's may have, and how it is reached. */
+/** The things that only the token function's role may have, and the ways to them. */
 const THINGS: Readonly<Record<string, (world: World) => boolean>> = {
   'a credential': (world) => may(world, 'read a client’s secret from another place', 'decrypt a client’s secret'),
   'the sealing key': (world) => may(world, 'read the sealing key from another place', 'decrypt the sealing key'),

@@ -7,7 +7,7 @@ export interface Actor {
   readonly context?: Context;
 }
 
-/** As which roles a person or a function can act, and the policies by which AWS then decides. */
+/** An account: its resources, the policies by which AWS decides there, and the roles that one person or function has. */
 export interface World {
   readonly stack: readonly Deployed[];
   readonly policies: Policies;
@@ -44,12 +44,12 @@ export const STEPS: Readonly<Record<string, (world: World) => World>> = {
   AttachRolePolicy: (world) =>
     onEach(world, rolesOf(world), (arn) => can(world, 'iam:AttachRolePolicy', arn, boundaryOf(world, arn)), empower),
   UpdateAssumeRolePolicy: (world) =>
-    onEach(world, rolesOf(world), (arn) => can(world, 'iam:UpdateAssumeRolePolicy', arn), trustEverybody),
+    onEach(world, rolesOf(world), (arn) => can(world, 'iam:UpdateAssumeRolePolicy', arn), trustAll),
   AddPermission: (world) => onEach(world, callablesOf(world), (arn) => can(world, 'lambda:AddPermission', arn), open),
   UpdateFunctionCode: (world) => runCode(world, 'lambda:UpdateFunctionCode'),
   UpdateFunctionConfiguration: (world) => runCode(world, 'lambda:UpdateFunctionConfiguration'),
   'PassRole with CreateFunction': (world) => {
-    // Also a name that another environment could have, and one that begins as a function of the stack.
+    // Any name, and names that begin as a function's of the stack.
     const names = functionsOf(world).flatMap(({ arn = '' }) => [arn.replace(/[^:]+$/, 'any'), `${arn}-2`]);
     const made = [...new Set(names)].filter((arn) => can(world, 'lambda:CreateFunction', arn));
     const passed = rolesOf(world).filter((role) => isPassable(world, role, 'lambda'));
@@ -75,7 +75,7 @@ export function assumeRoles(world: World): World {
 
 const STACK = 'arn:aws:cloudformation:eu-west-1:111111111111:stack/TokenBroker-test/0123';
 
-/** What every request about the key of a stack tells of it. */
+/** The condition keys of every request about the stack's key. */
 const OF_KEY: Context = {
   'kms:CallerAccount': '111111111111',
   'aws:ResourceTag/application': 'token-broker',
@@ -88,16 +88,16 @@ function onEach(world: World, arns: readonly string[], isPermitted: (arn: string
   return arns.filter(isPermitted).reduce(change, world);
 }
 
-/** Leaves the resource no policy but one that lets everybody do everything with it. */
+/** Leaves the resource no policy but one that allows every principal everything. */
 function open(world: World, arn: string): World {
-  return letEverybody(world, arn, '*');
+  return openTo(world, arn, '*');
 }
 
-function trustEverybody(world: World, role: string): World {
-  return letEverybody(world, role, 'sts:AssumeRole');
+function trustAll(world: World, role: string): World {
+  return openTo(world, role, 'sts:AssumeRole');
 }
 
-function letEverybody(world: World, arn: string, Action: string): World {
+function openTo(world: World, arn: string, Action: string): World {
   const { ofResource } = world.policies;
   const opened = parsePolicy({ Version: '2012-10-17', Statement: { ...EVERYTHING, Action, Principal: '*' } });
   return withPolicies(world, { ofResource: (other) => (other === arn ? opened : ofResource(other)) });
@@ -131,7 +131,7 @@ function actorOf(requester: string, functionArn: string): Actor {
   return { requester, context: { 'lambda:SourceFunctionArn': functionArn } };
 }
 
-/** The same world when nobody is new. */
+/** Adds actors; gives the same world when none of them is new. */
 function enter(world: World, actors: readonly Actor[]): World {
   const known = new Set(world.actors.map((actor) => JSON.stringify(actor)));
   const added = actors.filter((actor) => !known.has(JSON.stringify(actor)));
@@ -142,7 +142,7 @@ function withPolicies(world: World, changed: Partial<Policies>): World {
   return { ...world, policies: { ...world.policies, ...changed } };
 }
 
-/** With which boundary IAM sees a role whose rights are changed. */
+/** The boundary that IAM sees in a request to change the rights of a role. */
 function boundaryOf({ stack }: World, role: string): Context {
   const boundary = stack.find(({ arn }) => arn === role)?.properties.PermissionsBoundary;
   return boundary === undefined ? {} : { 'iam:PermissionsBoundary': boundary };
