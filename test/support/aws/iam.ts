@@ -141,6 +141,7 @@ function arnParts(arn: string): readonly string[] {
 
 /** Whether `*` (any characters) and `?` (one) make a pattern into the text. */
 function globMatches(pattern: string, text: string): boolean {
+  if (!/[*?$]/.test(pattern)) return pattern === text;
   const escaped = withoutVariable(pattern).replace(/[.+^$(){}|[\]\\]/g, '\\$&');
   return new RegExp(`^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`, 's').test(text);
 }
