@@ -74,8 +74,9 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       'merchant-payment-cleansing': { authUrl: 'https://auth.merchant-payment-cleansing.example.com' },
     },
 
-    // In production every client of a caller is named: a new one is out of reach until a rule says otherwise. And a role
-    // is pinned by its unique id, which `aws iam get-role` shows as RoleId: one that is made again under its name is not it.
+    // In production every client of a caller is named: a new one is out of reach until a rule says otherwise. And every
+    // role is pinned by its unique id, which `aws iam get-role` shows as RoleId (put in yours): a role that is made again
+    // under the same name is denied.
     accessRules: [
       {
         role: 'arn:aws:iam::444444444444:role/billing',

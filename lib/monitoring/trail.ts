@@ -21,8 +21,8 @@ interface TrailProps {
 }
 
 /**
- * Records who invokes the token function, and every change that is made in this region of the account, and tells the
- * operators of those made neither through the URL nor by a deployment. The records outlive the stack.
+ * Records who invokes the token function, and every change and read in this region of the account, and tells the
+ * operators of the acts that neither the URL nor a deployment explains. The records outlive the stack.
  */
 export class Trail extends Construct {
   constructor(scope: Construct, id: string, { environment, key, operators }: TrailProps) {
