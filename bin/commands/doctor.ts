@@ -1,16 +1,14 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
-import { askAws, findCredentials } from '../../client/commands/identity.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type DoctorStep, failed, ok, unknown } from '../../client/commands/step.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
-import type { Environment } from '../../lib/settings/environment.ts';
-import { ALIAS, functionName, topicName } from '../../lib/settings/names.ts';
+import { ALIAS, functionName } from '../../lib/settings/names.ts';
+import { examineDirectInvocation, examineOperators } from './doctor/operators.ts';
 import { isRefused } from './shared/ask-aws.ts';
-import { mapConcurrently } from './shared/checks.ts';
 import { versionWith } from './shared/client-secret.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
@@ -53,25 +51,10 @@ async function* lookFurther(
   // No step below can be the cause of a failed call.
   if (cause !== undefined || !operator) return;
   const settings = settingsOf(environment);
-  const { credentials } = await findCredentials(shell);
-  // Without credentials the call has failed.
-  if (settings === undefined || credentials === undefined) return;
-  const query: Query = (service, members) => {
-    const { region, Version } = QUERIED[service];
-    const body = `${new URLSearchParams({ ...members, Version })}`;
-    return askAws(shell, { service, region: region ?? settings.region, credentials, body });
-  };
-  yield await examineOperators(query, settings);
-  yield await examineDirectInvocation(query, settings);
+  if (settings === undefined) return;
+  yield await examineOperators(shell, settings);
+  yield await examineDirectInvocation(shell, settings);
 }
-
-type Query = (service: keyof typeof QUERIED, members: Readonly<Record<string, string>>) => ReturnType<typeof askAws>;
-
-/** The two services that speak AWS's query protocol. */
-const QUERIED = {
-  iam: { region: 'us-east-1', Version: '2010-05-08' },
-  sns: { region: undefined, Version: '2010-03-31' },
-} as const;
 
 function parseAuthUrl(text: string): string {
   const fault = authUrlFault(text, { allowLoopback: true });
@@ -125,71 +108,4 @@ async function asFarAsAllowed(step: string, what: string, examine: () => Promise
     if (!isRefused(error)) throw error;
     return unknown(step, `You cannot ${what}: ${error.detail}`);
   }
-}
-
-type Place = Pick<Environment, 'name' | 'account' | 'region'>;
-
-/** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
-async function examineOperators(query: Query, environment: Place): Promise<DoctorStep> {
-  const step = 'operators';
-  const TopicArn = arn(environment, 'sns', topicName(environment.name));
-  const { text, word } = await query('sns', { Action: 'GetTopicAttributes', TopicArn });
-  const confirmed = /<key>SubscriptionsConfirmed<\/key>\s*<value>(\d+)<\/value>/.exec(text)?.[1];
-  if (confirmed === undefined) return unknown(step, `You cannot look at the topic (sns:GetTopicAttributes, ${word})`);
-  const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
-  return Number(confirmed) > 0 ? ok(step, detail) : failed(step, 'operators-unreachable', detail);
-}
-
-/**
- * Which roles of the broker's account may invoke the function past its URL, and so claim to be any caller: as far as AWS's
- * simulation says, which knows a role's own policies and its boundary, but no service control policy with a condition.
- */
-async function examineDirectInvocation(query: Query, environment: Place): Promise<DoctorStep> {
-  const step = 'direct-invoke';
-  const { name, account } = environment;
-  const roles = await listRoles(query, account);
-  if (roles === undefined) return unknown(step, `You cannot list the roles of account ${account} (iam:ListRoles)`);
-
-  const functionArn = arn(environment, 'lambda', `function:${functionName(name)}`);
-  const answers = await mapConcurrently(roles, async (role) => ({
-    role,
-    may: await mayInvoke(query, role, functionArn),
-  }));
-  const rolesThat = (may: boolean | undefined) => answers.filter((one) => one.may === may).map(({ role }) => role);
-  const [able, untold] = [rolesThat(true), rolesThat(undefined)];
-  if (able.length > 0) return unknown(step, `Unless the guard is attached, these may: ${able.join(', ')}`);
-  if (untold.length > 0) {
-    return unknown(step, `AWS tells nothing of ${untold.length} roles (iam:SimulatePrincipalPolicy)`);
-  }
-  return ok(step, `None of the ${roles.length} roles of account ${account} may invoke the function past its URL`);
-}
-
-/** The ARNs of the roles of the account, without those of AWS's own services; `undefined` when IAM does not tell. */
-async function listRoles(query: Query, account: string): Promise<readonly string[] | undefined> {
-  const roles: string[] = [];
-  let marker: string | undefined;
-  do {
-    const page = { MaxItems: '1000', ...(marker && { Marker: marker }) };
-    const { status, text } = await query('iam', { Action: 'ListRoles', ...page });
-    const found = [...text.matchAll(/<Arn>(arn:[a-z-]+:iam::(\d{12}):role\/[!-;=-~]{1,600})<\/Arn>/g)];
-    if (status !== 200 || found.some(([, , of]) => of !== account)) return undefined;
-    roles.push(...found.map(([, role = '']) => role));
-    marker = /<Marker>([!-;=-~]+)<\/Marker>/.exec(text)?.[1];
-  } while (marker !== undefined);
-  return roles.filter((role) => !role.includes(':role/aws-service-role/'));
-}
-
-async function mayInvoke(query: Query, role: string, functionArn: string): Promise<boolean | undefined> {
-  const { status, text } = await query('iam', {
-    Action: 'SimulatePrincipalPolicy',
-    PolicySourceArn: role,
-    'ActionNames.member.1': 'lambda:InvokeFunction',
-    'ResourceArns.member.1': functionArn,
-    'ResourceArns.member.2': `${functionArn}:${ALIAS}`,
-    'ContextEntries.member.1.ContextKeyName': 'lambda:InvokedViaFunctionUrl',
-    'ContextEntries.member.1.ContextKeyType': 'boolean',
-    'ContextEntries.member.1.ContextKeyValues.member.1': 'false',
-  });
-  const decisions = [...text.matchAll(/<EvalDecision>(\w+)<\/EvalDecision>/g)].map(([, decision]) => decision);
-  return status !== 200 || decisions.length === 0 ? undefined : decisions.includes('allowed');
 }

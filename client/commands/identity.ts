@@ -97,7 +97,7 @@ async function readPolicy(shell: Shell, functionName: string, { region, credenti
 }
 
 interface AwsRequest {
-  readonly service: 'codedeploy' | 'iam' | 'lambda' | 'logs' | 'sns' | 'sts';
+  readonly service: 'codedeploy' | 'lambda' | 'logs' | 'sts';
   readonly region: string;
   readonly credentials: Credentials;
   /** When left out, POST with a body and GET without. */
@@ -123,10 +123,9 @@ interface AwsAnswer {
 export async function askAws(shell: Shell, asked: AwsRequest): Promise<AwsAnswer> {
   const { service, region, credentials, body, method = body === undefined ? 'GET' : 'POST', query = {} } = asked;
   const standIn = shell.env[`AWS_ENDPOINT_URL_${service === 'logs' ? 'CLOUDWATCH_LOGS' : service.toUpperCase()}`];
-  const host = service === 'iam' ? service : `${service}.${region}`;
   const url = new URL(
     asked.path ?? '/',
-    standIn || `https://${host}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
+    standIn || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
   );
   const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
   const headers = { host: url.host, ...form, ...asked.headers };

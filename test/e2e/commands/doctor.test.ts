@@ -280,7 +280,9 @@ function answerIdentity(response: ServerResponse, identity: string): void {
 }
 
 function answerTopic(subscribers = NaN): Answer {
-  return answerWith(subscribers >= 0 ? 200 : 403, `<key>SubscriptionsConfirmed</key><value>${subscribers}</value>`);
+  const entry = `<entry><key>SubscriptionsConfirmed</key><value>${subscribers}</value></entry>`;
+  const result = resultOf('GetTopicAttributes', `<Attributes>${entry}</Attributes>`);
+  return answerWith(subscribers >= 0 ? 200 : 403, result);
 }
 
 /** One role on each page; a role whose simulation is `denied` may not be asked about. */
@@ -290,10 +292,16 @@ function answerIam(response: ServerResponse, body: string, roles: NonNullable<Fr
   const arnOf = (name = '') => `arn:aws:iam::111111111111:role/${name}`;
   const at = Number(asked.get('Marker') ?? 0);
   const next = at + 1 < names.length ? `<Marker>${at + 1}</Marker>` : '';
-  const page = `<ListRolesResponse><Arn>${arnOf(names[at])}</Arn>${next}</ListRolesResponse>`;
+  const page = `<Roles><member><Arn>${arnOf(names[at])}</Arn></member></Roles>${next}`;
   const decision = roles[names.find((name) => arnOf(name) === asked.get('PolicySourceArn')) ?? ''];
   const isList = asked.get('Action') === 'ListRoles';
   const isRefused = isList ? names.length === 0 : decision === 'denied';
-  const decisions = ['implicitDeny', decision].map((one) => `<EvalDecision>${one}</EvalDecision>`).join('');
-  response.writeHead(isRefused ? 403 : 200).end(isRefused ? '<Error/>' : isList ? page : decisions);
+  const decisions = ['implicitDeny', decision].map((one) => `<member><EvalDecision>${one}</EvalDecision></member>`);
+  const result = isList ? page : `<EvaluationResults>${decisions.join('')}</EvaluationResults>`;
+  response.writeHead(isRefused ? 403 : 200).end(resultOf(asked.get('Action'), isRefused ? '' : result));
+}
+
+/** An answer of AWS's query protocol. */
+function resultOf(action: string | null, result: string): string {
+  return `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>`;
 }
