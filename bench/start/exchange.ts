@@ -62,13 +62,8 @@ const OPERATIONS: Readonly<Record<string, (parameters: Parameters, items: Map<st
     CreatedDate: 1_767_225_600,
   }),
   GetItem: ({ Key }, items) => ({ Item: items.get(Key.pair.S) }),
-  UpdateItem(parameters, items) {
-    const {
-      Key,
-      UpdateExpression,
-      ExpressionAttributeNames: names = {},
-      ExpressionAttributeValues: values,
-    } = parameters;
+  UpdateItem({ Key, UpdateExpression, ...rest }, items) {
+    const { ExpressionAttributeNames: names = {}, ExpressionAttributeValues: values } = rest;
     const item: Item = { ...items.get(Key.pair.S), ...Key };
     const [changes = '', removals = ''] = UpdateExpression.split('REMOVE');
     for (const [, name = '', value = ''] of changes.matchAll(/(#\w+) (?:= (?:if_not_exists\(\w+, )?)?(:\w+)/g)) {

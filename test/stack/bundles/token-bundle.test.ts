@@ -61,7 +61,7 @@ describe('an instance that has started, requested a token and answered from memo
     for (let n = 0; n < 4 && loaded.broker.some(isOfBrowsers); n += 1) {
       loaded = { ...loaded, broker: await modulesAfter('broker') };
     }
-    await standIns.close();
+    standIns.close();
     await rm(folder, { recursive: true });
   });
 
