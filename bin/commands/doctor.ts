@@ -12,7 +12,6 @@ import { isRefused } from './shared/ask-aws.ts';
 import { versionWith } from './shared/client-secret.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
-import { arn } from './shared/statements.ts';
 
 /** The `doctor` of the client package, and the steps that only an operator can take. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {

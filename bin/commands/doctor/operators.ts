@@ -5,9 +5,9 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import { type DoctorStep, failed, ok, unknown } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { ALIAS, functionName, topicName } from '../../../lib/settings/names.ts';
-import { arn } from '../own-policies.ts';
 import { mapConcurrently } from '../shared/checks.ts';
 import { awsConfig } from '../shared/environment.ts';
+import { arn } from '../shared/statements.ts';
 
 /** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
 export async function examineOperators(shell: Shell, environment: Environment): Promise<DoctorStep> {
