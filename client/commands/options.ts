@@ -25,7 +25,9 @@ export function addConnectionOptions(command: Command): Command {
 /** The broker that the options name; wrong usage when they name none. */
 export function connect(shell: Shell, { url = '', region }: ConnectionOptions, command: Command): TokenBroker {
   if (url === '') {
-    return command.error('error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL');
+    return command.error(
+      `error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL; ${TO_LOCAL}`,
+    );
   }
   try {
     // A person sees the first failure, and every command asks anew.
@@ -35,6 +37,9 @@ export function connect(shell: Shell, { url = '', region }: ConnectionOptions, c
     return command.error(`error: ${error.message}`);
   }
 }
+
+/** What leads a plain terminal to the broker of `npm start`. */
+export const TO_LOCAL = 'for the broker of npm start: eval "$(npm run --silent token-broker -- env operator)"';
 
 /** The name of a client, a service or an environment. */
 export function parseName(text: string): string {

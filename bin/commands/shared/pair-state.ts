@@ -1,3 +1,4 @@
+import { timeText } from '../../../client/commands/output.ts';
 import { type PairRecord, withoutFutureTimes } from '../../../functions/broker/pair/record.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import type { Finding } from '../../../functions/contract.ts';
@@ -44,11 +45,11 @@ export function stateOf(pair: Pair, record: PairRecord, current: string | undefi
   return { ...told, state: isProven ? 'ok' : 'unproven' };
 }
 
-/** The state in a few words: `rejected since 2026-01-01T00:00:00.000Z`. */
+/** The state in a few words: `rejected since 2026-01-01T00:00:00Z`. */
 export function stateText({ state, since, until }: PairState): string {
   const time = since ?? until;
   if (time === undefined) return state;
-  return `${state} ${until === undefined ? 'since' : 'until'} ${new Date(time).toISOString()}`;
+  return `${state} ${until === undefined ? 'since' : 'until'} ${timeText(time)}`;
 }
 
 /** How a state or a finding is to be seen: as good, stopped or not proven yet, one that passes by itself, one to act on. */

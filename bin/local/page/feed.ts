@@ -57,7 +57,7 @@ export function createFeed(now: () => number = Date.now) {
     },
     /** Takes each message to the operators. */
     message({ subject = '', text }: PublishedMessage): void {
-      messages = [{ at: now(), subject, text }, ...messages].slice(0, MESSAGES);
+      messages = [{ at: now(), subject, text }, ...messages].slice(0, ROWS);
     },
     /** Newest first, with commands for the broker at this URL. */
     told: (url: string) => ({
@@ -76,7 +76,6 @@ export type Found = { readonly finding: Finding; readonly at: number; readonly v
 
 const ROWS = 30;
 const LINES = 200;
-const MESSAGES = 20;
 /** Of a run; requests of the schedule further apart are of another one. */
 const RUN_GAP_MS = 15_000;
 

@@ -1,4 +1,3 @@
-import { ageText } from '../../../client/commands/output.ts';
 import { createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
@@ -12,6 +11,7 @@ import { roleName } from '../shell.ts';
 import { INCIDENTS } from '../token-service/incidents.ts';
 import type { Found } from './feed.ts';
 import type { Cell, Entry, PageCaller, Stage, State } from './messages.ts';
+import { durationText } from './way.ts';
 
 interface Described extends Pick<LocalBroker, 'url' | 'config' | 'running' | 'clients' | 'playing'> {
   readonly readPair: (pair: Pair, current: string | undefined) => Promise<PairState>;
@@ -53,7 +53,7 @@ async function cellOf(pair: Pair, client: StoredClient | undefined, described: D
   const { state, until, provenAt, tokenExpiresAt: end } = await described.readPair(pair, client.current);
   const now = Date.now();
   const part = end && provenAt && (end - now) / (end - provenAt);
-  const token = end === undefined ? undefined : { lives: ageText(now, end), part };
+  const token = end === undefined ? undefined : { lives: durationText(end - now), part };
   if (client.state === 'disabled') return { ...told('disabled'), token };
   const { finding, at, version } = described.findingOf(pairKey(pair)) ?? { finding: 'accepted', at: 0 };
   // Of the credential the record knows more, of the service and the secret the last check does, until a token proves both.

@@ -1,4 +1,3 @@
-import { ageText } from '../../../client/commands/output.ts';
 import type { SentRequest } from '../trail.ts';
 import type { Entry, Outcome, Station } from './messages.ts';
 
@@ -62,13 +61,18 @@ function visit(requests: readonly SentRequest[], note: string): readonly [note?:
 export function factsOf({ requestId, answer, retryAfter, audited }: AnsweredCall): readonly Entry[] {
   const { expires_at: end, fingerprint, proven_by } = answer;
   const facts = {
-    'lives for': typeof end === 'string' ? ageText(Date.now(), Date.parse(end)) : undefined,
+    'lives for': typeof end === 'string' ? durationText(Date.parse(end) - Date.now()) : undefined,
     'came from': ORIGINS.get(`${audited?.cache}`) ?? proven_by,
     fingerprint,
     'retry after': retryAfter && `${retryAfter} s`,
     'request id': requestId,
   };
   return Object.entries(facts).flatMap(([name, text]) => (text === undefined ? [] : [{ name, text: `${text}` }]));
+}
+
+/** A duration in minutes, or in seconds when it is short: `59 min`. */
+export function durationText(ms: number): string {
+  return ms < 120_000 ? `${Math.max(0, Math.floor(ms / 1_000))} s` : `${Math.floor(ms / 60_000)} min`;
 }
 
 /** Where a token came from, by the audit line's word. */

@@ -23,7 +23,7 @@ const CONFIG = parseLocalConfig({
     { role: ME, clients: 'all', services: ['orders'], operations: ['check'] },
   ],
   callers: [{ role: ME, accessKeyId: 'AKIDME', secretAccessKey: 'marked-key' }],
-  credentials: { hooli: { client_id: 'marked-id', secret: 'marked-secret' } },
+  credentials: { hooli: { client_id: 'marked-id', secret: 'marked-secret', services: 'all' } },
 });
 
 const ACME = { name: 'acme', current: 'version-2', servicesTag: 'billing' };

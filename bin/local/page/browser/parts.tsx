@@ -53,7 +53,7 @@ export function Copy({ entry: { name, text } }: { readonly entry: Entry }) {
 /** Commands by their names, with all of each to copy. */
 export function Commands({ commands }: { readonly commands: readonly Entry[] }) {
   return commands.map((command) => (
-    <p class="command" key={command.name}>
+    <p class="row" key={command.name}>
       <code>{command.name}</code> <Copy entry={command} />
     </p>
   ));
