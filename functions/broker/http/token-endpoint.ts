@@ -144,7 +144,7 @@ function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: 
 }
 
 /** A failure as its caller sees it: a problem (RFC 9457 §3), which an OAuth library reads as one of RFC 6749 §5.2. */
-function problemResponse(problem: Problem, requestId: string, isOAuth: boolean): BrokerResponse {
+export function problemResponse(problem: Problem, requestId: string, isOAuth: boolean): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
   const body = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
@@ -158,11 +158,11 @@ function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
   return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }
 
-function retryAfter(seconds: number | undefined): Record<string, string> {
+export function retryAfter(seconds: number | undefined): Record<string, string> {
   return seconds === undefined ? {} : { 'retry-after': String(seconds) };
 }
 
-function respond(status: number, members: object, more: Record<string, string> = {}): BrokerResponse {
+export function respond(status: number, members: object, more: Record<string, string> = {}): BrokerResponse {
   const always = {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
