@@ -11,7 +11,7 @@ import { ACCESS_KEY } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { SettingsError } from '../lib/settings/schema.ts';
 
-/** What the CDK is asked: of the stack alone, because the CDK would also bundle every stack that it is not told to leave out. */
+/** The CDK's arguments: for one stack alone, because the CDK would bundle every stack that is not left out. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
   bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`],
   diff: ({ name }) => ['diff', stackName(name), '--exclusively'],
@@ -21,7 +21,7 @@ const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly s
 
 const UNASKED = ['--require-approval', 'never'];
 
-/** How the CDK tells a difference in what `listAccess` has put into the template. */
+/** A difference in the template's lines of `listAccess`, as the CDK prints it. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
 
 // `npm run deploy -- dev`: the CDK's own command line, for one environment and with the arguments that it needs there.
@@ -66,7 +66,7 @@ async function signedInAccount(region: string): Promise<string | undefined> {
 async function cdk(args: readonly string[]): Promise<number> {
   process.stderr.write(`> cdk ${args.join(' ')}\n`);
   const program = fileURLToPath(new URL('../node_modules/aws-cdk/bin/cdk', import.meta.url));
-  // Only what is read here is taken from the terminal: a deployment asks its questions there.
+  // Only the output of `diff` is read here: a deployment asks its questions at the terminal.
   const output = args[0] === 'diff' ? 'pipe' : 'inherit';
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['inherit', output, output],

@@ -5,7 +5,7 @@ import { printJson, tableText, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { FINDINGS } from '../../functions/contract.ts';
 import { orderLocalBroker } from './local.ts';
-import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
+import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { addWatchOptions, checkEndpoint, operate, type WatchOptions, watch } from './shared/environment.ts';
 import { openSecrets } from './shared/secrets.ts';
@@ -26,7 +26,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         const look = async () => {
           const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
           const pairs = clients.flatMap((client) => checkedPairs(shell, client, environment));
-          return { clients, checks: await checkPairs(shell, broker, pairs) };
+          return { clients, checks: await askForChecks(shell, broker, pairs) };
         };
         const textOf = (checks: readonly PairCheck[]) => healthText(checks, isColourful(shell));
         if (options.watch) {
@@ -37,7 +37,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
         else shell.stdout.write(textOf(checks));
         talk(shell, summaryOf(checks));
-        // Of nothing, everything is as it should be; but a list that is empty is seldom meant.
+        // Every check of an empty list succeeds, but an empty list is seldom meant.
         if (checks.length === 0) talk(shell, NOTHING);
         // A disabled client was stopped on purpose.
         const isWell = checks.every((check) => ['accepted', 'disabled'].includes(findingOf(check)));
@@ -83,7 +83,7 @@ const COLOURS = new Map<string, 'green' | 'gray' | 'yellow'>([
   ['unreachable', 'yellow'],
 ]);
 
-/** How many pairs there are, and how they are. */
+/** The number of pairs, in all and by finding. */
 function summaryOf(checks: readonly PairCheck[]): string {
   const found = Map.groupBy(checks, findingOf);
   const groups = [...found.keys()].toSorted().map((finding) => `${found.get(finding)?.length} ${finding}`);
