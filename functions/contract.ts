@@ -103,7 +103,7 @@ const TABLE = {
 /** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
 export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
 
-/** What a person does about each problem. Apart from `PROBLEMS`, because no function reads it: a bundler leaves it out. */
+/** What a person does about each problem. Apart from `PROBLEMS`, because the token function does not read it: a bundler leaves it out there. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
   'access-denied':
