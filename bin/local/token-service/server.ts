@@ -27,6 +27,10 @@ export async function startTokenService(options: TokenServiceOptions) {
     if (order === 'GET v1/whoami') return whoAmI(service, authorization);
     const incident = PLAYABLE.get(order);
     if (incident === undefined) return NOT_FOUND;
+    if (incident.revokes) {
+      issuer.revoke(service);
+      return { status: 204 };
+    }
     answers.set(service, incident.answer);
     faults.set(service, incident.fault);
     latencies.set(service, incident.latencyMs);
