@@ -30,6 +30,7 @@ const FORM = 'grant_type=client_credentials&client_id=acme&scope=customer-insigh
 const LIFETIME_SECONDS = 60;
 const PHASES = ['up', 'down', 'slow', 'up', 'lying', 'restarting'] as const;
 const PHASE_MS = 20_000;
+const LIES = ['', '{', '{"access_token":"lie","expires_in":3600}', '[]', '{"access_token":["lie"]}', '\0'];
 
 type Phase = (typeof PHASES)[number];
 
@@ -187,8 +188,6 @@ async function startWay(broker: { readonly port: () => number }) {
     close: () => stop(server),
   };
 }
-
-const LIES = ['', '{', '{"access_token":"lie","expires_in":3600}', '[]', '{"access_token":["lie"]}', '\0'];
 
 /** One request over a connection of its own, and its body; empty without an answer. */
 async function call(port: number): Promise<string> {

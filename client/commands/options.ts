@@ -56,7 +56,7 @@ export function parseFunctionArn(text: string): string {
 
 /** How a person calls the program, for examples in its help. */
 export function invocation(program: Command): string {
-  return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx ${program.name()}`;
+  return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx --no ${program.name()}`;
 }
 
 export function parseRegion(text: string): string {
