@@ -39,14 +39,16 @@ export async function installPackedClient() {
   }
 
   const broker = await startLocalBroker();
+  const variables = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', TOKEN_BROKER_URL: broker.url };
   return {
+    variables,
     tarball,
     project,
     installed,
     manifest,
     /** Runs a program of Node in the project, for a broker as `npm start` makes it. */
     run: ({ node = '', args, env = {} }: Program) => {
-      const isolated = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', TOKEN_BROKER_URL: broker.url, ...env };
+      const isolated = { ...variables, ...env };
       return new Promise<{ exitCode: number | null; stdout: string; stderr: string }>((resolve) => {
         const child = execFile(node, args, { cwd: project, env: isolated }, (_, stdout, stderr) =>
           resolve({ exitCode: child.exitCode, stdout, stderr }),

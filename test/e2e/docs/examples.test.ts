@@ -106,8 +106,10 @@ it('docs/examples/with-client.mjs and the three lines of README.md call a servic
 
   const [lines = '', ...others] = blocks('js');
   expect(others).toEqual([]);
-  const script = `${lines}\nprocess.stdout.write(String(answer.status));`;
-  const variables = { ...printedVariables(broker), SERVICE_URL: service };
+  const ports = { 'http://127.0.0.1:8788': broker.url, 'http://127.0.0.1:8790': tokenServiceUrl(broker) };
+  const here = Object.entries(ports).reduce((text, [from, to]) => text.replace(from, to), lines);
+  const script = `${here}\nprocess.stdout.write(String(answer.status));`;
+  const variables = printedVariables(broker);
   const { stdout, stderr } = await execute(
     [...WITH_CLIENT.command, '--input-type=module', '--eval', script],
     variables,
