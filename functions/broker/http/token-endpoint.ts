@@ -37,7 +37,7 @@ interface Dependencies {
   readonly accessRules: readonly AccessRule[];
   readonly principalOrgId?: string | undefined;
   readonly audit: Audit;
-  /** Gives what the work gives, `undefined` when that has not come in so many milliseconds. */
+  /** The result of `work`, `undefined` after `ms`. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
   readonly now: () => number;
 }
@@ -50,7 +50,7 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     const form = method === 'POST' && path === '/token' && body ? readOAuthForm(contentType, body) : undefined;
     const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
     try {
-      // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
+      // The deadline already bounds this call's own work; this also bounds its wait for a request that another call shares.
       const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record, form));
       if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE, { retryAfterSeconds: 1 });
       audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
@@ -111,7 +111,7 @@ type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
   -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
 };
 
-/** Only what the contract names (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
+/** Only the members of the contract (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
 function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, isOAuth: boolean): BrokerResponse {
   const members = {
     ...token.passThrough,
@@ -153,7 +153,7 @@ export function problemResponse(problem: Problem, requestId: string, isOAuth: bo
   return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }
 
-/** Never more than the whole life: the clock of this environment may lie behind the one that the token was issued by. */
+/** At most the whole life time: the clock of this instance may be behind that of the issuing one. */
 function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
   return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }
