@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { causeWord } from '../functions/aws/calls.ts';
 import { leakingVariables } from '../functions/environment.ts';
@@ -22,6 +23,7 @@ async function main(): Promise<void> {
   const broker = await startLocalBroker({
     port,
     config: file === undefined ? undefined : readConfig(file),
+    folder: file && dirname(file),
     write: (line) => {
       process.stdout.write(requestLine(line));
       feed.audit(line);
