@@ -12,12 +12,7 @@ import type { Shell } from './shell.ts';
 export function addServeCommand(program: Command, shell: Shell): void {
   addConnectionOptions(program.command('serve'))
     .description('Be the broker of programs on this machine: they call it with a key and any OAuth 2.0 library.')
-    .option(
-      '--port <n>',
-      'the port of 127.0.0.1 to listen on, 0 for a free one',
-      parseWhole('numbers', 0, 65_535),
-      2_775,
-    )
+    .option('--port <n>', 'where to listen on 127.0.0.1; 0: a free one', parseWhole('numbers', 0, 65_535), 2_775)
     .option('--key-file <path>', 'where to write the key that is made (default: into a new folder)')
     .option('--json', 'print in JSON where it listens')
     .addHelpText('after', help(invocation(program)))
@@ -35,9 +30,8 @@ export function addServeCommand(program: Command, shell: Shell): void {
         shell.heedTermination();
         const made = given === undefined ? await makeKey(options.keyFile).catch(failWith(...NO_KEY_FILE)) : undefined;
         try {
-          const note = (line: string) => talk(shell, line);
-          const served = { broker, key: given ?? made?.key ?? '', port: options.port, note };
-          const server = await startServer(served).catch(failWith(...NO_PORT));
+          const how = { port: options.port, key: given ?? made?.key ?? '', note: (line: string) => talk(shell, line) };
+          const server = await startServer({ broker, ...how }).catch(failWith(...NO_PORT));
           tell(shell, server.url, made?.file, options.json);
           if (!shell.signal.aborted) await once(shell.signal, 'abort');
           talk(shell, 'Ending; answers under way have 30 s.');

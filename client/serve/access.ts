@@ -35,9 +35,7 @@ export function unauthorized(): Refusal {
 }
 
 /** What headers with the key name beside it. */
-export interface Shown {
-  readonly clientId: string | undefined;
-}
+export type Shown = { readonly clientId: string | undefined };
 
 /** Looks for the key where callers show it, and for the client that HTTP Basic names beside it. */
 export function createAccess(key: string) {

@@ -8,12 +8,11 @@ import { createAccess, refuseForeign, type Shown, unauthorized } from './access.
 import { failureAnswer, tokenAnswer } from './answers.ts';
 
 interface Options {
-  /** Answers for the role of this process, out of its cache while it can. */
   readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
   readonly key: string;
-  /** 0 stands for a free one. */
+  /** 0: a free one. */
   readonly port: number;
-  /** Is told once for all callers that waited why there was no answer, without a token and without the key. */
+  /** Notes a failure, once for all callers that waited; the line holds no token and no key. */
   readonly note: (line: string) => void;
 }
 
