@@ -16,6 +16,7 @@ interface Endpoint {
   readonly signedBy?: 'known' | 'unknown';
   readonly tls?: { maxVersion?: SecureVersion; minVersion?: SecureVersion; ciphers?: string };
   readonly host?: string;
+  readonly certificateAuthorities?: readonly string[] | undefined;
 }
 
 let known: CertificateAuthority;
@@ -40,10 +41,23 @@ it.each<[string, Endpoint]>([
   ['is good, over TLS 1.1', { tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } }],
   ['is good, over TLS without encryption', { tls: { maxVersion: 'TLSv1.2', ciphers: 'eNULL@SECLEVEL=0' } }],
 ])('sends nothing to a token endpoint whose certificate %s', async (_, endpoint) => {
-  expect(await issueFrom(endpoint)).toEqual({ status: 503, type: 'token-endpoint-unavailable', requests: 0 });
+  expect(await issueFrom(endpoint)).toEqual({ status: 424, type: 'token-endpoint-error', requests: 0 });
 });
 
-async function issueFrom({ certificate, signedBy = 'known', tls: settings, host = 'localhost' }: Endpoint) {
+it('trusts the authorities of a service for it alone, and no public one beside them', async () => {
+  const send = createHttpsSender({ ca: [known.ca] });
+  const statusOf = async (signedBy: 'known' | 'unknown', certificateAuthorities?: readonly string[]) =>
+    (await issueFrom({ signedBy, certificateAuthorities }, send)).status;
+  expect(await statusOf('unknown', [unknown.ca])).toBe(200);
+  expect(await statusOf('unknown')).toBe(424);
+  expect(await statusOf('known', [unknown.ca])).toBe(424);
+  expect(await statusOf('known')).toBe(200);
+});
+
+async function issueFrom(
+  { certificate, signedBy = 'known', tls: settings, host = 'localhost', certificateAuthorities }: Endpoint,
+  send = createHttpsSender({ ca: [known.ca] }),
+) {
   // Node's own defaults protect no client here: only the sender's own settings do.
   const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
   Object.assign(tls, { DEFAULT_CIPHERS: 'DEFAULT@SECLEVEL=0', DEFAULT_MIN_VERSION: 'TLSv1' });
@@ -53,13 +67,15 @@ async function issueFrom({ certificate, signedBy = 'known', tls: settings, host 
   await connectCarelessly(service.port);
 
   const requestToken = createTokenRequester({
-    send: createHttpsSender({ ca: known.ca }),
+    send,
     now: () => START,
     sleep: async () => {},
     random: () => 0,
   });
   const { post } = createBrokerWorld({
-    services: { 'customer-insights': exampleService({ authUrl: `https://${host}:${service.port}` }) },
+    services: {
+      'customer-insights': exampleService({ authUrl: `https://${host}:${service.port}`, certificateAuthorities }),
+    },
     answer: (_, ...order) => requestToken(...order),
   });
   const { status, json } = await post({ client: 'acme', service: 'customer-insights' });

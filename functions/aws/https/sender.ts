@@ -14,7 +14,7 @@ import { createAgents } from './agents.ts';
 
 interface Options {
   /** Certificates (PEM) to trust instead of Node's own. */
-  readonly ca?: string | undefined;
+  readonly ca?: readonly string[] | undefined;
   readonly now?: () => number;
 }
 
@@ -29,15 +29,17 @@ type Limits = SendLimits & { readonly signal?: AbortSignal | undefined };
  */
 export function createHttpsSender({ ca, now = Date.now }: Options = {}): HttpsSender {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
-  const agents = createAgents(now, { ca, minVersion: 'TLSv1.2', rejectUnauthorized: true });
+  const agents = createAgents(now, { minVersion: 'TLSv1.2', rejectUnauthorized: true });
 
-  return async ({ method, url, headers, body }, limits) => {
+  return async ({ method, url, headers, body, certificateAuthorities = ca }, limits) => {
     // Idle connections notice what happened to them; only the second turn is certain to have a whole round of reading before it.
     await turnOfTheLoop();
     await turnOfTheLoop();
     agents.dropUnfit();
     if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
-    const options = { method, headers: revealed(headers), maxHeaderSize: 16_384 };
+    // The options of an agent would override this one.
+    const trusted = certificateAuthorities && { ca: [...certificateAuthorities] };
+    const options = { method, headers: revealed(headers), maxHeaderSize: 16_384, ...trusted };
     return exchange(open(url, options, agents), body, limits);
   };
 }

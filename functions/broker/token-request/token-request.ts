@@ -88,5 +88,6 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
       'content-length': String(body.length),
     },
     body,
+    certificateAuthorities: service.certificateAuthorities,
   };
 }

@@ -68,7 +68,7 @@ describe.each(['http', 'https'] as const)('a kept connection over %s', (scheme) 
       onRequest: (socket, count) => (count === 1 ? socket.write(OK) : socket.end(bytes)),
       ...(scheme === 'https' && { certificate: await authority.issue() }),
     });
-    const send = createHttpsSender({ ca: authority.ca });
+    const send = createHttpsSender({ ca: [authority.ca] });
     const request = exampleRequest(`${scheme}://localhost:${server.port}/`);
 
     await outcomeOf(send, request);
@@ -145,7 +145,7 @@ describe('over TLS', () => {
     const server = await serve({ certificate: await authority.issue(), onRequest });
     const request = exampleRequest(toServer(server).url.href, { headers: { host: 'other.example.com' } });
 
-    expect(await outcomeOf(createHttpsSender({ ca: authority.ca }), request)).toEqual({
+    expect(await outcomeOf(createHttpsSender({ ca: [authority.ca] }), request)).toEqual({
       status: 200,
       text: 'localhost',
     });

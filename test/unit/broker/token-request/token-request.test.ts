@@ -126,7 +126,7 @@ describe('a failure of sending', () => {
   it.each([
     ['connect', 'ENOTFOUND', 'token-endpoint-unavailable', 'cannot be connected to'],
     ['stale-socket', 'ECONNRESET', 'token-endpoint-unavailable', 'keeps closing'],
-    ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-unavailable', 'has a TLS certificate or protocol'],
+    ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-error', 'has a TLS certificate or protocol'],
     ['broken', 'ECONNRESET', 'token-endpoint-unavailable', 'closed the connection'],
     ['timeout', 'ETIMEDOUT', 'token-endpoint-timeout', 'took the token request'],
     ['malformed', 'HPE_INVALID_CONSTANT', 'token-endpoint-error', 'answered with something that is not HTTP'],
