@@ -26,7 +26,6 @@ export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
       maxLifetimeSeconds: lifetimeSeconds.default(86_400),
       rejectedOn403: z.boolean().default(false),
       singleActiveToken: z.boolean().default(false),
-      attemptTimeoutMs: timeoutMs.default(3_000),
       requestTimeoutMs: timeoutMs.default(4_000),
       // Files in PEM, such as 'ca/insights.pem': trusted for this service, and no public authority is.
       certificateAuthorities: listOf(text((path) => certificateFault(folder, path))).default([]),
@@ -40,9 +39,6 @@ export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
       }
       for (const member of ['tokenLifetimeSeconds', 'assumedLifetimeSeconds'] as const) {
         if ((service[member] ?? 0) > maxLifetimeSeconds) fault(member, 'must not be more than maxLifetimeSeconds');
-      }
-      if (service.attemptTimeoutMs > service.requestTimeoutMs) {
-        fault('attemptTimeoutMs', 'must not be more than requestTimeoutMs');
       }
     });
 }
@@ -78,6 +74,7 @@ const responseSchema = z
   });
 
 function memberFault(path: string): string | undefined {
+  if (path.split('.').includes('__proto__')) return 'is no name of a member';
   const isPath = path === path.trim() && !/\p{Cc}/u.test(path) && path.split('.').every((name) => name !== '');
   return isPath ? undefined : 'must be the name of a member, or names joined by dots such as data.token';
 }

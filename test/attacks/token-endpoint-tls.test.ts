@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 it('gives the credential to a token endpoint with a certificate for its host, of an authority that is known', async () => {
-  expect(await issueFrom({})).toEqual({ status: 200, type: undefined, requests: 1 });
+  expect(await issueFrom({})).toMatchObject({ status: 200, requests: 1 });
 });
 
 it.each<[string, Endpoint]>([
@@ -40,12 +40,13 @@ it.each<[string, Endpoint]>([
   ['is for its host, asked for by its address', { host: '127.0.0.1' }],
   ['is good, over TLS 1.1', { tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } }],
   ['is good, over TLS without encryption', { tls: { maxVersion: 'TLSv1.2', ciphers: 'eNULL@SECLEVEL=0' } }],
-])('sends nothing to a token endpoint whose certificate %s', async (_, endpoint) => {
-  expect(await issueFrom(endpoint)).toEqual({ status: 424, type: 'token-endpoint-error', requests: 0 });
+])('sends nothing to a token endpoint whose certificate %s, and pauses the pair', async (_, endpoint) => {
+  const problem = { status: 424, type: 'token-endpoint-error' };
+  expect(await issueFrom(endpoint)).toEqual({ ...problem, requests: 0, retryAfter: '1' });
 });
 
 it('trusts the authorities of a service for it alone, and no public one beside them', async () => {
-  const send = createHttpsSender({ ca: [known.ca] });
+  const send = createHttpsSender({ ca: known.ca });
   const statusOf = async (signedBy: 'known' | 'unknown', certificateAuthorities?: readonly string[]) =>
     (await issueFrom({ signedBy, certificateAuthorities }, send)).status;
   expect(await statusOf('unknown', [unknown.ca])).toBe(200);
@@ -56,7 +57,7 @@ it('trusts the authorities of a service for it alone, and no public one beside t
 
 async function issueFrom(
   { certificate, signedBy = 'known', tls: settings, host = 'localhost', certificateAuthorities }: Endpoint,
-  send = createHttpsSender({ ca: [known.ca] }),
+  send = createHttpsSender({ ca: known.ca }),
 ) {
   // Node's own defaults protect no client here: only the sender's own settings do.
   const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
@@ -78,8 +79,8 @@ async function issueFrom(
     },
     answer: (_, ...order) => requestToken(...order),
   });
-  const { status, json } = await post({ client: 'acme', service: 'customer-insights' });
-  return { status, type: json.type, requests: service.requests.length };
+  const { status, json, headers } = await post({ client: 'acme', service: 'customer-insights' });
+  return { status, type: json.type, requests: service.requests.length, retryAfter: headers['retry-after'] };
 }
 
 /** Proves that the server works, and that only a careful client refuses it. */

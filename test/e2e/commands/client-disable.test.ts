@@ -16,6 +16,9 @@ const [INSIGHTS] = SERVICES;
 const PLAN_LINES = 3;
 const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
 const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
+const STOPPED = expect.stringMatching(
+  /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
+);
 const BOTH_DISABLED = /customer-insights +disabled .*\nmerchant-\S+ +disabled/;
 
 describe('client disable', () => {
@@ -93,10 +96,18 @@ it('an instance of the function that cannot read the table gets no credential of
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
   await world.run(DISABLE);
   const requests = world.tokenService.requests.length;
-  expect(await tokensWithoutTable(world)).toEqual(['secrets-unavailable', 'secrets-unavailable']);
+  expect(await tokensWithoutTable(world)).toEqual([STOPPED, STOPPED]);
   expect(world.tokenService.requests).toHaveLength(requests);
   await world.run(ENABLE);
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
+});
+
+it('is told as a stop by an instance that reads the table, too, where no flag could be set', async ({ world }) => {
+  await world.run(DISABLE, NO_TABLE);
+  const refused = world.caller.token({ client: 'acme', service: INSIGHTS });
+  await expect(refused).rejects.toMatchObject({ status: 424, type: 'client-disabled', retryable: false });
+  expect(world.tokenService.requests).toHaveLength(0);
+  expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
 });
 
 async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
@@ -109,7 +120,9 @@ async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<reado
   const caller = await newInstance(createDynamoDB({ send: createHttpsSender(), endpoint: 'http://127.0.0.1:9' }));
   const ask = (service: string) => caller.token({ client: 'acme', service });
   const answers = await Promise.allSettled(SERVICES.map(ask));
-  return answers.map((answer) => (answer.status === 'fulfilled' ? 'a token' : answer.reason.type));
+  return answers.map((answer) =>
+    answer.status === 'fulfilled' ? 'a token' : `${answer.reason.type}: ${answer.reason.detail}`,
+  );
 }
 
 describe('client disable, refused or failed', () => {
