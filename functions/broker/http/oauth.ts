@@ -4,10 +4,8 @@ import { type Body, faultOfName, readForm, readParameters, toIssueRequest } from
 
 /** The parameters of an OAuth 2.0 token request, without empty ones (RFC 6749 §3.2); `undefined` when a body is none. */
 export function readOAuthForm(contentType: string | undefined, body: Body): URLSearchParams | undefined {
-  const parameters = readParameters(contentType, body);
-  if (!parameters?.has('grant_type')) return undefined;
-  const form = new URLSearchParams([...parameters].filter(([, value]) => value !== ''));
-  return form.has('grant_type') ? form : undefined;
+  const parameters = [...(readParameters(contentType, body) ?? [])].filter(([, value]) => value !== '');
+  return parameters.some(([name]) => name === 'grant_type') ? new URLSearchParams(parameters) : undefined;
 }
 
 /**
