@@ -35,7 +35,12 @@ export class TokenBrokerStack extends Stack {
     for (const [tag, value] of Object.entries(environment.tags)) Tags.of(this).add(tag, value, untagged);
 
     // In the code asset a changed rule is only another key: `cdk diff` shows this.
-    this.templateOptions.metadata = { AccessRules: rulesDigest(environment), ...listAccess(environment.accessRules) };
+    // For `npm run diff`, which reads them there.
+    this.templateOptions.metadata = {
+      AccessRules: rulesDigest(environment),
+      Services: Object.keys(environment.services).join(' '),
+      ...listAccess(environment.accessRules),
+    };
 
     tellOfQuota(this, environment);
     warnOfOwnCallers(this, environment);

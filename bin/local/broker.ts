@@ -92,7 +92,10 @@ export async function startLocalBroker(options: Options) {
       startSecretsManager({ keys, onLabelUpdated, port: wanted }),
     );
     for (const [client, credential] of Object.entries(config.credentials)) {
-      secrets.store.put(secretName(LOCAL_ENVIRONMENT, client), JSON.stringify(credential));
+      const { services = [] } = credential;
+      const names = typeof services === 'string' || Array.isArray(services) ? services : Object.keys(services);
+      const Tags = credential.services && [{ Key: 'services', Value: [names].flat().join(' ') }];
+      secrets.store.put(secretName(LOCAL_ENVIRONMENT, client), JSON.stringify(credential), { Tags });
     }
     secrets.store.put(sealingKeyName(LOCAL_ENVIRONMENT), randomBytes(48).toString('base64'));
     const dynamodb = await startBeside(4, 'DynamoDB', (wanted) => startDynamoDB({ keys, port: wanted }));
@@ -120,6 +123,7 @@ export async function startLocalBroker(options: Options) {
       ...names,
       settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
       checkerRoles: [checkerKeys.health.role],
+      probeRole: checkerKeys.probe.role,
       write: (line) => {
         logs.add(line);
         write(line);

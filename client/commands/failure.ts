@@ -44,9 +44,9 @@ export async function explainFailure(
     const failure = isFailure(error) ? error : defect(error);
     if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
     if (options.json) printJson(shell, asProblem(failure));
-    const hasEnded = isOfEndedBroker(shell, failure, options.url);
-    talk(shell, `error: ${hasEnded ? `${failure.type}: ${ENDED}` : failure.message}`);
-    talk(shell, hasEnded ? AFTER_END : adviceFor(failure, options));
+    const silent = silentPlace(shell, failure, options.url);
+    talk(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
+    talk(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
     const profile = emptyProfile(shell);
     if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
@@ -56,17 +56,18 @@ export async function explainFailure(
   }
 }
 
-/** Whether the local broker that the client or this terminal's variables name has ended. */
-function isOfEndedBroker({ env }: Shell, failure: Failure, url: string | undefined): boolean {
-  const names = Object.keys(env).filter((name) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name));
-  const places = failure instanceof TokenBrokerError ? [url] : names.map((name) => env[name]);
-  const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);
-  return failure.message.includes('ECONNREFUSED') && places.some(isHere);
+/** Where on this machine nothing listens: at the URL of the broker, or at that of a stand-in for a service of AWS. */
+function silentPlace({ env }: Shell, failure: Failure, url: string | undefined): string | undefined {
+  const [, service] = /: (\w+):\w+ .*\(ECONNREFUSED\)$/.exec(failure.detail) ?? [];
+  const isOf = (name: string) => service && name.replaceAll('_', '').toLowerCase().endsWith(service);
+  const variable = Object.keys(env).find((name) => name.startsWith('AWS_ENDPOINT_URL_') && isOf(name));
+  const place = failure instanceof TokenBrokerError ? url : env[variable ?? ''];
+  const isHere = /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place ?? '');
+  return failure.message.includes('ECONNREFUSED') && isHere ? place : undefined;
 }
 
-const ENDED = 'The local broker that the variables of this terminal name has ended.';
-const AFTER_END =
-  'Start it again with npm start, or take its variables away: eval "$(npm run --silent token-broker -- env --unset)".';
+const SILENT_ADVICE =
+  'Correct the port, start the local broker with npm start, or take the variables of one that has ended away: eval "$(npm run --silent token-broker -- env --unset)".';
 
 /** A sentence about the profile that the shell names, when no credentials came of it. */
 export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {

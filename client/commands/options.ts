@@ -31,7 +31,9 @@ export function connect(
   more: Partial<TokenBrokerOptions> = { credentials: shell.credentials, cache: false, maxAttempts: 1 },
 ): TokenBroker {
   if (url === '') {
-    return command.error('error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL');
+    return command.error(
+      `error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL; ${TO_LOCAL}`,
+    );
   }
   try {
     return createTokenBroker({ url, region, ...more });
@@ -40,6 +42,9 @@ export function connect(
     return command.error(`error: ${error.message}`);
   }
 }
+
+/** What leads a plain terminal to the broker of `npm start`. */
+export const TO_LOCAL = 'for the broker of npm start: eval "$(npm run --silent token-broker -- env operator)"';
 
 /** The name of a client, a service or an environment. */
 export function parseName(text: string): string {

@@ -29,7 +29,9 @@ export function processShell(): Shell {
   for (const stream of [stdout, stderr]) {
     // The reader of our output may stop early (`| head`), and then the rest has no reader.
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (error.code === 'EPIPE') return;
+      if (stream === stdout) stderr.write(`error: the output cannot be written (${error.code})\n`);
+      process.exit(1);
     });
   }
   const { signal } = interrupted;

@@ -9,7 +9,7 @@ import { check, listOf, nameFault, recordOf, SettingsError, text } from './schem
 export interface LocalConfig extends BrokerSettings {
   readonly callers: readonly LocalCaller[];
   /** The content of each client's secret. */
-  readonly credentials: Readonly<Record<string, unknown>>;
+  readonly credentials: Readonly<Record<string, z.output<typeof credentialSchema>>>;
 }
 
 /** The roles that may sign requests to the broker on this machine, and their access keys. */
@@ -38,9 +38,15 @@ const callerSchema = z.strictObject({
   ),
 });
 
-/** As in Secrets Manager: strings, and under `services` those of single services. A missing member is reported on use. */
+/** As in Secrets Manager: strings, and in `services` its services. A missing member is reported on use. */
 const credentialSchema = z
-  .object({ services: z.record(z.string(), z.record(z.string(), z.string())).optional() })
+  .object({
+    services: z
+      .union([z.literal('all'), z.array(z.string()), z.record(z.string(), z.record(z.string(), z.string()))], {
+        error: "must be 'all', a list of names, or an object with a member for each service",
+      })
+      .optional(),
+  })
   .catchall(z.string());
 
 const localConfigSchema = (folder: string) =>

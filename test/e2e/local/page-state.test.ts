@@ -21,7 +21,7 @@ it('the page is told what is running and who may ask for what, and nothing of wh
       { role: ME, clients: 'all', services: ['orders'], operations: ['check'] },
     ],
     callers: [{ role: ME, accessKeyId: 'AKIDME', secretAccessKey: 'marked-key' }],
-    credentials: { hooli: { client_id: 'marked-id', secret: 'marked-secret' } },
+    credentials: { hooli: { client_id: 'marked-id', secret: 'marked-secret', services: 'all' } },
   });
   const running = [{ name: 'the broker', url: 'http://127.0.0.1:1' }];
   const stored = [{ name: 'hooli' }, { name: 'acme', state: 'stopped' as const }];

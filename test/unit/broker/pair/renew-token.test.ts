@@ -49,7 +49,7 @@ async function renew({
     pair,
     service,
     version: { versionId: 'v2', stage: 'AWSCURRENT', text },
-    credential: parseCredential(text, pair.service, service.basicEncoding),
+    credential: parseCredential(text, pair.service, { ...service, isOnlyService: true }),
     record: { ...EMPTY_RECORD, ...changes.record },
     forced: changes.forced ?? false,
     deadline: START + 5_000,
