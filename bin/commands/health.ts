@@ -8,6 +8,7 @@ import { orderLocalBroker } from './local.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld, tellUnlisted } from './shared/client-secret.ts';
 import { addWatchOptions, checkEndpoint, operate, type WatchOptions, watch } from './shared/environment.ts';
+import { SEVERITIES, type Severity } from './shared/pair-state.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */
@@ -72,17 +73,14 @@ function healthText(checks: readonly PairCheck[], isColourful: boolean): string 
 }
 
 function paint(text: string, padded: string): string {
-  const isFinding = FINDINGS.some((finding) => finding === text);
-  return isFinding ? styleText(COLOURS.get(text) ?? 'red', padded, { validateStream: false }) : padded;
+  const finding = FINDINGS.find((each) => each === text);
+  return finding ? styleText(COLOURS[SEVERITIES[finding]], padded, { validateStream: false }) : padded;
 }
 
-/** Yellow passes by itself; every other finding is red. */
-const COLOURS = new Map<string, 'green' | 'gray' | 'yellow'>([
-  ['accepted', 'green'],
-  ['disabled', 'gray'],
-  ['throttled', 'yellow'],
-  ['unreachable', 'yellow'],
-]);
+const COLOURS = { good: 'green', idle: 'gray', passing: 'yellow', bad: 'red' } as const satisfies Record<
+  Severity,
+  string
+>;
 
 /** The number of pairs, in all and by finding. */
 function summaryOf(checks: readonly PairCheck[]): string {

@@ -63,6 +63,9 @@ export function randomKey(role: string): LocalCaller {
   return { role, accessKeyId, secretAccessKey: randomBytes(30).toString('base64url') };
 }
 
+/** The names of the roles that the stack gives to its health function and to the probe. */
+export const CHECKERS = { health: 'token-broker-health-local', probe: 'token-broker-probe-local' } as const;
+
 /** The environment's name: a client's secret is `token-broker/local/<client>`. */
 export const LOCAL_ENVIRONMENT = 'local';
 

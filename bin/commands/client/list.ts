@@ -5,8 +5,6 @@ import { parseName } from '../../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
-import { type PairRecord, withoutFutureTimes } from '../../../functions/broker/pair/record.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
@@ -33,6 +31,7 @@ import {
   watch,
 } from '../shared/environment.ts';
 import { createPairAdmin } from '../shared/pair-changes.ts';
+import { type PairState, readPairState, stateText } from '../shared/pair-state.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 
 /** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
@@ -152,20 +151,6 @@ function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-/** The state of a pair by its record. Times are epoch milliseconds. */
-interface PairState extends Pair {
-  /** If several apply, the most urgent for an operator. */
-  readonly state: 'disabled' | 'rejected' | 'held' | 'paused' | 'ok' | 'unproven';
-  /** Absent when the record does not tell, and for `ok` and `unproven`. */
-  readonly since?: number | undefined;
-  /** When a pause or a hold ends by itself. */
-  readonly until?: number | undefined;
-  /** When the service last gave a token for the current version. */
-  readonly provenAt?: number | undefined;
-  /** The end of the token in use, whichever version it came from. */
-  readonly tokenExpiresAt?: number | undefined;
-}
-
 /** The states of the pairs of these clients; `undefined`, with a word why, when the table cannot be read. */
 async function readStates(
   shell: Shell,
@@ -183,9 +168,7 @@ async function readStates(
     const pairs = secrets.flatMap((secret) =>
       checkedPairs(shell, secret, environment).map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) })),
     );
-    return await mapConcurrently(pairs, async ({ pair, current }) => {
-      return stateOf(pair, await admin.read(pair), current, Date.now());
-    });
+    return await mapConcurrently(pairs, ({ pair, current }) => readPairState(admin, pair, current));
   } catch (error) {
     const failure =
       error instanceof CommandFailure ? error : awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
@@ -195,31 +178,6 @@ async function readStates(
   } finally {
     dynamodb.destroy();
   }
-}
-
-/** Reads the state of a pair from its record, for the version of the credential that is the current one. */
-export function stateOf(pair: Pair, record: PairRecord, current: string | undefined, now: number): PairState {
-  const { disabled, pause, held, rejected, token } = withoutFutureTimes(record, now);
-  const isProven = token !== undefined && token.credentialVersion === current;
-  const told = {
-    ...pair,
-    ...(isProven && { provenAt: token.issuedAt }),
-    ...(token !== undefined && token.expiresAt > now && { tokenExpiresAt: token.expiresAt }),
-  };
-  if (disabled) return { ...told, state: 'disabled', since: disabled.since || undefined };
-  const latch = current === undefined ? undefined : rejected.get(current);
-  if (latch !== undefined) return { ...told, state: 'rejected', since: latch.at || undefined };
-  const hold = [...held].find(([key, { until }]) => key.startsWith(`${current}:`) && until > now)?.[1];
-  if (hold !== undefined) return { ...told, state: 'held', until: hold.until };
-  if (pause !== undefined && pause.until > now) return { ...told, state: 'paused', until: pause.until };
-  return { ...told, state: isProven ? 'ok' : 'unproven' };
-}
-
-/** The state in a few words: `rejected since 2026-01-01T00:00:00Z`. */
-function stateText({ state, since, until }: PairState): string {
-  const time = since ?? until;
-  if (time === undefined) return state;
-  return `${state} ${until === undefined ? 'since' : 'until'} ${timeText(time)}`;
 }
 
 const STATES = `

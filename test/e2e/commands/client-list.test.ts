@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished } from 'vitest';
-import { stateOf } from '../../../bin/commands/client/list.ts';
+import { stateOf } from '../../../bin/commands/shared/pair-state.ts';
 import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { startSecretsManager } from '../../support/processes/stand-ins.ts';
