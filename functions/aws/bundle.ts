@@ -24,6 +24,10 @@ export const NodeHttpHandler = { create: <Handler>(handler: Handler) => handler 
 /** Of the same package. It would read a stream, and the token function's handler answers with bytes. */
 export const streamCollector = undefined;
 
+/** Stands in for that of `@smithy/core/checksum`, which is SHA-256 in JavaScript too. */
+// biome-ignore lint/performance/noBarrelFile: a bundler replaces every package by this one file
+export { Sha256 } from './sha256.ts';
+
 /** Stands in for that of `@aws/lambda-invoke-store`: without one the SDK takes the trace's id from its variable. */
 export const InvokeStore = { getInstanceAsync: () => undefined };
 

@@ -45,6 +45,7 @@ const NEVER_LOADED = ['@smithy/core/event-streams'];
 const STAND_INS = [
   '@aws-sdk/credential-provider-node',
   '@aws/lambda-invoke-store',
+  '@smithy/core/checksum',
   '@smithy/node-http-handler',
   'node:http',
 ].map((name) => `${name}=${fileURLToPath(new URL('../../functions/aws/bundle.ts', import.meta.url))}`);
