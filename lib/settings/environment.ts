@@ -48,10 +48,10 @@ export const environmentSchema = z.strictObject({
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
-  // How many runs of health there may be at a time: an import of secrets must not ask for all of their tokens at once.
+  // How many secrets that changed are checked at a time, reserved for health; 'none': as fast as AWS lets secrets be stored.
   healthConcurrency: z
     .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
-    .default(10),
+    .default('none'),
   // How many instances of the token function stand ready, paid for while they wait.
   provisionedConcurrency: concurrency().default(0),
   // From which age on the commands call a credential old.

@@ -16,7 +16,7 @@ describe('settings', () => {
       alarms: { off: [] },
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
-      healthConcurrency: 10,
+      healthConcurrency: 'none',
       tags: {},
       provisionedConcurrency: 0,
       credentialMaxAgeDays: 365,
