@@ -91,8 +91,7 @@ export function createAlarms<Watched>(
           ComparisonOperator[of === 'silence' ? 'LESS_THAN_THRESHOLD' : 'GREATER_THAN_OR_EQUAL_TO_THRESHOLD'],
         evaluationPeriods: periods,
         datapointsToAlarm: count,
-        // Where nothing happens there is no value: it says nothing about traffic, and leaves a run as the last one found it.
-        treatMissingData: of === 'traffic' ? TreatMissingData.NOT_BREACHING : TreatMissingData.IGNORE,
+        treatMissingData: MISSING[of],
       });
     });
 }
@@ -116,11 +115,16 @@ function watchedMetric<Watched>(
   if (of === 'run' || minutes < 5) return metric.with({ period });
   // Where there are no values CloudWatch looks for older ones: an alarm would come and go after its cause is over, or be
   // late when it waits for silence.
-  const filled = 'FILL(found, 0)';
-  // Silence is what follows a run: before the first one of an environment there is none.
-  const expression = of === 'silence' ? `IF(RUNNING_SUM(${filled}) > 0, ${filled}, found)` : filled;
-  return new MathExpression({ expression, usingMetrics: { found: metric }, period });
+  return new MathExpression({ expression: 'FILL(found, 0)', usingMetrics: { found: metric }, period });
 }
+
+/** Where nothing happens there is no value: that says nothing about traffic, and leaves a run as the last one found it. */
+const MISSING = {
+  traffic: TreatMissingData.NOT_BREACHING,
+  run: TreatMissingData.IGNORE,
+  // Also before the first run: a schedule that never worked is silent, too.
+  silence: TreatMissingData.BREACHING,
+} as const;
 
 const FULL_WIDTH = 24;
 
