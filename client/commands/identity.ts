@@ -97,7 +97,7 @@ async function readPolicy(shell: Shell, functionName: string, { region, credenti
 }
 
 interface AwsRequest {
-  readonly service: 'codedeploy' | 'iam' | 'lambda' | 'logs' | 'sns' | 'sts';
+  readonly service: 'cloudformation' | 'codedeploy' | 'iam' | 'lambda' | 'logs' | 'sns' | 'sts';
   readonly region: string;
   readonly credentials: Credentials;
   /** POST with a body and GET without one, when left out. */

@@ -6,34 +6,63 @@ import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 import { pause } from './environment.ts';
 
-interface Question extends Partial<Pick<Parameters<typeof askAws>[1], 'method' | 'path' | 'query'>> {
+type AwsQuestion = Parameters<typeof askAws>[1];
+
+interface Question extends Partial<Pick<AwsQuestion, 'method' | 'path' | 'query'>> {
   readonly target?: string;
   readonly body?: object;
 }
 
 /** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
+  const ask = openAws(shell, region);
   return async (
     service: 'codedeploy' | 'lambda' | 'logs',
     operation: string,
     { target, body, ...question }: Question,
   ) => {
+    const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
+    const headers = { 'content-type': type, ...(target && { 'x-amz-target': target }) };
+    const read = (text: string) => parseJsonObject(text === '' ? '{}' : text);
+    return ask(service, operation, { ...question, ...(body && { body: JSON.stringify(body), headers }) }, read);
+  };
+}
+
+/** As `askService`, of a service that speaks AWS's query protocol; gives the XML of its answer. @throws CommandFailure */
+export function queryService(shell: Shell, region: string | undefined) {
+  const ask = openAws(shell, region);
+  return async (service: keyof typeof QUERIED, Action: string, members: Readonly<Record<string, string>> = {}) => {
+    const body = `${new URLSearchParams({ Action, ...members, Version: QUERIED[service] })}`;
+    return ask(service, Action, { body }, (text) => (text.startsWith('<') ? text : undefined));
+  };
+}
+
+/** The versions of their APIs. */
+const QUERIED = { cloudformation: '2010-05-15' } as const;
+
+/** The text of the first element of this name. */
+export function elementOf(xml: string, name: string): string | undefined {
+  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+}
+
+/** Calls AWS until it is not throttled, and gives what `read` makes of the answer. */
+function openAws(shell: Shell, region: string | undefined) {
+  return async <Answer>(
+    service: AwsQuestion['service'],
+    operation: string,
+    question: Omit<AwsQuestion, 'service' | 'region' | 'credentials'>,
+    read: (text: string) => Answer | undefined,
+  ): Promise<Answer> => {
     const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
     if (region === undefined) throw fail(new Error('Region is missing'));
     const credentials = await shell.credentials().catch((error) => Promise.reject(fail(error)));
-    const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
-    const asked = {
-      ...{ service, region, credentials, ...question },
-      ...(body && { body: JSON.stringify(body) }),
-      ...(body && { headers: { 'content-type': type, ...(target && { 'x-amz-target': target }) } }),
-    };
     for (let attempt = 1; ; attempt += 1) {
-      const { status, word, text, errorType } = await askAws(shell, asked);
-      const told = parseJsonObject(text === '' ? '{}' : text);
-      if (status === 200 && told !== undefined) return told;
+      const { status, word, text, errorType } = await askAws(shell, { service, region, credentials, ...question });
+      const answer = status === 200 ? read(text) : undefined;
+      if (answer !== undefined) return answer;
+      const told = parseJsonObject(text)?.__type ?? elementOf(text, 'Code') ?? errorType;
       // What AWS calls the error, if it looks like the name of one; what a proxy answers has none.
-      const [called = ''] =
-        /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told?.__type ?? errorType}`.replace(/^.*#/, '')) ?? [];
+      const [called = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told}`.replace(/^.*#/, '')) ?? [];
       const name = called || STATUS_CODES[status]?.replaceAll(' ', '') || word;
       const failure = fail(Object.assign(new Error('refused'), { name }));
       if (failure.type !== 'aws-throttled' || attempt === MAX_ATTEMPTS) throw failure;
