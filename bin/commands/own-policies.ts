@@ -11,6 +11,7 @@ import {
   tableName,
   tokenRoleName,
   topicName,
+  urlParameterName,
 } from '../../lib/settings/names.ts';
 
 /** What those need in the account of an environment who deploy it, operate it, or stop it in an emergency. */
@@ -79,6 +80,7 @@ function execution(environment: Environment): readonly object[] {
       ...at('cloudwatch', `alarm:token-broker-*-${name}`),
       arn(environment, 'cloudwatch', `dashboard/${functionName(name)}-${region}`, ''),
     ]),
+    life('Url', 'ssm', at('ssm', `parameter${urlParameterName(name)}`)),
     life('Rule', 'events', at('events', `rule/${own}`)),
     life('Schedule', 'scheduler', at('scheduler', `schedule/default/${healthFunctionName(name)}`)),
     life('Canary', 'codedeploy', [
@@ -193,16 +195,16 @@ const LIFE = {
   // *agResource is TagResource and UntagResource: a managed policy has room for 6 144 characters.
   lambda: 'AddPermission Create* Delete* Get* List* PublishVersion Put* RemovePermission *agResource Update*',
   iam: 'CreateRole DeleteRole DeleteRolePolicy GetRole* List* PutRole* *agRole Update*',
-  dynamodb:
-    'CreateTable DeleteTable Describe* GetResourcePolicy ListTagsOfResource *agResource UpdateTable UpdateTimeToLive',
+  dynamodb: 'CreateTable DeleteTable Describe* GetResourcePolicy ListTagsOfResource *agResource UpdateT*',
   secretsmanager: 'CreateSecret DeleteSecret DescribeSecret *ResourcePolicy *agResource UpdateSecret',
   kms: 'DescribeKey EnableKeyRotation GetKey* ListResourceTags PutKeyPolicy ScheduleKeyDeletion *agResource UpdateKeyDescription',
   sns: 'CreateTopic DeleteTopic Get* List* SetTopicAttributes Subscribe Unsubscribe *agResource',
   sqs: 'CreateQueue DeleteQueue GetQueue* ListQueueTags SetQueueAttributes *agQueue',
   logs: 'AssociateKmsKey CreateLogGroup DeleteLogGroup ListTagsForResource *MetricFilter* PutRetentionPolicy *agResource',
   cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm *agResource',
-  events: 'DeleteRule DescribeRule List* PutRule PutTargets RemoveTargets *agResource',
-  scheduler: 'CreateSchedule DeleteSchedule GetSchedule UpdateSchedule',
+  events: 'DeleteRule DescribeRule List* Put* RemoveTargets *agResource',
+  scheduler: 'Create* Delete* Get* Update*',
+  ssm: 'DeleteParameter Get* Put* *Tags*Resource',
   codedeploy: 'Create* Delete* Get* ListTagsForResource RegisterApplicationRevision StopDeployment *agResource Update*',
   ec2: 'DescribeSecurityGroups DescribeSubnets DescribeVpcs',
   cloudtrail: 'Get* Put* *Logging *Tags *Trail',
