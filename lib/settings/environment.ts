@@ -29,6 +29,8 @@ export const environmentSchema = z.strictObject({
   principalOrgId: text((id) =>
     /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
   ).optional(),
+  // Whether roles of the accounts in the access rules reach the URL, or every role of `principalOrgId`, to be judged by them.
+  callers: z.enum(['accounts', 'organization']).default('accounts'),
   // Which alarms there shall not be.
   alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
   // Which part of the calls a new version gets at first, and for how long; 'off': all of them at once.
@@ -156,10 +158,16 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
   return [
-    accounts > MAX_CALLER_ACCOUNTS && {
-      path: ['accessRules'],
-      reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}`,
-    },
+    settings.callers === 'accounts' &&
+      accounts > MAX_CALLER_ACCOUNTS && {
+        path: ['accessRules'],
+        reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}; callers: 'organization' needs none for an account`,
+      },
+    settings.callers === 'organization' &&
+      settings.principalOrgId === undefined && {
+        path: ['callers'],
+        reason: "must be 'accounts' without principalOrgId, which says what organization it is",
+      },
     reservedConcurrency !== 'none' &&
       provisionedConcurrency > reservedConcurrency && {
         path: ['provisionedConcurrency'],

@@ -13,6 +13,7 @@ describe('settings', () => {
       services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
       accessRules: [exampleRule()],
       health: { every: 'rate(1 hour)', notify: [] },
+      callers: 'accounts',
       alarms: { off: [] },
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
