@@ -18,7 +18,7 @@ export default defineConfig({
   // It warns of source maps that packages leave out.
   logLevel: 'error',
   test: {
-    globalSetup: ['test/stack/synthesise-once.ts'],
+    globalSetup: ['test/support/stack/synthesise-once.ts'],
     setupFiles: ['test/support/contract/watch-contract.ts'],
     maxWorkers: '100%',
     // It imports JSON in a way that Node itself does not take.
@@ -32,7 +32,7 @@ export default defineConfig({
       tier('unit', ['test/{unit,support}/**/*.test.ts', 'test/lint.test.ts']),
       tier('protocol', ['test/protocol/*.test.ts']),
       tier('contract', ['test/contract/*.test.ts']),
-      tier('stack', ['test/stack/*.test.ts']),
+      tier('stack', ['test/stack/**/*.test.ts']),
       tier('e2e', ['test/e2e/**/*.test.ts'], SLOW),
       // `npm run test:rest` runs these, and test/fleet.
       tier('attacks', ['test/attacks/*.test.ts']),

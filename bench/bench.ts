@@ -31,7 +31,7 @@ interface Options {
   readonly json: boolean;
 }
 
-/** Of the five minutes, what the bundles and the answers from memory leave on a busy machine. */
+/** Five minutes, less the time that the bundles and the answers from memory take on a busy machine. */
 const ROUNDS_MS = 260_000;
 
 try {
@@ -78,7 +78,7 @@ function talk(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** The page keeps all but what stands between its two marks. */
+/** Replaces the text between the two marks of the page. */
 async function write(samples: Samples, folder: string): Promise<void> {
   const page = join(folder, 'performance.md');
   const text = await readFile(page, 'utf8');

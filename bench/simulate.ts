@@ -13,7 +13,7 @@ import type { Scale } from './fleet/world.ts';
 /** `npm run simulate`: data on stdout, talk on stderr; exit 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('simulate')
   .description('Simulates a fleet that runs the real rules of the broker, beside the same callers without it.')
-  .option('--environments <n>', 'how many environments of the function there are', wholeNumber(1, 10_000), 10_000)
+  .option('--instances <n>', 'how many instances of the function there are', wholeNumber(1, 10_000), 10_000)
   .option('--pairs <n>', 'how many pairs of client and service', wholeNumber(1, 10_000), 1_000)
   .option('--hours <n>', 'how long, in simulated hours', wholeNumber(1, 24), 24)
   .option('--seed <n>', 'which course of events', wholeNumber(0, 2 ** 31 - 1), 1)
@@ -24,7 +24,7 @@ const program = new Command('simulate')
   .exitOverride()
   .action(run);
 
-/** The numbers of environments that a chart compares. */
+/** The numbers of instances that a chart compares. */
 const FLEETS = [1, 10, 100, 1_000, 10_000];
 const GOAL = 'simulated-fleet';
 
@@ -43,7 +43,7 @@ try {
 async function run({ json, charts, ...scale }: Options): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
-  talk(process, `Simulating ${scale.hours} h of ${scale.environments} environments and ${scale.pairs} pairs.`);
+  talk(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
 
   const simulate = async (simulations: readonly Simulation[]) => {
     const onProgress = (shares: readonly number[]) =>
@@ -76,12 +76,12 @@ function jsonOf(samples: readonly Outcome[], isInterrupted: boolean) {
   };
 }
 
-/** The same world with more or fewer environments; without a broker it has none. */
+/** The same world with more or fewer instances; without a broker it has none. */
 function otherFleets(scale: Scale): readonly Simulation[] {
-  const fleets = FLEETS.filter((environments) => environments !== scale.environments);
-  return fleets.flatMap((environments) => [
-    { way: 'broker', scale: { ...scale, environments } },
-    { way: 'memory-only', scale: { ...scale, environments } },
+  const fleets = FLEETS.filter((instances) => instances !== scale.instances);
+  return fleets.flatMap((instances) => [
+    { way: 'broker', scale: { ...scale, instances } },
+    { way: 'memory-only', scale: { ...scale, instances } },
   ]);
 }
 
@@ -92,10 +92,10 @@ async function draw(folder: string, outcomes: readonly Outcome[], others: readon
 }
 
 function progressOf(simulations: readonly Simulation[], shares: readonly number[]): string {
-  const running = simulations.flatMap(({ way, scale: { environments } }, n) => {
+  const running = simulations.flatMap(({ way, scale: { instances } }, n) => {
     const share = shares[n] ?? 0;
     if (share === 0 || share === 1) return [];
-    return `${WAY_NAMES[way]}, ${environments} environments: ${Math.floor(share * 100)} %`;
+    return `${WAY_NAMES[way]}, ${instances} instances: ${Math.floor(share * 100)} %`;
   });
   return running.join('; ');
 }

@@ -6,7 +6,7 @@ import { stackName } from '../lib/settings/names.ts';
 import { SettingsError } from '../lib/settings/schema.ts';
 import { TokenBrokerStack } from '../lib/token-broker-stack.ts';
 
-// One stack per environment; with a wrong setting anywhere there is none at all.
+// One stack per environment; a wrong setting in one of them stops all.
 try {
   const parsed = parseEnvironments(environments);
   const app = new App({ analyticsReporting: false });

@@ -13,7 +13,7 @@ import { stackName } from '../lib/settings/names.ts';
 import { SettingsError } from '../lib/settings/schema.ts';
 import { deploy } from './deployment.ts';
 
-/** What the CDK is asked: of the stack alone, because the CDK would also bundle every stack that it is not told to leave out. */
+/** The CDK's arguments: for one stack alone, because the CDK would bundle every stack that is not left out. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
   bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`],
   diff: ({ name }) => ['diff', stackName(name), '--exclusively'],
@@ -26,7 +26,7 @@ const UNASKED = ['--require-approval', 'never'];
 /** What the CDK is told when it shall deploy nothing. */
 const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--method(?:=.*)?)$/;
 
-/** How the CDK tells a difference in what `listAccess` has put into the template. */
+/** A difference in the template's lines of `listAccess`, as the CDK prints it. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
 
 // `npm run deploy -- dev`: the CDK's own command line, for one environment and with the arguments that it needs there.
@@ -74,7 +74,7 @@ async function signedInAccount(region: string): Promise<string | undefined> {
 async function cdk(args: readonly string[]): Promise<number> {
   process.stderr.write(`> cdk ${args.join(' ')}\n`);
   const program = fileURLToPath(new URL('../node_modules/aws-cdk/bin/cdk', import.meta.url));
-  // Only what is read here is taken from the terminal: a deployment asks its questions there.
+  // Only the output of `diff` is read here: a deployment asks its questions at the terminal.
   const output = args[0] === 'diff' ? 'pipe' : 'inherit';
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['inherit', output, output],

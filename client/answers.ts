@@ -10,7 +10,7 @@ interface Pair {
 }
 
 export interface TokenRequest extends Pair {
-  /** Seconds that the token should still live: a target; `expiresAt` says what came of it. */
+  /** Seconds that the token should still live: a target; `expiresAt` has the outcome. */
   readonly minTtl?: number | undefined;
   /** The `fingerprint` of a token that the service turned away, to get its successor. */
   readonly refused?: string | undefined;
@@ -56,7 +56,7 @@ export async function askForToken(
   });
 }
 
-/** Makes a token of its members; what may be secret is hidden from code that prints or copies objects. */
+/** Makes a token; members that may be secret are hidden from code that prints or copies objects. */
 function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: IssuedToken): IssuedToken {
   const hidden = (value: unknown) => ({ value, enumerable: false });
   const shown = () => ({ accessToken: REDACTED, ...told });
@@ -65,7 +65,7 @@ function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: Iss
       { accessToken, passThrough, ...told },
       {
         accessToken: hidden(accessToken),
-        // A service may send along what is as secret as the token: a refresh token, for example.
+        // These may be as secret as the token: a refresh token, for example.
         passThrough: hidden(passThrough),
         expiresAtBroker: hidden(expiresAtBroker),
         toString: hidden(() => REDACTED),
@@ -78,12 +78,12 @@ function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: Iss
 
 const REDACTED = '[redacted]';
 
-export interface CheckRequest extends Pair {
+export interface CheckParameters extends Pair {
   /** Which version of the credential: `AWSCURRENT` when left out. */
   readonly stage?: SecretStage | undefined;
 }
 
-/** What the broker found out about a credential. */
+/** The broker's finding about a credential. */
 export interface Check extends Pair {
   readonly stage: SecretStage;
   readonly finding: Finding;
@@ -99,12 +99,12 @@ export interface Check extends Pair {
 /** Asks the broker whether the credential of one client works on one service. @throws TokenBrokerError */
 export async function askForCheck(
   connection: Connection,
-  { client, service, stage = 'AWSCURRENT' }: CheckRequest,
+  { client, service, stage = 'AWSCURRENT' }: CheckParameters,
   limits: WorkLimits,
 ): Promise<Check> {
   const asked = { client, service, stage };
   const { members, startedAt } = await requestForPair(connection, '/check', asked, limits);
-  // A finding about another pair would be believed of this one.
+  // A finding about another pair must not pass for this one's.
   assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
   const { finding, version, checked_at, proven_by, expires_in } = members;
   return {
@@ -124,7 +124,7 @@ export async function askForCaller(connection: Connection, limits: WorkLimits): 
   return { role: members.role, account: members.account, rules: members.rules };
 }
 
-/** As `request`; the error of a refusal by the access rules tells also who was refused, and what the rules allow. */
+/** As `request`; the error `access-denied` has the refused role and its access rules, too. */
 async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits): Promise<Reply> {
   let used = connection.credentials;
   const credentials = () => {
@@ -136,7 +136,7 @@ async function requestForPair(connection: Connection, path: string, asked: objec
     return await request({ ...connection, credentials }, path, asked, limits);
   } catch (error) {
     if (!isProblem(error, 'access-denied')) throw error;
-    // It is about the role that was refused, so the same credentials sign; the refusal must be told in time without it.
+    // The same credentials sign, because their role was refused; the time limit leaves room to report the refusal.
     const timeoutMs = Math.min(connection.timeoutMs, 3_000, (limits.deadline() - connection.now()) / 2);
     const signing = { ...connection, credentials: used, maxAttempts: 1, timeoutMs };
     const caller = await askForCaller(signing, limits).catch(() => undefined);
@@ -151,7 +151,7 @@ type Is<T> = (value: unknown) => value is T;
 type Form = Readonly<Record<string, Is<unknown>>>;
 type Formed<F extends Form> = { readonly [Name in keyof F]: F[Name] extends Is<infer T> ? T : never };
 
-/** Reads an answer by what each member must be. @throws TokenBrokerError `unexpected-answer`, without its values */
+/** Asserts the form of an answer's members. @throws TokenBrokerError `unexpected-answer`, without its values */
 function assertForm<F extends Form>(members: Members, form: F): asserts members is Members & Formed<F> {
   const wrong = Object.entries(form).find(([name, is]) => !is(members[name]))?.[0];
   if (wrong !== undefined) throw failure('unexpected-answer', `its ${wrong} is missing or wrong`, { status: 200 });
@@ -177,7 +177,7 @@ function isDateTime(value: unknown): value is string {
   return typeof value === 'string' && !Number.isNaN(Date.parse(value));
 }
 
-/** More than thirty years is a mistake, and would leave the range of dates in the end. */
+/** More than thirty years is a mistake, and could leave the range of dates. */
 function isLifetime(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
 }

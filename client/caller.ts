@@ -3,11 +3,11 @@ export interface Caller {
   /** `arn:aws:iam::<account>:role/<name>`: a role arrives without its path. */
   readonly role: string;
   readonly account: string;
-  /** The access rules that name the role; what one of them allows, it may. */
+  /** The access rules that name the role; one that allows a call is enough. */
   readonly rules: readonly CallerRule[];
 }
 
-/** For which clients on which services a role may do what. */
+/** The operations, clients and services that one rule allows. */
 export interface CallerRule {
   readonly clients: readonly string[] | 'all';
   readonly services: readonly string[] | 'all';
@@ -15,7 +15,7 @@ export interface CallerRule {
   readonly operations: readonly string[];
 }
 
-/** What one rule allows, in a few words: `token for acme on all services`. */
+/** One rule in a few words: `token for acme on all services`. */
 export function ruleText({ clients, services, operations }: CallerRule): string {
   const whom = clients === 'all' ? 'all clients' : clients.join(', ');
   const where = services === 'all' ? 'all services' : services.join(', ');

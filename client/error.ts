@@ -1,12 +1,12 @@
 import type { ProblemType } from '../functions/contract.ts';
 import type { Caller } from './caller.ts';
 
-/** Every failure of the client. No text of it holds a token or a credential: of an answer only a problem is kept. */
+/** Every failure of the client. No text of it holds a token or a credential; of an answer it keeps only a problem. */
 export class TokenBrokerError extends Error {
   override readonly name = 'TokenBrokerError';
   /** The type of the broker's problem, or a `FailureType` when the broker did not answer. */
   readonly type: string;
-  /** What happened, without the type that `message` starts with. */
+  /** `message` without the type at its start. */
   readonly detail: string;
   readonly status: number | undefined;
   /** Whether the same request may succeed later without a person acting. */
@@ -49,7 +49,7 @@ export function isProblem(error: unknown, type: ProblemType): error is TokenBrok
   return error instanceof TokenBrokerError && error.type === type;
 }
 
-/** The error for a failure of `FAILURES`; `more` ends its sentence and must not quote what a peer sent. */
+/** The error for a failure of `FAILURES`; `more` ends its sentence and must not quote a peer. */
 export function failure(type: FailureType, more = '', facts: Facts = {}): TokenBrokerError {
   const { retryable, detail, advice } = FAILURES[type];
   return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...facts, retryable, advice });

@@ -26,8 +26,8 @@ export interface Reply {
 export type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Sends members to the broker until it answers with 200. Only what may succeed a moment later is repeated, signed anew,
- * and never when the deadline would come first: the caller is then served better by the reason at once.
+ * Sends members to the broker until it answers with 200. Only a retryable failure is repeated, signed anew,
+ * and only if there is time before the deadline: otherwise the caller learns the reason at once.
  *
  * @throws TokenBrokerError the last failure
  */
@@ -50,11 +50,11 @@ export async function request(
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
       if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
-        // Another request may have corrected it meanwhile.
+        // Another request may have corrected the clock meanwhile.
         hasCorrectedClock = clock.correct() || clock.offsetMs() !== signedAt;
         if (hasCorrectedClock) continue;
       }
-      // Whether a refusal that the broker does not believe is worth another try is for the caller to decide.
+      // After `refused-again` the caller decides whether another try is worth it.
       if (!error.retryable || isProblem(error, 'refused-again')) throw error;
       const waitMs = pauseMs(error, attempt, random());
       if (now() + waitMs >= deadline()) throw error;
@@ -68,7 +68,7 @@ const CLOCK_WRONG: readonly string[] = [
   'aws-signature-not-yet-current',
 ] satisfies FailureType[];
 
-/** Full jitter on top of what the broker asks for, so that not all callers come back at the same moment. */
+/** Full jitter on top of the broker's `Retry-After`, so that not all callers come back at the same moment. */
 function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, random: number): number {
   return retryAfterSeconds * 1_000 + random * Math.min(5_000, 200 * 2 ** (attempt - 1));
 }
@@ -96,7 +96,7 @@ async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit)
   }
 }
 
-/** Nothing that the broker sends comes near this; `fetch` inflates, so a small answer may hide a big one. */
+/** Far above the broker's longest answer; `fetch` inflates, so a small answer may hide a big one. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 async function readText({ body, status }: Response): Promise<string> {
@@ -120,14 +120,14 @@ function parseMembers(text: string): Members | undefined {
   }
 }
 
-/** Only the code of a network failure (`ECONNREFUSED`) is told: messages may quote what was sent. */
+/** Only the code of a network failure (`ECONNREFUSED`) is told: messages may quote the request. */
 function errorCode(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? code : '';
 }
 
-/** Tells who refused and why: the broker (its problem), AWS in front of it, or a server that is neither. */
+/** The error of an answer: the broker's problem, a refusal by AWS in front of it, or an unknown server. */
 function readFailure(response: Response, members: Members | undefined): TokenBrokerError {
   const { status, headers } = response;
   const retryAfter = headers.get('retry-after') ?? '';
@@ -157,7 +157,7 @@ function answeredByAws({ status, headers }: Response, members: Members | undefin
   if (status === 504) return 'aws-function-timeout';
   if (status >= 500) return 'aws-function-failed';
   if (status !== 403) return undefined;
-  // Policy refusals say `Message`, refused signatures `message`. Neither is quoted: it may repeat what was signed.
+  // Policy refusals say `Message`, refused signatures `message`. Neither is quoted: it may repeat the signed request.
   const message = members?.message ?? members?.Message;
   const said = `${headers.get('x-amzn-errortype') ?? ''} ${typeof message === 'string' ? message : ''}`;
   return REFUSALS.find(([pattern]) => pattern.test(said))?.[1] ?? 'aws-refused';

@@ -38,7 +38,7 @@ export type ReadAwsCredentials = () => Promise<AwsCredentials>;
 export async function readCredentials(read: ReadAwsCredentials) {
   const fail = (cause: unknown) => Promise.reject(failure('aws-credentials-unavailable', '', { cause }));
   const { accessKeyId, secretAccessKey, sessionToken } = await Promise.resolve().then(read).catch(fail);
-  // `fetch` quotes a header value that it cannot send in its message: a bad session token must not get that far.
+  // `fetch` quotes a header value that it cannot send in its message: a bad session token must not reach it.
   const isUsable = (part: unknown) => typeof part === 'string' && /^[\x21-\x7e]+$/.test(part);
   if (![accessKeyId, secretAccessKey, sessionToken || 'none'].every(isUsable)) {
     const what = 'a part of them is empty or holds a space or a character beyond ASCII';
@@ -56,7 +56,7 @@ export function standardAwsCredentials(): ReadAwsCredentials {
   };
 }
 
-/** The time that requests are signed with: this machine's, corrected by what AWS says about it. */
+/** The time that requests are signed with: this machine's, corrected by AWS's answers. */
 export type SigningClock = ReturnType<typeof createSigningClock>;
 
 /** @param now epoch milliseconds */
@@ -71,7 +71,7 @@ export function createSigningClock(now: () => number) {
       const told = Date.parse(date ?? '');
       heardOffsetMs = Number.isNaN(told) ? offsetMs : told - now();
     },
-    /** Takes over the time that was heard last; tells whether that makes a difference to a signature. */
+    /** Takes over the time that was heard last; tells whether signatures change enough to try again. */
     correct: () => {
       const isWorthIt = Math.abs(heardOffsetMs - offsetMs) >= WORTH_CORRECTING_MS;
       if (isWorthIt) offsetMs = heardOffsetMs;
@@ -109,7 +109,7 @@ export function parseEndpoint(text: string, givenRegion: string | undefined): En
   return { url, region };
 }
 
-/** Whether what is sent to the URL stays secret on its way: TLS, or this machine only. */
+/** Whether requests to the URL stay secret on their way: TLS, or this machine only. */
 export function isSafe(url: URL): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
 }

@@ -11,7 +11,7 @@ export interface FakeBrokerOptions {
   readonly caller?: Caller | undefined;
   /** As for `createTokenBroker`: the hosts whose 401 `TokenBroker.fetch` takes for a refused token. */
   readonly services?: Parameters<typeof createTokenBroker>[0]['services'];
-  /** What `TokenBroker.fetch` reaches the service with; Node's own when left out. */
+  /** Reaches the service for `TokenBroker.fetch`; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
@@ -19,11 +19,11 @@ export interface FakeBrokerOptions {
 export interface FakeBroker {
   /** For the code under test: the client itself, with its cache, its repetitions and its errors. */
   readonly broker: TokenBroker;
-  /** What the broker was asked, in this order; the client's cache keeps questions from it. */
+  /** The requests to the broker, in order; a token from the client's cache needs none. */
   readonly requests: readonly FakeRequest[];
   /** The clock of both: epoch milliseconds. A repetition of the client moves it, too. */
   readonly now: () => number;
-  /** Lets time pass, in which tokens come to their end. */
+  /** Lets time pass, so that tokens expire. */
   readonly advance: (ms: number) => void;
   /** Answers tokens and checks with a problem: all from now on, or the next few. */
   readonly fail: (type: ProblemType, options?: FailOptions) => void;
@@ -50,7 +50,7 @@ export interface FakeRequest {
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
-  const heldByPair = new Map<string, ReturnType<typeof issue>>();
+  const currentByPair = new Map<string, ReturnType<typeof issue>>();
   const endsByToken = new Map<string, number>();
   let clock = options.startsAt ?? Date.now();
   let failing: { readonly answer: () => Response; timesLeft: number } | undefined;
@@ -88,12 +88,12 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
 
   function tokenAnswer({ client, service, min_ttl: minTtl = 0, refused }: FakeRequest['members']): Response {
     const pair = JSON.stringify([client, service]);
-    const held = heldByPair.get(pair) ?? issue();
-    const left = (held.expiresAt - clock) / 1_000;
+    const current = currentByPair.get(pair) ?? issue();
+    const left = (current.expiresAt - clock) / 1_000;
     // As the broker: a token with less than a fifth of its life is replaced.
     const isFresh = left > lifetimeSeconds * 0.2 && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
-    const { accessToken, fingerprint, expiresAt } = isFresh && refused !== held.fingerprint ? held : issue();
-    heldByPair.set(pair, { accessToken, fingerprint, expiresAt });
+    const { accessToken, fingerprint, expiresAt } = isFresh && refused !== current.fingerprint ? current : issue();
+    currentByPair.set(pair, { accessToken, fingerprint, expiresAt });
     return Response.json({
       access_token: accessToken,
       token_type: 'Bearer',

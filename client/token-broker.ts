@@ -3,7 +3,7 @@ import {
   askForCaller,
   askForCheck,
   type Check,
-  type CheckRequest,
+  type CheckParameters,
   type IssuedToken,
   type TokenRequest,
 } from './answers.ts';
@@ -25,7 +25,7 @@ export interface TokenBrokerOptions {
   readonly url: string;
   /** Where the Function URL is; read from its host when left out. */
   readonly region?: string | undefined;
-  /** What to sign with, asked for again and again; the standard credential chain of the AWS SDK when left out. */
+  /** Signing credentials; a function is called again and again. The AWS SDK's standard chain when left out. */
   readonly credentials?: AwsCredentials | ReadAwsCredentials | undefined;
   /** By service the URLs of its APIs: only a 401 of one of these tells `TokenBroker.fetch` that a token was refused. */
   readonly services?: Readonly<Record<string, readonly string[]>> | undefined;
@@ -35,9 +35,9 @@ export interface TokenBrokerOptions {
   readonly maxAttempts?: number | undefined;
   /** How long one attempt may take; the default, 20 s, is longer than the broker itself can take. */
   readonly timeoutMs?: number | undefined;
-  /** How long a call may take, all attempts together, that names no `deadline`; 30 s when left out. */
+  /** How long a call without a `deadline` may take, all attempts together; 30 s when left out. */
   readonly patienceMs?: number | undefined;
-  /** What requests are sent with, those of `TokenBroker.fetch` too; Node's own when left out. */
+  /** Sends every request, those of `TokenBroker.fetch` too; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** For tests: epoch milliseconds, the pause before a repetition, and a number from 0 to below 1. */
   readonly now?: (() => number) | undefined;
@@ -57,7 +57,7 @@ export interface TokenOptions extends TokenRequest, CallOptions {}
 
 export interface UseOptions extends Omit<TokenRequest, 'refused'>, CallOptions {}
 
-export interface CheckOptions extends CheckRequest, CallOptions {}
+export interface CheckOptions extends CheckParameters, CallOptions {}
 
 export interface TokenBroker {
   /** A token of one client on one service, which lives long enough to be used. @throws TokenBrokerError */
@@ -72,7 +72,7 @@ export interface TokenBroker {
    * request repeated once, unless the broker has no successor or the body is a stream or that of a `Request`: then the
    * 401 is the answer. A signal in `init` ends the waiting for the token, too.
    *
-   * @throws TokenBrokerError without a token; TypeError without TLS or a bearer token; what `fetch` throws
+   * @throws TokenBrokerError without a token; TypeError without TLS or a bearer token; the errors of `fetch`
    */
   readonly fetch: (
     input: Parameters<typeof globalThis.fetch>[0],

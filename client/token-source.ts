@@ -13,8 +13,8 @@ export function createUncachedSource(connection: Connection): TokenSource {
   return (request, waiting) => within(connection.now, waiting, (limits) => askForToken(connection, request, limits));
 }
 
-/** One call, and what it is signed with. */
-interface Call {
+/** One call, and the connection that signs it. */
+interface CallToSign {
   readonly request: TokenRequest;
   readonly waiting: Waiting;
   readonly connection: Connection;
@@ -25,8 +25,8 @@ interface Call {
 /**
  * Hands a living token out again, and asks for one once, however many callers wait for it.
  *
- * Towards its end one caller asks for the successor while the others keep getting the token; that this fails is no
- * failure while the token lives. What signs is read for each call, unless it is the standard chain, which gives one
+ * Towards its end one caller asks for the successor while the others keep getting the token; if that fails, this one
+ * gets the living token, too. Credentials are read for each call, except from the standard chain, which gives one
  * identity for the process. There are no timers and nothing runs when no caller waits: Lambda freezes processes.
  */
 export function createCachingSource(connection: Connection, isStandardChain: boolean): TokenSource {
@@ -58,7 +58,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
     return renew(call);
   };
 
-  async function callOf(request: TokenRequest, waiting: Waiting): Promise<Call> {
+  async function callOf(request: TokenRequest, waiting: Waiting): Promise<CallToSign> {
     const keyOf = (accessKeyId: string) => JSON.stringify([request.client, request.service, accessKeyId]);
     if (isStandardChain) return { request, waiting, connection, key: keyOf('') };
     const limit = { ...waiting, deadline: Math.min(waiting.deadline, now() + connection.timeoutMs) };
@@ -68,7 +68,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
   }
 
   /** Tries once, and falls back on the cached token: a longer life is a target, and a living token serves. */
-  async function renew(call: Call): Promise<IssuedToken> {
+  async function renew(call: CallToSign): Promise<IssuedToken> {
     const { waiting, connection } = call;
     const brief = { ...waiting, deadline: Math.min(waiting.deadline, now() + RENEWAL_LIMIT_MS) };
     try {
@@ -80,7 +80,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
   }
 
   /** Callers that ask for the same in the same way share the answer. */
-  function ask(way: Way, call: Call): Promise<IssuedToken> {
+  function ask(way: Way, call: CallToSign): Promise<IssuedToken> {
     const { key, request, waiting } = call;
     return flights.join(flightKey(way, call), waiting, async (limits) => {
       const { minTtl = 0, refused } = request;
@@ -90,7 +90,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
         cache.keep(key, token, number, minTtl);
         return token;
       } catch (error) {
-        // A broker that stands by the token says that the service refused the call for another reason.
+        // With `refused-again` the broker stands by the token: the service had another reason.
         if (refused !== undefined && !isProblem(error, 'refused-again')) cache.forget(key, refused);
         throw error;
       }
@@ -104,12 +104,12 @@ const RENEWAL_LIMIT_MS = 5_000;
 /** A `report` tells of a refused token. */
 type Way = 'ask' | 'renew' | 'report';
 
-function flightKey(way: Way, { key, request: { minTtl = 0 } }: Call): string {
+function flightKey(way: Way, { key, request: { minTtl = 0 } }: CallToSign): string {
   return way === 'report' ? `report ${key}` : `${way} ${key} ${minTtl}`;
 }
 
 /** A token that is handed out again. All times are epoch milliseconds. */
-interface Held {
+interface CachedToken {
   readonly token: IssuedToken;
   /** The number of the request that brought it. */
   readonly request: number;
@@ -118,14 +118,14 @@ interface Held {
   readonly renewAt: number;
   /** From here on no caller gets it. */
   readonly endsAt: number;
-  /** When a token was last asked for that lives longer, and how long: seconds. */
+  /** When a longer-living token was last asked for, and how long a life: seconds. */
   readonly longerAskedAt: number;
   readonly minTtl: number;
 }
 
 /** The tokens of one process, by pair and the identity that asked; its times follow from how long each token lives. */
 class TokenCache {
-  readonly #held = new Map<string, Held>();
+  readonly #tokens = new Map<string, CachedToken>();
   readonly #connection: Pick<Connection, 'now' | 'random'>;
 
   constructor(connection: Pick<Connection, 'now' | 'random'>) {
@@ -135,24 +135,24 @@ class TokenCache {
   /** The token that may be handed out, whether it lives shorter than asked, and whether to ask for another one now. */
   recall(key: string, minTtl = 0) {
     const now = this.#connection.now();
-    const held = this.#held.get(key);
+    const cached = this.#tokens.get(key);
     // A clock that was set back would make every token live longer.
-    if (held === undefined || now < held.receivedAt || now >= held.endsAt) return undefined;
-    const { token, renewAt } = held;
+    if (cached === undefined || now < cached.receivedAt || now >= cached.endsAt) return undefined;
+    const { token, renewAt } = cached;
     const isShort = token.expiresAt - now < minTtl * 1_000;
-    const mayAskForLonger = minTtl > held.minTtl || now - held.longerAskedAt >= MIN_TTL_INTERVAL_MS;
+    const mayAskForLonger = minTtl > cached.minTtl || now - cached.longerAskedAt >= MIN_TTL_INTERVAL_MS;
     return { token, isShort, isDue: isShort ? mayAskForLonger : now >= renewAt };
   }
 
   /** Keeps a token, unless a later request has already brought one; forgets the one that was kept longest ago. */
   keep(key: string, token: IssuedToken, request: number, minTtl: number): void {
-    const before = this.#held.get(key);
+    const before = this.#tokens.get(key);
     if (before !== undefined && before.request > request) return;
     const { now, random } = this.#connection;
     const receivedAt = now();
     const lifetimeMs = Math.max(0, token.expiresAt - receivedAt);
-    this.#held.delete(key);
-    this.#held.set(key, {
+    this.#tokens.delete(key);
+    this.#tokens.set(key, {
       token,
       request,
       receivedAt,
@@ -161,22 +161,22 @@ class TokenCache {
       longerAskedAt: receivedAt,
       minTtl,
     });
-    const [oldest] = this.#held.keys();
-    if (this.#held.size > MAX_ENTRIES && oldest !== undefined) this.#held.delete(oldest);
+    const [oldest] = this.#tokens.keys();
+    if (this.#tokens.size > MAX_ENTRIES && oldest !== undefined) this.#tokens.delete(oldest);
   }
 
-  /** Asks for no successor before half of what is left has passed: few tries, and more often towards the end. */
+  /** Waits with the next try for half of the remaining life: few tries, and more often towards the end. */
   postpone(key: string, minTtl: number): void {
-    const held = this.#held.get(key);
-    if (held === undefined) return;
+    const cached = this.#tokens.get(key);
+    if (cached === undefined) return;
     const now = this.#connection.now();
-    const renewAt = Math.max(held.renewAt, (now + held.token.expiresAt) / 2);
-    this.#held.set(key, { ...held, renewAt, ...(minTtl > 0 && { longerAskedAt: now, minTtl }) });
+    const renewAt = Math.max(cached.renewAt, (now + cached.token.expiresAt) / 2);
+    this.#tokens.set(key, { ...cached, renewAt, ...(minTtl > 0 && { longerAskedAt: now, minTtl }) });
   }
 
   /** Hands this token out no more. */
   forget(key: string, fingerprint: string): void {
-    if (this.#held.get(key)?.token.fingerprint === fingerprint) this.#held.delete(key);
+    if (this.#tokens.get(key)?.token.fingerprint === fingerprint) this.#tokens.delete(key);
   }
 }
 

@@ -2,7 +2,7 @@ import type { IssuedToken } from './answers.ts';
 import { isProblem } from './error.ts';
 import { isSafe } from './sign.ts';
 
-/** For code that was given a token to throw when the service turns the token away. */
+/** Thrown by code that was given a token, when the service turns the token away. */
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused';
 
@@ -55,13 +55,13 @@ export async function fetchWithToken(
 
   const token = await getToken();
   const response = await send(token);
-  // A redirect may have led to another host, and `fetch` takes no token there: not even to one of the same service.
+  // After a redirect to another host the 401 says nothing: `fetch` takes no token there, even within the service.
   const { origin } = new URL(response.url || url);
   if (response.status !== 401 || origin !== url.origin || !origins?.has(origin)) return response;
 
   const isRepeated = isRepeatable(init?.body ?? request?.body);
   const successor = await successorOf(token, getToken).catch(async (error: unknown) => {
-    // What cannot be repeated was reported for the next call.
+    // The report serves the next call; this one keeps its 401.
     if (!isRepeated) return undefined;
     await response.body?.cancel();
     throw error;
@@ -71,7 +71,7 @@ export async function fetchWithToken(
   return send(successor);
 }
 
-/** What the broker gives in place of a refused token; `undefined` when it stands by it. @throws TokenBrokerError */
+/** The successor of a refused token; `undefined` when the broker stands by the token. @throws TokenBrokerError */
 async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Promise<IssuedToken | undefined> {
   try {
     const successor = await getToken(fingerprint);
@@ -82,7 +82,7 @@ async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Pr
   }
 }
 
-/** A stream is gone when it was sent, and so is the body of a `Request`, which is one. */
+/** A stream can be sent once, and the body of a `Request` is a stream. */
 function isRepeatable(body: RequestInit['body']): boolean {
   return !(typeof body === 'object' && body !== null && Symbol.asyncIterator in body);
 }

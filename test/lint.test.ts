@@ -112,7 +112,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the linter', () => {
-  it.each(Object.entries(ARROWS))('refuses what %s must not import, and nothing else', (file, { allowed, refused }) => {
+  it.each(Object.entries(ARROWS))('refuses exactly the forbidden imports of %s', (file, { allowed, refused }) => {
     const imports = [...allowed, ...refused];
     const found = faults.filter(({ location, category }) => location.path === file && category.endsWith('Imports'));
     expect(new Set(found.map(({ location }) => imports[location.start.line - 1]))).toEqual(new Set(refused));
@@ -141,7 +141,7 @@ interface Fault {
   readonly location: { readonly path: string; readonly start: { readonly line: number } };
 }
 
-/** What Biome itself says of all files, in their order; it fails because it finds something. */
+/** Biome's findings in all files, in their order; it exits with 1 because there are some. */
 function lint(): Promise<readonly Fault[]> {
   const args = [BIOME, 'lint', '--reporter=json', '--max-diagnostics=none'];
   return new Promise((resolve, reject) => {

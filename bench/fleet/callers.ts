@@ -1,7 +1,7 @@
 import type { Pair } from '../../functions/broker/pair.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, type World } from './world.ts';
 
-/** A process of an internal service, with what it keeps in its own memory. */
+/** A process of an internal service, and the token in its own memory. */
 interface CallerProcess {
   readonly pair: Pair;
   /** It is done once it has a token. */

@@ -2,14 +2,14 @@ import type { Outcome } from './outcome.ts';
 import { grouped, WAY_NAMES } from './report.ts';
 import { bar, drawing, line, text, ticksUpTo } from './svg.ts';
 
-/** What a million tokens cost each way, and what for. */
+/** The price of a million tokens for each way, by the parts of the bill. */
 export function costChart(outcomes: readonly Outcome[]): string {
   const ticks = ticksUpTo(Math.max(...outcomes.map(({ dollarsPerMillion }) => dollarsPerMillion.all)));
   const highest = ticks.at(-1) ?? 1;
   const widthOf = (dollars: number) => (dollars / highest) * (RIGHT - LEFT);
   const bottom = TOP + outcomes.length * ROW + 4;
   const scale = outcomes[0]?.scale;
-  const title = `Dollars for a million tokens, ${grouped(scale?.environments ?? 0)} environments`;
+  const title = `Dollars for a million tokens, ${grouped(scale?.instances ?? 0)} instances`;
   return drawing({
     width: 720,
     height: bottom + 40,

@@ -1,6 +1,6 @@
 import type { Tally } from './tally.ts';
 
-/** US dollars that AWS charges for what was counted; what the services charge is not in it. */
+/** The bill of AWS in US dollars; prices of the services are not in it. */
 export interface Cost {
   readonly lambda: number;
   readonly dynamodb: number;
@@ -8,7 +8,7 @@ export interface Cost {
   readonly logs: number;
 }
 
-/** What a tally costs at list prices, without free tiers and without what costs the same however much is asked. */
+/** The cost of a tally at list prices. Left out are free tiers and fixed costs. */
 export function costOf(tally: Tally): Cost {
   const gigabyteSeconds = (tally.billedMs / 1_000) * MEMORY_GB;
   const writeUnits = tally.writes * ITEM_KB;
@@ -29,7 +29,7 @@ const LOGGED_GB = 1e-6;
 
 // List prices of us-east-1 in US dollars, read on 2026-11-21.
 
-/** https://aws.amazon.com/lambda/pricing, arm64; starting an environment costs the same per second as running it. */
+/** https://aws.amazon.com/lambda/pricing, arm64; starting an instance costs the same per second as running it. */
 const LAMBDA_REQUEST = 0.2e-6;
 const LAMBDA_GIGABYTE_SECOND = 0.000_013_333_4;
 /** https://aws.amazon.com/dynamodb/pricing/on-demand; a strongly consistent read of up to 4 kB takes a unit. */

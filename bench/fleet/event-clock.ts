@@ -1,4 +1,4 @@
-/** What can be reached after a time: the clock itself, or an environment, which may be frozen by then. */
+/** The target of a delayed action: the clock itself, or an instance, which may be frozen by then. */
 export interface Reachable {
   after(ms: number, action: () => void): void;
 }

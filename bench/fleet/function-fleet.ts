@@ -1,21 +1,21 @@
-import type { Environment } from './environment.ts';
+import type { Instance } from './instance.ts';
 import type { Sandbox } from './sandbox.ts';
 import { HOUR_MS, type World } from './world.ts';
 
-/** What a caller finds behind the Function URL. */
+/** The function as a caller of its URL sees it. */
 export interface FunctionFleet {
-  /** Runs one invocation in some environment, as often as it takes until one has answered. */
-  invoke<Answer>(work: (environment: Environment) => Promise<Answer>): Promise<Answer>;
+  /** Runs one invocation in an idle instance, and repeats it until an instance has answered. */
+  invoke<Answer>(work: (instance: Instance) => Promise<Answer>): Promise<Answer>;
 }
 
 /**
- * The environments of the token function. Each takes one invocation at a time, is frozen in between, and is replaced
+ * The instances of the token function. Each takes one invocation at a time, is frozen in between, and is replaced
  * after a while by a cold one. Any idle one may get the next invocation: the worst that routing can do to memories.
  */
-export function createFunctionFleet(world: World, startEnvironment: () => Environment): FunctionFleet {
+export function createFunctionFleet(world: World, startInstance: () => Instance): FunctionFleet {
   const { clock, tally, scale } = world;
   const { uniform, chance, index, exponential, logNormal } = world.random('function fleet');
-  const places: Place[] = Array.from({ length: scale.environments }, () => ({ isBusy: false, endsAt: 0 }));
+  const places: Place[] = Array.from({ length: scale.instances }, () => ({ isBusy: false, endsAt: 0 }));
   const crashShare = scale.calm ? 0 : CRASH_SHARE;
   let busy = 0;
 
@@ -44,36 +44,33 @@ export function createFunctionFleet(world: World, startEnvironment: () => Enviro
     return undefined;
   }
 
-  async function runIn<Answer>(
-    place: Place,
-    work: (environment: Environment) => Promise<Answer>,
-  ): Promise<Run<Answer>> {
+  async function runIn<Answer>(place: Place, work: (instance: Instance) => Promise<Answer>): Promise<Run<Answer>> {
     const startedAt = clock.now();
     tally.invocations += 1;
     place.isBusy = true;
     busy += 1;
     try {
-      const environment = await environmentIn(place);
-      environment.sandbox.thaw();
-      return await untilCrash(place, environment.sandbox, work(environment));
+      const instance = await instanceIn(place);
+      instance.sandbox.thaw();
+      return await untilCrash(place, instance.sandbox, work(instance));
     } finally {
-      place.environment?.sandbox.freeze();
+      place.instance?.sandbox.freeze();
       place.isBusy = false;
       busy -= 1;
       tally.billedMs += Math.ceil(clock.now() - startedAt + CODE_MS);
     }
   }
 
-  async function environmentIn(place: Place): Promise<Environment> {
-    if (place.environment !== undefined && clock.now() < place.endsAt) return place.environment;
+  async function instanceIn(place: Place): Promise<Instance> {
+    if (place.instance !== undefined && clock.now() < place.endsAt) return place.instance;
     tally.coldStarts += 1;
     await clock.sleep(logNormal(INIT_MS, INIT_SPREAD));
-    place.environment = startEnvironment();
+    place.instance = startInstance();
     place.endsAt = clock.now() + exponential(MEAN_LIFE_MS);
-    return place.environment;
+    return place.instance;
   }
 
-  /** A crashed environment never answers; its caller is told so. */
+  /** A crashed instance never answers; its caller is told so. */
   function untilCrash<Answer>(place: Place, sandbox: Sandbox, answer: Promise<Answer>): Promise<Run<Answer>> {
     const answered = answer.then((value): Run<Answer> => ({ isCrashed: false, answer: value }));
     if (!chance(crashShare)) return answered;
@@ -87,27 +84,27 @@ export function createFunctionFleet(world: World, startEnvironment: () => Enviro
         if (isOver) return;
         tally.crashes += 1;
         sandbox.crash();
-        place.environment = undefined;
+        place.instance = undefined;
         resolve({ isCrashed: true });
       });
     });
   }
 }
 
-/** Where one environment can be. */
+/** Where one instance can be. */
 interface Place {
-  environment?: Environment | undefined;
+  instance?: Instance | undefined;
   endsAt: number;
   isBusy: boolean;
 }
 
 type Run<Answer> = { readonly isCrashed: false; readonly answer: Answer } | { readonly isCrashed: true };
 
-/** Lambda replaces environments after some hours, however busy they are. */
+/** Lambda replaces instances after some hours, however busy they are. */
 const MEAN_LIFE_MS = 2 * HOUR_MS;
 const INIT_MS = 250;
 const INIT_SPREAD = 0.2;
-/** What the code itself computes for an answer, at the 0.29 vCPU of 512 MB. */
+/** Computing time of an answer, at the 0.29 vCPU of 512 MB. */
 const CODE_MS = 3;
 
 /** Of all invocations. */

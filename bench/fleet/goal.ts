@@ -14,8 +14,8 @@ interface Counts {
 }
 
 /**
- * One token request each time that a token comes into its soft window, 1 % above that, and what checks ask for. The
- * first token of each pair, what faults cost and what rotations need has to fit into this as well.
+ * One token request each time that a token comes into its soft window, 1 % above that, and the requests of checks. The
+ * first token of each pair, repeats after faults and the requests after rotations have to fit into this as well.
  */
 export function goalOf({ pairs, elapsedMs, tokenRequests, tokenRequestsOfChecks, meanUntilRefreshMs }: Counts): Goal {
   const atMost = Math.floor((ALLOWANCE * pairs * elapsedMs) / meanUntilRefreshMs + tokenRequestsOfChecks);

@@ -3,7 +3,7 @@ import { type Goal, goalOf } from './goal.ts';
 import type { Course, Way } from './simulate-way.ts';
 import { HOUR_MS, type Scale } from './world.ts';
 
-/** What came of one simulation. */
+/** The result of one simulation. */
 export interface Outcome {
   readonly way: Way;
   readonly scale: Scale;
@@ -34,7 +34,7 @@ export interface Outcome {
   readonly goal?: Goal | undefined;
 }
 
-/** Brings what a simulation counted into the numbers that people compare. */
+/** Turns the counts of a simulation into the numbers that the report compares. */
 export function outcomeOf(way: Way, scale: Scale, { tally, elapsedMs }: Course): Outcome {
   const { tokenRequests, tokenRequestsOfChecks, published } = tally;
   const waits = Float64Array.from(tally.waitsMs).sort();

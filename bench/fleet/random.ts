@@ -10,7 +10,7 @@ export interface Random {
   readonly logNormal: (median: number, sigma: number) => number;
 }
 
-/** One stream of numbers per seed and purpose, so that what one part draws never changes what another one does. */
+/** One stream of numbers per seed and purpose, so that one part's draws never change the course of another part. */
 export function createRandom(seed: number, purpose: string): Random {
   const uniform = createUniform(seed, purpose);
   return {

@@ -2,7 +2,7 @@ import type { Goal } from './goal.ts';
 import type { Outcome } from './outcome.ts';
 import type { Way } from './simulate-way.ts';
 
-/** What came of the ways, side by side, for a person. */
+/** The results of all ways side by side, as text. */
 export function reportOf(outcomes: readonly Outcome[]): string {
   const columns = [
     aligned('padEnd', ['', ...ROWS.map(([name]) => name)]),
@@ -57,7 +57,7 @@ const ROWS: readonly Row[] = [
   ['  logs', ({ dollarsPerMillion }) => dollarsPerMillion.logs.toFixed(2)],
 ];
 
-/** The goal in two lines: what it allows, and how far from it the fleet stayed or went. */
+/** The goal in two lines: its limit, and the fleet's distance from it. */
 function explain({ tokenRequests, atMost, met }: Goal): string {
   const share = Math.abs(1 - tokenRequests / atMost) * 100;
   return (

@@ -1,9 +1,6 @@
 import type { EventClock, Reachable } from './event-clock.ts';
 
-/**
- * What an environment runs in. While it is frozen nothing reaches it: answers and ended sleeps wait for the thaw. Once
- * it has crashed nothing reaches it any more.
- */
+/** Surrounds one instance. While it is frozen, answers and ended sleeps wait for the thaw; a crash drops them. */
 export class Sandbox implements Reachable {
   readonly #clock: EventClock;
   #state: 'running' | 'frozen' | 'crashed' = 'frozen';
@@ -15,7 +12,7 @@ export class Sandbox implements Reachable {
 
   readonly sleep = (ms: number): Promise<void> => new Promise((wake) => this.after(ms, wake));
 
-  /** After this time something comes to the environment from outside. */
+  /** After this time something comes to the instance from outside. */
   after(ms: number, action: () => void): void {
     this.#clock.after(ms, () => {
       if (this.#state === 'running') action();

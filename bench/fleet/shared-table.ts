@@ -8,7 +8,7 @@ import type { World } from './world.ts';
 
 export type SharedTable = ReturnType<typeof createSharedTable>;
 
-/** The table that all environments share; to each of them it is half of the latency away. */
+/** The table that all instances share; to each of them it is half of the latency away. */
 export function createSharedTable({ clock, tally, random, scale }: World) {
   const { chance, logNormal } = random('shared table');
   const table = createReferencePairStore();

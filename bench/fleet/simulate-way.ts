@@ -16,14 +16,14 @@ export type Way = (typeof WAYS)[number];
 
 export const WAYS = ['broker', 'memory-only', 'no-broker'] as const;
 
-/** What a simulation has counted in the time that it has simulated. */
+/** The counts of a simulation so far, and the time that they cover. */
 export interface Course {
   readonly tally: Tally;
   readonly elapsedMs: number;
 }
 
 interface Progress {
-  /** Asked now and then: what it returns ends the simulation early. */
+  /** Asked now and then: `true` ends the simulation early. */
   readonly isStopped?: (simulatedMs: number) => boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What is counted while a simulation runs. */
+/** The counters of a running simulation. */
 export interface Tally {
   /** Answers that callers got. */
   issued: number;

@@ -9,7 +9,7 @@ export interface Simulation {
   readonly scale: Scale;
 }
 
-/** What a thread is given; the arrays are shared memory. */
+/** The input of a thread; the arrays are shared memory. */
 export interface Job extends Simulation {
   /** 1: come to an end. */
   readonly stopSignal: Int32Array;
@@ -18,7 +18,7 @@ export interface Job extends Simulation {
 }
 
 interface Options {
-  /** Ends what runs, the outcome being that of the time until then; what has not begun has none. */
+  /** Ends running simulations, which then have the outcome of the time so far; waiting ones are dropped. */
   readonly signal: AbortSignal;
   readonly onProgress: (shares: readonly number[]) => void;
 }

@@ -5,7 +5,7 @@ import { curve, drawing, line, text, ticksUpTo } from './svg.ts';
 
 /** How many token requests each way makes as the fleet grows; without a broker there is no fleet to grow. */
 export function tokenRequestChart(outcomes: readonly Outcome[]): string {
-  const fleets = [...new Set(outcomes.map(({ scale }) => scale.environments))].sort((one, other) => one - other);
+  const fleets = [...new Set(outcomes.map(({ scale }) => scale.instances))].sort((one, other) => one - other);
   const ticks = ticksUpTo(Math.max(...outcomes.map(({ tokenRequests }) => tokenRequests.all)));
   const highest = ticks.at(-1) ?? 1;
   const xOf = (fleet: number) => LEFT + (fleet * (RIGHT - LEFT)) / Math.max(1, fleets.length - 1);
@@ -13,8 +13,8 @@ export function tokenRequestChart(outcomes: readonly Outcome[]): string {
 
   const series = WAYS.map((way) => {
     const own = outcomes.filter((outcome) => outcome.way === way);
-    const at = (environments: number) => own.find(({ scale }) => scale.environments === environments) ?? own[0];
-    return { name: WAY_NAMES[way], requests: fleets.map((environments) => at(environments)?.tokenRequests.all ?? 0) };
+    const at = (instances: number) => own.find(({ scale }) => scale.instances === instances) ?? own[0];
+    return { name: WAY_NAMES[way], requests: fleets.map((instances) => at(instances)?.tokenRequests.all ?? 0) };
   });
   const first = outcomes[0];
   return drawing({
@@ -27,8 +27,8 @@ export function tokenRequestChart(outcomes: readonly Outcome[]): string {
         line(LEFT, yOf(tick), RIGHT, yOf(tick)),
         text(LEFT - 12, yOf(tick) + 4, grouped(tick), 'small end'),
       ]),
-      ...fleets.map((environments, n) => text(xOf(n), BOTTOM + 22, grouped(environments), 'small middle')),
-      text((LEFT + RIGHT) / 2, BOTTOM + 44, 'environments of the function', 'small middle'),
+      ...fleets.map((instances, n) => text(xOf(n), BOTTOM + 22, grouped(instances), 'small middle')),
+      text((LEFT + RIGHT) / 2, BOTTOM + 44, 'instances of the function', 'small middle'),
       ...series.map(({ requests }, ink) =>
         curve(
           requests.map((count, n) => [xOf(n), yOf(count)]),

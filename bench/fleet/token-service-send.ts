@@ -4,7 +4,7 @@ import type { Reachable } from './event-clock.ts';
 import type { ServiceAnswer, TokenRequest, TokenServices } from './token-services.ts';
 import { serviceAt } from './world.ts';
 
-/** How an environment reaches the token endpoints of the simulation: as if by HTTP. */
+/** How an instance reaches the token endpoints of the simulation: as if by HTTP. */
 export function createSend(tokenServices: TokenServices, sender: Reachable): Send {
   return async (request, { timeoutMs }) => toResponse(await tokenServices.ask(sender, readRequest(request), timeoutMs));
 }

@@ -38,7 +38,7 @@ export function createTokenServices({ clock, tally, random, scale }: World) {
     isAsked: (pair: Pair) => (underWay.get(pairKey(pair)) ?? 0) > 0,
 
     ask(sender: Reachable, request: TokenRequest, patienceMs: number): Promise<ServiceAnswer> {
-      const { answer, latencyMs } = decide(request);
+      const { answer, latencyMs } = drawAnswer(request);
       const isLate = latencyMs >= patienceMs;
       const heard = isLate ? SILENT : answer;
       if (heard.kind === 'rejected') tally.rejectedTokenRequests += 1;
@@ -52,7 +52,7 @@ export function createTokenServices({ clock, tally, random, scale }: World) {
     },
   };
 
-  function decide({ pair, version }: TokenRequest): { readonly answer: ServiceAnswer; readonly latencyMs: number } {
+  function drawAnswer({ pair, version }: TokenRequest): { readonly answer: ServiceAnswer; readonly latencyMs: number } {
     const now = clock.now();
     const outage = outages.find(({ service, from, to }) => service === pair.service && now >= from && now < to);
     if (outage !== undefined) return outage.isSilent ? NEVER : REFUSED;

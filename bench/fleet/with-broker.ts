@@ -2,8 +2,8 @@ import type { Operation } from '../../functions/broker/authorize.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { PROBLEMS } from '../../functions/contract.ts';
 import type { Obtain } from './callers.ts';
-import { createEnvironments } from './environment.ts';
 import { createFunctionFleet } from './function-fleet.ts';
+import { createInstances } from './instance.ts';
 import type { Check } from './operators.ts';
 import type { SecretStore } from './secret-store.ts';
 import type { SharedTable } from './shared-table.ts';
@@ -13,7 +13,7 @@ import { MINUTE_MS, SECOND_MS, type World } from './world.ts';
 interface Surroundings {
   readonly secretStore: SecretStore;
   readonly tokenServices: TokenServices;
-  /** Left out, each environment has only its memory. */
+  /** Left out, each instance has only its memory. */
   readonly sharedTable?: SharedTable | undefined;
 }
 
@@ -21,14 +21,14 @@ interface Surroundings {
 export function createBrokerWay(world: World, surroundings: Surroundings): { obtain: Obtain; check: Check } {
   const { clock, tally } = world;
   const { sharedTable, tokenServices } = surroundings;
-  const startEnvironment = createEnvironments(world, { ...surroundings, onTokenRequest });
-  const fleet = createFunctionFleet(world, startEnvironment);
+  const startInstance = createInstances(world, { ...surroundings, onTokenRequest });
+  const fleet = createFunctionFleet(world, startInstance);
 
   return {
     async obtain({ pair }) {
       try {
-        const { token, cache } = await fleet.invoke((environment) => environment.issue(pair));
-        // Without the shared table all that is kept is the environment's own.
+        const { token, cache } = await fleet.invoke((instance) => instance.issue(pair));
+        // Without the shared table all that is kept is the instance's own.
         if (cache === 'memory' || (cache === 'shared' && sharedTable === undefined)) tally.memoryHits += 1;
         return { kind: 'token', endsAt: token.expiresAt };
       } catch (error) {
@@ -38,7 +38,7 @@ export function createBrokerWay(world: World, surroundings: Surroundings): { obt
 
     async check(pair) {
       tally.checks += 1;
-      await fleet.invoke((environment) => environment.check(pair)).catch(problemOf);
+      await fleet.invoke((instance) => instance.check(pair)).catch(problemOf);
     },
   };
 

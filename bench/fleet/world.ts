@@ -8,7 +8,7 @@ import type { Tally } from './tally.ts';
 /** How large a simulated world is, and which of its possible courses it takes. */
 export interface Scale {
   /** Of the token function; each can answer one request at a time. */
-  readonly environments: number;
+  readonly instances: number;
   readonly pairs: number;
   readonly hours: number;
   readonly seed: number;
@@ -16,12 +16,12 @@ export interface Scale {
   readonly calm: boolean;
 }
 
-/** What every part of a simulated world needs. */
+/** Shared by all parts of a simulated world. */
 export interface World {
   readonly scale: Scale;
   readonly clock: EventClock;
   readonly tally: Tally;
-  /** A stream of its own for every purpose: what one part draws never changes what another one does. */
+  /** A stream of its own for every purpose: one part's draws never change the course of another part. */
   readonly random: (purpose: string) => Random;
 }
 

@@ -6,8 +6,8 @@ import { Runtime } from 'aws-cdk-lib/aws-lambda';
 import { LogLevel, NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { build } from 'esbuild';
 import { environments } from '../../lib/environments.ts';
-import { synthesise } from '../../test/stack/synthesise.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
+import { synthesise } from '../../test/support/stack/synthesise.ts';
 import { bundleAsStack } from '../../test/support/stack-bundle.ts';
 import { PAIR } from './exchange.ts';
 
@@ -58,13 +58,13 @@ export async function makeBundles(folder: string, authUrl: string): Promise<Bund
   };
 }
 
-/** With what the stack gives to the bundler for the token function. */
+/** With the bundler options of the stack for the token function. */
 async function bundleAsBroker(entry: string, outfile: string): Promise<void> {
   const { outputFiles } = await bundleAsStack(fileOf(entry));
   await writeFile(outfile, outputFiles[0]?.contents ?? '');
 }
 
-/** With what the stack gives to the bundler, but without the stand-ins; required as CommonJS they start sooner. */
+/** With the bundler options of the stack, but without its aliases; required as CommonJS the packages start sooner. */
 async function bundle(entry: string, outfile: string, format: 'cjs' | 'esm'): Promise<void> {
   await build({
     entryPoints: [fileOf(entry)],
@@ -80,8 +80,8 @@ async function bundle(entry: string, outfile: string, format: 'cjs' | 'esm'): Pr
 }
 
 /**
- * By the CDK itself, with what it does when it is told nothing, but for the SDK: that would come from Lambda's runtime,
- * which is not on this machine. In the bundle it starts sooner than from its many files.
+ * By the CDK itself with its defaults, but for the SDK: by default that comes from Lambda's runtime, which is not on this
+ * machine. In the bundle it starts sooner than from its many files.
  */
 async function bundleAsCdk(entry: string, outdir: string): Promise<string> {
   const stack = new Stack(new App({ outdir, analyticsReporting: false }), 'references');

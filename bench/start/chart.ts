@@ -3,7 +3,7 @@ import { KINDS, type KindName } from './cold-start.ts';
 import { basisOf, first, init, median, type Samples } from './goals.ts';
 import { SERIES, type SeriesName } from './measure.ts';
 
-/** How long it takes from the start of an environment to its first token, beside the references. */
+/** How long it takes from the start of an instance to its first token, beside the references. */
 export function speedChart({ rounds, node }: Samples): string {
   const basis = basisOf({ rounds });
   const groups = SHOWN[basis]
@@ -28,7 +28,7 @@ export function speedChart({ rounds, node }: Samples): string {
   return drawing({
     width: 720,
     height: bottom + 48,
-    title: 'From the start of an environment to its first token',
+    title: 'From the start of an instance to its first token',
     description: groups
       .flatMap(({ title, rows }) => rows.map(({ kind, totalMs }) => `${kind}, ${title}: ${totalMs.toFixed(0)} ms`))
       .join('; '),

@@ -1,10 +1,10 @@
 import { exampleRule } from '../../test/support/example.ts';
 import type { Bundles, Variant } from './bundles.ts';
-import { type Environment, startEnvironment } from './environment.ts';
 import { EVENT, REGION } from './exchange.ts';
+import { type Instance, startInstance } from './instance.ts';
 import { type StandIns, TABLES } from './stand-ins.ts';
 
-/** What is started: a bundle with its variables, and what its first answer says about where the token comes from. */
+/** The kinds of start: a bundle with its variables, and the source of the token that its first answer must name. */
 export const KINDS = {
   empty: { variant: 'empty' },
   broker: { variant: 'broker', says: 'fwd=miss' },
@@ -28,7 +28,7 @@ interface Kind {
   readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** What is measured of a cold start; `undefined` where the machine does not tell. */
+/** The measurements of a cold start; `undefined` where the machine has none. */
 export interface ColdStart {
   /** From the start of the process until it asks for its first invocation: of the broker with its first reads. */
   readonly initMs: number;
@@ -48,43 +48,43 @@ export interface World {
   readonly standIns: StandIns;
 }
 
-/** Starts an environment and lets it get a token; with `limited`, the invocation has the share of a small function. */
+/** Starts an instance and lets it get a token; with `limited`, the invocation has the share of a small function. */
 export async function measureColdStart(world: World, name: KindName, limited: boolean): Promise<ColdStart> {
   const { variant, says = '', variables }: Kind = KINDS[name];
-  const environment = await startVariant(world, variant, variables);
+  const instance = await startVariant(world, variant, variables);
   try {
-    const before = environment.processorTime();
-    if (limited) environment.limitCpu();
-    const { milliseconds, answer } = await invoke(environment);
-    const after = environment.processorTime();
+    const before = instance.processorTime();
+    if (limited) instance.limitCpu();
+    const { milliseconds, answer } = await invoke(instance);
+    const after = instance.processorTime();
     if (!answer.includes(says)) throw new Error(`An invocation of ${name} was answered otherwise: ${answer}`);
     return {
-      initMs: environment.initMs,
+      initMs: instance.initMs,
       firstMs: milliseconds,
       initCpuMs: before?.used,
       firstCpuMs: before && after && after.used - before.used,
       waitedMs: before?.waited,
-      residentBytes: environment.residentBytes(),
+      residentBytes: instance.residentBytes(),
     };
   } finally {
-    await environment.close();
+    await instance.close();
   }
 }
 
-/** Lets the table that keeps what it is given have a token, which lives longer than any measurement. */
+/** Fills the table stand-in with a token that lives longer than any measurement. */
 export async function fillTable(world: World): Promise<void> {
-  const environment = await startVariant(world, 'broker', KINDS['broker, table hit'].variables);
-  await invoke(environment);
-  await environment.close();
+  const instance = await startVariant(world, 'broker', KINDS['broker, table hit'].variables);
+  await invoke(instance);
+  await instance.close();
 }
 
-/** Starts an environment of one variant. */
+/** Starts an instance of one variant. */
 export function startVariant(
   { bundles, standIns }: World,
   variant: Variant,
   variables: Readonly<Record<string, string>> = {},
-): Promise<Environment> {
-  return startEnvironment({
+): Promise<Instance> {
+  return startInstance({
     runtimeClient: bundles.runtimeClient,
     folder: bundles.folders[variant],
     variables: {
@@ -114,8 +114,8 @@ export function startVariant(
 }
 
 /** Asks for the token of the one pair; throws when there is none. */
-async function invoke(environment: Environment) {
-  const { result, milliseconds } = await environment.invoke(EVENT);
+async function invoke(instance: Instance) {
+  const { result, milliseconds } = await instance.invoke(EVENT);
   const answer = JSON.stringify(result) ?? '';
   if (!answer.includes('"statusCode":200')) throw new Error(`An invocation gave no token: ${answer}`);
   return { milliseconds, answer };

@@ -4,7 +4,7 @@ import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
-/** Environments of one fleet whose clients of AWS are real but for the connection, and what they called, in order. */
+/** Instances of one fleet whose clients of AWS are real but for the connection, and their calls, sorted. */
 export function countCalls() {
   const calls: string[] = [];
   const items = new Map<string, Item>();
@@ -19,7 +19,7 @@ export function countCalls() {
       return { response: { statusCode: 200, headers: {}, body: answer(headers['x-amz-target'], text) } };
     },
   };
-  const startEnvironment = () =>
+  const startInstance = () =>
     createTokenFunction({
       environment: 'counted',
       tableName: 'pairs',
@@ -41,7 +41,7 @@ export function countCalls() {
       },
     });
   /** Gives the calls since it was last asked, in alphabetical order, because some of them are made at once. */
-  return { startEnvironment, calls: () => calls.splice(0).toSorted() };
+  return { startInstance, calls: () => calls.splice(0).toSorted() };
 }
 
 interface SentRequest {

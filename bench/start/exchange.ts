@@ -23,7 +23,7 @@ export const EVENT = functionUrlEvent(
   '22222222-3333-4444-8555-666666666666',
 );
 
-/** What AWS answers to the calls of a token request, with the fewest members that let it happen. */
+/** AWS's answers to the calls of a token request, with the necessary members only. */
 export function answerOfAws(target: string, body: string, items: Map<string, Item>): object {
   return OPERATIONS[target.split('.')[1] ?? '']?.(JSON.parse(body), items) ?? {};
 }
@@ -31,7 +31,7 @@ export function answerOfAws(target: string, body: string, items: Map<string, Ite
 /** The items of a table, by their pair. */
 export type Item = Record<string, AttributeValue>;
 
-/** What a service answers to a token request. */
+/** A service's answer to a token request. */
 export const TOKEN_RESPONSE = {
   access_token: 'a-token-that-is-as-long-as-opaque-tokens-are',
   token_type: 'Bearer',

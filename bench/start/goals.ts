@@ -2,25 +2,25 @@ import type { ColdStart, KindName } from './cold-start.ts';
 import { CPU_SHARE } from './cpu-limit.ts';
 import { type Measured, SERIES, type SeriesName } from './measure.ts';
 
-/** Everything that one run has measured; what it could not measure is missing. */
+/** All measurements of one run; those that failed are missing. */
 export interface Samples extends Measured {
   readonly node: string;
   readonly processors: number;
   readonly bundleBytes: number;
 }
 
-/** What a run says about one measure: of a ratio, the median of those within the rounds. */
+/** The result of one measure; a ratio is the median of the ratios within the rounds. */
 export interface Figure {
   readonly id: string;
   readonly name: string;
   readonly series: SeriesName | undefined;
-  /** What the goal is judged by: as the clock tells it; on a loaded machine and with a limit by processor time, if that tells it. */
+  /** Compared with the goal: by the clock; on a loaded machine, or with a limit, by processor time if it is known. */
   readonly value: number;
   readonly byClock: number | undefined;
   readonly byProcessorTime: number | undefined;
-  /** At most that; `undefined` for what has no goal. */
+  /** The largest value that is allowed; `undefined` for a measure without a goal. */
   readonly goal: number | undefined;
-  /** What stands in the way when a goal is missed. */
+  /** The reason when a goal is missed. */
   readonly why: string;
 }
 
@@ -40,13 +40,13 @@ export function goalsOf(figures: readonly Figure[]) {
   return figures.flatMap(({ id, value, goal }) => (goal === undefined ? [] : { id, value, goal, met: value <= goal }));
 }
 
-/** How long the threads of a starting environment waited for a processor, as a share of its start. */
+/** How long the threads of a starting instance waited for a processor, as a share of its start. */
 export function waitedShare({ rounds }: Pick<Samples, 'rounds'>): number {
   const starts = rounds.flatMap(({ full }) => Object.values(full ?? {}));
   return median(starts.flatMap(({ waitedMs, initMs }) => (waitedMs === undefined ? [] : waitedMs / initMs)));
 }
 
-/** What a run is judged by: where threads waited long for the processors, the clock tells more about others than about a start. */
+/** Processor time where threads waited long for a processor: the clock would measure other programs. */
 export function basisOf(samples: Pick<Samples, 'rounds'>): Basis {
   return waitedShare(samples) > 0.25 ? 'processor' : 'clock';
 }
@@ -75,7 +75,7 @@ const HIT =
   'it reads code and data from memory that is shared with other machines, and two rows below tell how fast that was';
 const BUNDLE = 'the client of Secrets Manager is 148 kB of it, and the SDK links all of that from the client';
 
-/** The table of what is measured and how little it shall be. */
+/** The measures, each with its goal. */
 export const MEASURES: readonly Definition[] = [
   ...starts('first-token-sdk', 'first token ÷ `sdk`', 'broker', 'sdk', { full: 0.87, limited: 0.52 }),
   ...starts('first-token-sdk3', 'first token ÷ `sdk`, 3 connections', 'broker', 'sdk, 3 connections', {}),
@@ -85,7 +85,7 @@ export const MEASURES: readonly Definition[] = [
     full: 0.8,
     limited: 0.45,
   }),
-  // What stands in the way of a goal, where there is one.
+  // The parts that keep a start from its goal.
   ...starts('calls-sdk', '`calls` ÷ `sdk`', 'calls', 'sdk', {}, ['full', 'limited']),
   ...starts('calls-cdk', '`calls` ÷ `cdk`', 'calls', 'cdk', {}, ['full']),
   ...starts('calls-stack', '`calls` ÷ `stack`', 'calls', 'stack', {}, ['full', 'limited']),
@@ -148,7 +148,7 @@ function both(start: ColdStart, basis: Basis, limited: boolean): number {
   return init(start, basis) + first(start, basis, limited);
 }
 
-/** The median of the ratios within the rounds: what slows a machine down for a moment slows both sides of a ratio. */
+/** The median of the ratios within the rounds: a moment's load on the machine slows both sides of a ratio. */
 function ratio(spent: Spent, series: SeriesName, kind: KindName, reference: KindName): Definition['measure'] {
   const { limited, waits } = SERIES[series];
   return ({ rounds }, basis) => {

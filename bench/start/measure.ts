@@ -4,7 +4,7 @@ import { type ColdStart, fillTable, KINDS, type KindName, measureColdStart, type
 import { whyNoCpuLimit } from './cpu-limit.ts';
 import { LATENCIES_MS } from './stand-ins.ts';
 
-/** Under what the environments start. */
+/** The conditions under which the instances start. */
 export const SERIES = {
   full: { title: 'a whole processor', limited: false, waits: false },
   limited: { title: '0.29 of one for the invocation', limited: true, waits: false },
@@ -33,13 +33,13 @@ export interface Measured {
   readonly hits: MemoryHits;
 }
 
-/** What answers from memory took in process. */
+/** The times of answers from memory, within the process. */
 export interface MemoryHits {
   /** In microseconds; before each, others had filled the caches of the core. */
   readonly evicted: number[];
   /** In microseconds, right after the one before. */
   readonly warm: number[];
-  /** What one line of memory took to read, in nanoseconds, after others had filled the caches of the core. */
+  /** The time to read one line of memory, in nanoseconds, after others had filled the caches of the core. */
   readonly lineNanoseconds: number[];
 }
 

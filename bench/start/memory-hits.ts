@@ -6,8 +6,8 @@ import { EVENT } from './exchange.ts';
 import type { MemoryHits } from './measure.ts';
 
 const count = Number(process.argv[2]);
-const { startEnvironment, calls } = countCalls();
-const { handler } = startEnvironment();
+const { startInstance, calls } = countCalls();
+const { handler } = startInstance();
 const hit = () => handler(EVENT, { getRemainingTimeInMillis: () => 15_000 });
 
 await hit();
@@ -15,7 +15,7 @@ calls();
 // First without a look at the clock: until then Node is busy compiling code that runs often.
 for (let n = 0; n < count; n += 1) await hit();
 
-/** Twice what a core has for itself: between two calls of a function, others have used the processor. */
+/** Twice the cache of a core: between two calls of a function, other programs have used the processor. */
 const others = new Uint8Array(4 * 1024 * 1024);
 const LINE_BYTES = 64;
 const LINES = 4_096;

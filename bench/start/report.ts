@@ -3,7 +3,7 @@ import { type ColdStart, KINDS, type KindName } from './cold-start.ts';
 import { basisOf, type Figure, figuresOf, median, type Samples, waitedShare } from './goals.ts';
 import { SERIES, type SeriesName } from './measure.ts';
 
-/** What came of a run, for a person: the kinds of start side by side in each series, then every figure. */
+/** A run as text: the kinds of start side by side in each series, then every figure. */
 export function reportOf(samples: Samples): string {
   const figures = figuresOf(samples);
   return [

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** What Lambda is to one environment: it hands out invocations and takes their results. */
+/** Lambda as one instance sees it: it hands out invocations and takes their results. */
 export interface RuntimeApi {
   /** For `AWS_LAMBDA_RUNTIME_API`. */
   readonly address: string;
-  /** When the environment asked for its first invocation, by `performance.now()`. */
+  /** When the instance asked for its first invocation, by `performance.now()`. */
   readonly ready: Promise<number>;
   readonly invoke: (event: object) => Promise<Invoked>;
   readonly close: () => Promise<void>;
@@ -15,12 +15,12 @@ export interface RuntimeApi {
 export interface Invoked {
   /** Undefined when the function failed. */
   readonly result: unknown;
-  /** From the moment that the environment is given the event until its result has arrived. */
+  /** From the moment that the instance is given the event until its result has arrived. */
   readonly milliseconds: number;
 }
 
 /**
- * Starts the part of Lambda's Runtime API that a function needs, for one environment.
+ * Starts the part of Lambda's Runtime API that a function needs, for one instance.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
  */

@@ -1,4 +1,4 @@
-// The program of an environment: what Lambda's own runtime client does, and nothing else.
+// The program of an instance: the steps of Lambda's own runtime client, and no others.
 
 const http = process.getBuiltinModule('node:http');
 const { existsSync } = process.getBuiltinModule('node:fs');

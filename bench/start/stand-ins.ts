@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createCertificateAuthority, type ServerCertificate } from '../../test/support/services/certificates.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
-/** What a function reaches over the network. */
+/** The servers that a function reaches over the network. */
 export interface StandIns {
   /** Lead the SDK and Node to them. */
   readonly variables: Readonly<Record<string, string>>;

@@ -11,7 +11,7 @@ import { functionName } from '../../lib/settings/names.ts';
 import { askService, isPassing } from './shared/ask-aws.ts';
 import { addAwsOptions, awsRegion, type ClientOptions, isLocal, operate, pause } from './shared/environment.ts';
 
-/** `audit`: who got what of a client, from the audit lines of the token function. */
+/** `audit`: the calls about one client, from the audit lines of the token function. */
 export function addAuditCommand(program: Command, shell: Shell): void {
   const since = new Option('--since <time>', 'how far back: 90s, 15m, 1h, 7d').default(3_600_000, '1h');
   addAwsOptions(program.command('audit'))
@@ -55,7 +55,7 @@ interface AuditOptions extends ClientOptions {
 }
 
 const POLL_MS = 2_000;
-/** So much later than it was written a line may appear in the log. */
+/** How late a line may appear in the log. */
 const LATE_MS = 2 * 60_000;
 
 function parseSince(text: string): number {
@@ -77,15 +77,15 @@ function parseOutcome(text: string): string {
 }
 
 /** One audit line, and when it was written. */
-type Call = Readonly<Record<string, unknown>>;
+type AuditLine = Readonly<Record<string, unknown>>;
 
 /** A caller as the audit lines write it: `partition:account:role/session`. */
-function callerOf({ caller }: Call) {
+function callerOf({ caller }: AuditLine) {
   const [, account, name, session] = /^[\w-]+:(\d{12}):([^/]+)\/(.*)$/.exec(`${caller}`) ?? [];
   return { account, name, session };
 }
 
-function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readonly string[] {
+function linesOf(calls: readonly AuditLine[], { json, follow }: AuditOptions): readonly string[] {
   if (json) return calls.map((call) => JSON.stringify(call));
   const rows = calls.map((call) => {
     const { account, name, session } = callerOf(call);
@@ -94,14 +94,18 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
     const cells = [time, role, operation, `${pair}`.split('/')[1], outcome, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
-  // A table that goes on has no header in between.
+  // `--follow` would repeat the header.
   if (follow || rows.length === 0) return rows.map((row) => row.join('  '));
   const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
   return tableText(header, rows).trimEnd().split('\n');
 }
 
-/** Opens the log of the token function: gives the calls since a time that it has not given before, oldest first. */
-async function openLog(shell: Shell, options: AuditOptions, from: number): Promise<() => Promise<readonly Call[]>> {
+/** Opens the log of the token function; each read gives the calls that are new since the last one, oldest first. */
+async function openLog(
+  shell: Shell,
+  options: AuditOptions,
+  from: number,
+): Promise<() => Promise<readonly AuditLine[]>> {
   const { environment, client } = options;
   const ask = askService(shell, awsRegion(shell, options));
   let logGroupName: unknown = functionName(environment);
@@ -114,7 +118,7 @@ async function openLog(shell: Shell, options: AuditOptions, from: number): Promi
     throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
   }
   let startTime = from;
-  /** What the last read has found, which is all that the next one can find again. */
+  /** The events of the last read; only these can come again. */
   let seen = new Set<string>();
   return async () => {
     const readAt = Date.now();
@@ -140,11 +144,11 @@ async function openLog(shell: Shell, options: AuditOptions, from: number): Promi
 const EVENT = z.object({ eventId: z.string(), timestamp: z.number(), message: z.string() });
 const PAGE = z.object({ events: z.array(EVENT).default([]), nextToken: z.string().optional() });
 
-/** The call that an event tells of, if it is one that is asked for. */
+/** The call of an event, if it is about the client and passes the filters. */
 function readCall(
   { timestamp, message }: z.output<typeof EVENT>,
   { client, caller, outcome }: AuditOptions,
-): readonly Call[] {
+): readonly AuditLine[] {
   const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(message) ?? {};
   const { account, name } = callerOf(line);
   const isCaller = caller === undefined || (caller.name === name && (caller.account ?? account) === account);

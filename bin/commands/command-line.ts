@@ -4,7 +4,7 @@ import { createProgram, runProgram } from '../../client/commands/program.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** Runs what the arguments name, with the streams and the variables of the shell; gives the exit code. */
+/** Runs the named command with the streams and the variables of the shell; gives the exit code. */
 export function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
   const environment = new Option('--environment <name>', 'whose broker it is').env('TOKEN_BROKER_ENVIRONMENT');
   const program = createProgram('token-broker', shell)
@@ -19,7 +19,7 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
     const words = program.parseOptions([...args]).operands.slice(0, 2);
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');
-    // Help, completion and a word that is no command need all of them.
+    // Help, completion and an unknown command need all of them.
     for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
       (await load())(name.startsWith('client ') ? client : program, shell);
     }
@@ -29,7 +29,7 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
 
 type AddCommands = (parent: Command, shell: Shell) => unknown;
 
-/** The commands that one file adds; only the file of the command that is asked for is loaded. */
+/** The commands of each file; only the file of the named command is loaded. */
 const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
   [['token'], async () => (await import('../../client/commands/token.ts')).addTokenCommand],
   [['whoami'], async () => (await import('../../client/commands/whoami.ts')).addWhoamiCommand],
@@ -52,7 +52,7 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 
-/** Wrong usage, with the commands that may have been meant by a word, also below `client`. */
+/** Wrong usage; suggests the commands nearest to the typed word, also below `client`. */
 async function refuse(program: Command, typed: string): Promise<void> {
   const { nearestNames } = await import('./shared/client-secret.ts');
   const lastOf = (name: string) => name.slice(name.indexOf(' ') + 1);

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
 import type { Shell } from '../../client/commands/shell.ts';
 
-/** `completion`: what makes a shell complete the commands and options of this command line. */
+/** `completion`: a script that completes the commands and options of this command line. */
 export function addCompletionCommand(program: Command, { stdout }: Shell): void {
   program
     .command('completion')
@@ -13,7 +13,7 @@ export function addCompletionCommand(program: Command, { stdout }: Shell): void 
     });
 }
 
-/** A command and what can be typed behind it. */
+/** A command and the words that can follow it. */
 interface Place {
   /** The words that lead there, `''` for the beginning. */
   readonly path: string;
@@ -30,13 +30,13 @@ function placesOf(command: Command, path: string): readonly Place[] {
 
 const SHELLS = {
   bash,
-  // It has an emulation of bash's completion.
+  // zsh emulates bash's completion.
   zsh: (places: readonly Place[]) => `autoload -Uz bashcompinit && bashcompinit\n${bash(places)}`,
   fish: (places: readonly Place[]) => `complete -c token-broker -f\n${places.map(fishLines).join('')}`,
 } as const;
 
 /**
- * Follows the words that are there already to the place where the next one is typed. zsh takes a letter after the colon for
+ * Follows the words typed so far to the place of the next one. zsh takes a letter after the colon for
  * a modifier, so the length is a sum.
  */
 function bash(places: readonly Place[]): string {

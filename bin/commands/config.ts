@@ -11,7 +11,7 @@ import { stackName } from '../../lib/settings/names.ts';
 import { exampleConfig } from '../local/config.ts';
 import { type CommandOptions, isLocal, knownSettings, operate } from './shared/environment.ts';
 
-/** `config`: with which settings an environment would be deployed. */
+/** `config`: the settings that an environment would be deployed with. */
 export function addConfigCommand(program: Command, shell: Shell): void {
   program
     .command('config')
@@ -45,9 +45,9 @@ interface ConfigOptions extends CommandOptions {
   readonly keyPolicy?: boolean;
 }
 
-/** The settings that are written, and not just as the default is. */
+/** The written settings that differ from their defaults. */
 function changedOf(listed: readonly ListedSetting[], { name, account, region, accessRules, services }: Environment) {
-  // Any address: one that is right with its own tokenPath may be wrong with the default one.
+  // A placeholder: the real address may not fit the default tokenPath.
   const addresses = Object.keys(services).map((service) => [service, { authUrl: 'https://auth.example.com' }]);
   const rules = accessRules.map(({ operations: _, ...rule }) => rule);
   const form = { account, region, accessRules: rules, services: Object.fromEntries(addresses) };
@@ -59,7 +59,7 @@ function changedOf(listed: readonly ListedSetting[], { name, account, region, ac
   );
 }
 
-/** Loaded here alone, because the CDK takes a second to load. */
+/** Loads the CDK only here, because that takes a second. */
 async function policyOfKey(environment: string, env: { readonly account: string; readonly region: string }) {
   const [{ App, Stack }, { keyPolicy }] = await Promise.all([
     import('aws-cdk-lib'),
@@ -70,11 +70,11 @@ async function policyOfKey(environment: string, env: { readonly account: string;
   return stack.resolve(keyPolicy(stack, environment));
 }
 
-/** What `npm start` runs with: made-up services, whose addresses it prints. */
+/** The settings of `npm start`: made-up services, whose addresses it prints. */
 const { services, accessRules } = exampleConfig(() => 'https://stand-in.example.com');
 const LOCAL_FORM = { account: '111111111111', region: 'us-east-1', services, accessRules };
 
-/** What of a setting matters on this machine; `undefined` when nothing does. */
+/** A setting as it counts on this machine; `undefined` when it does not. */
 function asStarted(setting: ListedSetting): ListedSetting | undefined {
   if (setting.path.endsWith('.authUrl')) return { ...setting, value: 'as npm start prints it' };
   return /^(account|region|services|accessRules|health)\b/.test(setting.path) ? setting : undefined;

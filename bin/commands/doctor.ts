@@ -3,7 +3,7 @@ import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doct
 import { askAws, findCredentials } from '../../client/commands/identity.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { failed, ok, type Step, unknown } from '../../client/commands/step.ts';
+import { type DoctorStep, failed, ok, unknown } from '../../client/commands/step.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
@@ -16,7 +16,7 @@ import { versionWith } from './shared/client-secret.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 
-/** `doctor` as the client package has it, and what an operator alone can look at. */
+/** The `doctor` of the client package, and the steps that only an operator can take. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
   addDoctorCommand(program, shell, { functionOf, lookFurther })
@@ -34,7 +34,11 @@ interface OperatorOptions extends DoctorOptions {
   readonly operator?: boolean;
 }
 
-async function* lookFurther(shell: Shell, options: DoctorOptions, cause: string | undefined): AsyncGenerator<Step> {
+async function* lookFurther(
+  shell: Shell,
+  options: DoctorOptions,
+  cause: string | undefined,
+): AsyncGenerator<DoctorStep> {
   // `commander` gives a command all its options: those of the client package, and those that are added here.
   const { authUrl, operator, ...given } = options as OperatorOptions;
   const { environment, client, service } = given;
@@ -46,7 +50,7 @@ async function* lookFurther(shell: Shell, options: DoctorOptions, cause: string 
   if (cause === 'credential-missing' && client !== undefined && service !== undefined) {
     yield await examineSecret(environment, { client, service }, secrets);
   }
-  // What fails in there must not be named as the cause of a call that fails.
+  // No step below can be the cause of a failed call.
   if (cause !== undefined || !operator) return;
   if (secrets !== undefined) yield await examineTags(secrets);
   const settings = settingsOf(environment);
@@ -77,10 +81,10 @@ function parseAuthUrl(text: string): string {
 }
 
 /**
- * Tries both documented paths of a token endpoint with a POST that carries nothing, above all no credential: the one that
+ * Sends an empty POST, without a credential, to both documented paths of a token endpoint: the path that
  * exists answers neither 404 nor 405.
  */
-async function tryTokenPaths(authUrl: string, shell: Shell): Promise<Step> {
+async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep> {
   const answers: { readonly path: string; readonly word: string; readonly isThere: boolean }[] = [];
   for (const path of DOCUMENTED_PATHS) {
     const answer = await ask(new URL(`${authUrl.replace(/\/$/, '')}${path}`), 'POST', shell.signal);
@@ -95,11 +99,11 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<Step> {
   return { ...ok('token-path', `${detail}: set tokenPath to ${there.path}`), tokenPath: there.path };
 }
 
-/** The two that the services' specification names, in prose and in its examples. */
+/** The specification's examples have the first, its prose the second. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
 
-/** Why the broker has no credential for a client, as far as the rights of the person who asks reach; reads no value. */
-async function examineSecret(environment: string, pair: Pair, secrets: Secrets | undefined): Promise<Step> {
+/** Why the broker has no credential for a client, as far as the operator's rights reach; reads no value. */
+async function examineSecret(environment: string, pair: Pair, secrets: Secrets | undefined): Promise<DoctorStep> {
   const step = 'secret';
   const name = secretName(environment, pair.client);
   if (secrets === undefined) return unknown(step, `Where ${name} is stored is not set`);
@@ -113,8 +117,8 @@ async function examineSecret(environment: string, pair: Pair, secrets: Secrets |
   });
 }
 
-/** Whether the secrets name the services that their tags do, for an operator who may list them. */
-function examineTags(secrets: Secrets): Promise<Step> {
+/** Whether the secrets name the same services as their tags, for an operator who may list them. */
+function examineTags(secrets: Secrets): Promise<DoctorStep> {
   const step = 'services';
   return asFarAsAllowed(step, 'list the clients', async () => {
     const states = await mapConcurrently(await secrets.list(), async (secret) => ({
@@ -130,7 +134,7 @@ function examineTags(secrets: Secrets): Promise<Step> {
   });
 }
 
-async function asFarAsAllowed(step: string, what: string, examine: () => Promise<Step>): Promise<Step> {
+async function asFarAsAllowed(step: string, what: string, examine: () => Promise<DoctorStep>): Promise<DoctorStep> {
   try {
     return await examine();
   } catch (error) {
@@ -142,7 +146,7 @@ async function asFarAsAllowed(step: string, what: string, examine: () => Promise
 type Place = Pick<Environment, 'name' | 'account' | 'region'>;
 
 /** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
-async function examineOperators(query: Query, environment: Place): Promise<Step> {
+async function examineOperators(query: Query, environment: Place): Promise<DoctorStep> {
   const step = 'operators';
   const TopicArn = arn(environment, 'sns', topicName(environment.name));
   const { text, word } = await query('sns', { Action: 'GetTopicAttributes', TopicArn });
@@ -156,7 +160,7 @@ async function examineOperators(query: Query, environment: Place): Promise<Step>
  * Which roles of the broker's account may invoke the function past its URL, and so claim to be any caller: as far as AWS's
  * simulation says, which knows a role's own policies and its boundary, but no service control policy with a condition.
  */
-async function examineDirectInvocation(query: Query, environment: Place): Promise<Step> {
+async function examineDirectInvocation(query: Query, environment: Place): Promise<DoctorStep> {
   const step = 'direct-invoke';
   const { name, account } = environment;
   const roles = await listRoles(query, account);

@@ -3,7 +3,7 @@ import { addConnectionOptions, type ConnectionOptions, connect } from '../../cli
 import { printJson, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
-import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
+import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { addWatchOptions, checkEndpoint, operate, type WatchOptions, watch } from './shared/environment.ts';
 import { findingsTable, summaryOf } from './shared/health-run.ts';
@@ -25,7 +25,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         const look = async () => {
           const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
           const pairs = clients.flatMap((client) => checkedPairs(shell, client, environment));
-          return { clients, checks: await checkPairs(shell, broker, pairs) };
+          return { clients, checks: await askForChecks(shell, broker, pairs) };
         };
         if (options.watch) {
           const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs, shell)}`;
@@ -36,7 +36,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
         else shell.stdout.write(findingsTable(found, shell));
         talk(shell, summaryOf(found));
-        // Of nothing, everything is as it should be; but a list that is empty is seldom meant.
+        // Every check of an empty list succeeds, but an empty list is seldom meant.
         if (checks.length === 0) talk(shell, NOTHING);
         // A disabled client was stopped on purpose.
         const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));

@@ -43,7 +43,7 @@ function portOf({ env }: Shell, command: Command): number {
   }
 }
 
-/** What the broker of a port has left for this user; it may have been ended too hard to take it away. */
+/** The file that the broker of a port left for this user; a killed broker leaves it behind. */
 function readShellFile(port: number): ShellFile {
   try {
     const left: ShellFile = JSON.parse(readFileSync(shellFile(port), 'utf8'));
@@ -89,7 +89,7 @@ export function addServiceCommand(program: Command, shell: Shell): void {
 /** Where the broker of `npm start` takes unsigned orders. */
 type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';
 
-/** Sends an order to the local broker of this terminal's variables: elsewhere schedule and services belong to others. */
+/** Sends an order to the broker of this terminal's variables; refuses an address that is not on this machine. */
 export async function orderLocalBroker({ env, signal }: Shell, place: Place, path: string): Promise<void> {
   const text = env[place] ?? '';
   const url = URL.canParse(text) ? new URL(path, text) : undefined;

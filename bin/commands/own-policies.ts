@@ -14,7 +14,7 @@ import {
   urlParameterName,
 } from '../../lib/settings/names.ts';
 
-/** What those need in the account of an environment who deploy it, operate it, or stop it in an emergency. */
+/** The permissions, in an environment's account, to deploy it, operate it, or stop it in an emergency. */
 export const OWN_POLICIES = {
   deploy: {
     statements: deploy,
@@ -25,7 +25,7 @@ export const OWN_POLICIES = {
   emergency: { statements: emergency, text: 'of who may stop the broker or a client in an emergency' },
 } as const;
 
-/** The identity policy of one of them, as narrow as the names of an environment allow. */
+/** The identity policy for one of these, as narrow as the names of an environment allow. */
 export function ownPolicy(kind: keyof typeof OWN_POLICIES, environment: Environment) {
   return { Version: '2012-10-17', Statement: OWN_POLICIES[kind].statements(environment) };
 }
@@ -46,7 +46,7 @@ function deploy(environment: Environment): readonly object[] {
   ];
 }
 
-/** Each service whose resources the template has: what CloudFormation makes, changes, reads back and removes of them. */
+/** The actions with which CloudFormation makes, changes, reads and removes the template's resources, by service. */
 function execution(environment: Environment): readonly object[] {
   const { name, account, region } = environment;
   const { functions, health, table, sealingKey } = resourcesOf(environment);
@@ -154,7 +154,7 @@ export function arn({ account, region }: ArnPlace, service: string, resource: st
 
 type ArnPlace = Pick<Environment, 'account' | 'region'>;
 
-/** What several policies name. */
+/** The resources that several policies name. */
 function resourcesOf(environment: Environment) {
   const { name } = environment;
   const token = arn(environment, 'lambda', `function:${functionName(name)}`);
@@ -190,7 +190,7 @@ const CONCURRENCY =
   'DeleteFunctionConcurrency DeleteProvisionedConcurrencyConfig GetFunctionConcurrency PutFunctionConcurrency PutProvisionedConcurrencyConfig';
 const KEY_USE = 'Decrypt GenerateDataKey';
 
-/** What CloudFormation does with a resource in its life; no action reads what is kept in it, and none calls a function. */
+/** CloudFormation's actions over the life of a resource; none reads stored data, and none calls a function. */
 const LIFE = {
   // *agResource is TagResource and UntagResource: a managed policy has room for 6 144 characters.
   lambda: 'AddPermission Create* Delete* Get* List* PublishVersion Put* RemovePermission *agResource Update*',

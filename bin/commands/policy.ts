@@ -8,10 +8,7 @@ import { ALIAS, functionName, partitionOf } from '../../lib/settings/names.ts';
 import { OWN_POLICIES, ownPolicy } from './own-policies.ts';
 import { knownSettings, settingsOf } from './shared/environment.ts';
 
-/**
- * `policy` as the client package has it, with what the settings say of the function and the access rules; and what the
- * broker's own account must forbid.
- */
+/** The `policy` of the client package, with the settings' function and access rules, and the account's own denials. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   const policy = addPolicyCommand(program, shell, {
     functionArn(environment, of, command) {

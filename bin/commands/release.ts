@@ -81,7 +81,7 @@ function openReleases(shell: Shell, { name: environment, region }: { readonly na
       }
       return { alias, versions: versions.toSorted((one, other) => Number(other.version) - Number(one.version)) };
     },
-    /** Those that are under way. Going back must not depend on CodeDeploy's answer. */
+    /** The deployments under way. Going back must not depend on CodeDeploy's answer. */
     async deployments(): Promise<readonly string[]> {
       const includeOnlyStatuses = ['Created', 'Queued', 'InProgress', 'Ready'];
       const body = { applicationName: name, deploymentGroupName: name, includeOnlyStatuses };
@@ -120,7 +120,7 @@ function percentOf(version: string, { FunctionVersion, weights }: Release['alias
   return Math.round(100 * (version === FunctionVersion ? 1 - others : (weights[version] ?? 0)));
 }
 
-/** While a canary has a part of the calls, the alias itself still names the version before it. */
+/** During a canary, the alias still names the version before it. */
 function targetOf({ versions, alias }: Release, deployments: readonly string[], to: number | undefined) {
   const current = Number(alias.FunctionVersion);
   const isShared = deployments.length > 0 || Object.keys(alias.weights).length > 0;

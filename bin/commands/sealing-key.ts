@@ -8,7 +8,7 @@ import { type SecretStage, sealingKeyName } from '../../functions/contract.ts';
 import { addAwsOptions, type CommandOptions, operate, settingsOf } from './shared/environment.ts';
 import { openSecretsManager } from './shared/secrets.ts';
 
-/** `sealing-key rotate` and `sealing-key retire`: with which key the tokens in the table are sealed. */
+/** `sealing-key rotate` and `sealing-key retire`: the key that seals the tokens in the table. */
 export function addSealingKeyCommands(program: Command, shell: Shell): void {
   const parent = program.command('sealing-key').description('Change the key that seals the tokens in the table.');
 
@@ -57,7 +57,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
     );
 }
 
-/** The commands write a value of the key, and never read one. */
+/** The commands write values of the key and read none. */
 async function openSealingKey(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const SecretId = sealingKeyName(options.environment);
@@ -67,7 +67,7 @@ async function openSealingKey(shell: Shell, options: CommandOptions) {
   return { client, SecretId, send, current: find('AWSCURRENT'), previous: find('AWSPREVIOUS') };
 }
 
-/** When the last token that the version before could have sealed has ended. */
+/** When every token that the previous version could have sealed has expired. */
 function retirableAt(current: SecretVersionsListEntry | undefined, environment: string): number {
   const services = Object.values(settingsOf(environment)?.services ?? {});
   const longestSeconds = Math.max(...services.map(({ maxLifetimeSeconds }) => maxLifetimeSeconds), LEAST_SECONDS);

@@ -2,7 +2,7 @@ import type { LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LocalBroker } from './broker.ts';
 import { envCommand, exportLine, quote, roleName, shellCallers, shellVariables, UNSET_OTHERS } from './shell.ts';
 
-/** What `npm start` says when it is ready: where, and commands to copy and paste. */
+/** The greeting of `npm start`: addresses, and commands to copy and paste. */
 export function greeting(broker: LocalBroker, pageUrl: string): string {
   const { url, config, tokenServiceUrl, moved } = broker;
   return [
@@ -73,7 +73,7 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
   return undefined;
 }
 
-/** One line of a function's log as a person reads it: outcome, pair, who asked, where the token came from, how long it took. */
+/** A log line of a function for a person: outcome, pair, caller, source of the token, duration. */
 export function requestLine(line: string): string {
   const { outcome, operation, pair, caller, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
   const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';

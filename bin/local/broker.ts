@@ -38,15 +38,15 @@ interface Options {
   /** Takes the audit lines. */
   readonly write: (line: string) => void;
   readonly onAnswer?: (answered: AnsweredRequest) => void;
-  /** Takes what operators are told. */
+  /** Takes the messages to operators. */
   readonly onMessage: (message: PublishedMessage) => void;
   /** Takes why the health function failed upon an event. */
   readonly onEventFailure: (error: unknown) => void;
 }
 
 /**
- * Starts the whole broker on this machine: the real handler and the real AWS SDK, with stand-ins for what is AWS's and
- * the services'. Points this process's AWS variables at them.
+ * Starts the whole broker on this machine: the real handler and the real AWS SDK, with stand-ins for those of AWS and
+ * of the services. Points this process's AWS variables at them.
  */
 export async function startLocalBroker(options: Options) {
   const { port, config: input, write, onAnswer, onMessage, onEventFailure } = options;
@@ -132,7 +132,7 @@ export async function startLocalBroker(options: Options) {
     return {
       url,
       config,
-      /** Where `POST /health-run` starts what the schedule starts in AWS. */
+      /** `POST /health-run` stands in for the schedule here. */
       controlUrl: checkers.controlUrl,
       /** The services' stand-in; absent when a configuration brings its own services. */
       tokenServiceUrl: tokenService?.url,

@@ -7,7 +7,7 @@ import { json, type LoopbackServer, type ReceivedRequest, serve } from './loopba
 
 const TOPIC_ARN = 'arn:aws:sns:us-east-1:111111111111:token-broker-local';
 
-/** Starts a server so many ports behind the broker's, where it can, and ends it with the broker. */
+/** Starts a server, if possible `offset` ports behind the broker's, and ends it with the broker. */
 export type StartBeside = <Started extends LoopbackServer>(
   offset: number,
   name: string,
@@ -59,7 +59,7 @@ export async function startCheckers(options: Options) {
   const control = await startBeside(6, 'the schedule', (port) => serve(answerControl, { port, refusesForeign: true }));
   return {
     controlUrl: control.url,
-    /** What EventBridge does when Secrets Manager moves a stage. */
+    /** Stands in for EventBridge when Secrets Manager moves a stage. */
     labelUpdated: ({ label, ...detail }: LabelUpdate) => {
       const event = { source: 'aws.secretsmanager', detail: { ...detail, labelUpdated: label } };
       return health({ ...event, 'detail-type': 'Secret Label Updated' }, CONTEXT);
@@ -67,5 +67,5 @@ export async function startCheckers(options: Options) {
   };
 }
 
-/** A run reads once how long it may take. */
+/** A run reads its time limit once. */
 const CONTEXT = { getRemainingTimeInMillis: () => 12 * 60_000 };

@@ -15,7 +15,7 @@ const CREDENTIALS = {
   initech: { client_id: 'initech-id', secret: 'initech-local-secret' },
 };
 
-/** Which of the clients' credentials each service of the stand-in accepts; none accepts `initech`. */
+/** The credentials that each service of the stand-in accepts; none accepts `initech`. */
 export const ACCEPTED_CREDENTIALS = {
   'customer-insights': pick('acme', 'globex'),
   'merchant-payment-cleansing': pick('acme'),

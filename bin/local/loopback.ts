@@ -11,7 +11,7 @@ export interface ReceivedRequest {
   readonly body: Uint8Array;
 }
 
-/** What goes back over the wire. */
+/** An answer as it goes over the wire. */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -35,7 +35,7 @@ interface Options {
   readonly mayMove?: boolean;
   /** Takes no request of a browser for another site: for servers that verify no signature. */
   readonly refusesForeign?: boolean;
-  /** A little more of a body is kept, and the rest is read and forgotten. */
+  /** A longer body is read to its end, but kept only a little beyond this. */
   readonly maxBodyBytes?: number;
 }
 
@@ -93,9 +93,9 @@ export function stop(server: Server): Promise<void> {
 }
 
 /**
- * Refuses what a browser sends for another site. Every site that a browser on this machine shows can send requests to
+ * Refuses a browser's requests for another site. Every site that a browser on this machine shows can send requests to
  * loopback: a host other than 127.0.0.1, localhost or [::1] with the server's port is a name that leads here (DNS
- * rebinding), and another origin is another site's page (CSRF). What is no browser sends no origin.
+ * rebinding), and another origin is another site's page (CSRF). Only browsers send an origin.
  */
 function refuseForeign(request: ReceivedRequest, port: number): HttpAnswer | undefined {
   const host = headerValue(request, 'host') ?? '';

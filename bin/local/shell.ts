@@ -3,7 +3,7 @@ import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.t
 import type { LocalBroker } from './broker.ts';
 import { DEFAULT_PORT, LOCAL_ENVIRONMENT } from './config.ts';
 
-/** What a terminal needs to use a local broker: `npm start` prints these variables, and `env` sets them. */
+/** The variables of a terminal that uses a local broker: `npm start` prints them, and `env` sets them. */
 const SHELL_VARIABLES = [
   'AWS_ENDPOINT_URL_SECRETS_MANAGER',
   'AWS_ENDPOINT_URL_DYNAMODB',
@@ -44,7 +44,7 @@ export function shellVariables(
   };
 }
 
-/** Whose variables there are, by the name of the role, and `operator`: a role that has the operation `check`. */
+/** The callers by the name of their role, and `operator`: a role that has the operation `check`. */
 export function shellCallers({ callers, accessRules }: LocalConfig): ReadonlyMap<string, LocalCaller> {
   const rule = accessRules.find(({ operations }) => operations.includes('check'));
   const operator = callers.find(({ role }) => role === rule?.role);
@@ -63,24 +63,24 @@ export function exportLine(variables: ShellVariables): string {
   return `export ${settings.join(' ')}`;
 }
 
-/** Takes away what another sign-in has left behind, which would spoil the keys. */
+/** Removes the variables of another sign-in, which would spoil the keys. */
 export const UNSET_OTHERS = 'unset AWS_PROFILE AWS_SESSION_TOKEN';
 
 /** Takes the variables away. */
 export const UNSET_LINE = `unset ${SHELL_VARIABLES.join(' ')}`;
 
-/** What a person types to set the variables of a caller of the broker at this URL. */
+/** The command that sets the variables of a caller of the broker at this URL. */
 export function envCommand(url: string, name: string): string {
   const { port } = new URL(url);
   return `eval "$(${port === DEFAULT_PORT ? '' : `PORT=${port} `}npm run --silent token-broker -- env ${name})"`;
 }
 
-/** One word for a POSIX shell; what needs no quotes gets none. */
+/** One word for a POSIX shell, quoted only where necessary. */
 export function quote(text: string): string {
   return /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** What `env` reads of a broker that runs. */
+/** The file that tells `env` of a running broker. */
 export interface ShellFile {
   readonly pid: number;
   readonly callers: Readonly<Record<string, ShellVariables>>;

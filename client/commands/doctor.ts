@@ -6,14 +6,14 @@ import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName }
 import { printJson, printLine, talk } from './output.ts';
 import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
-import { failed, ok, type Step, unknown } from './step.ts';
+import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
-/** What an operator can find out beyond a caller. */
+/** The additions of operators to `doctor`. */
 export interface OperatorView {
   /** The function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
-  /** Looks further once a call has ended, with this cause or well. */
-  readonly lookFurther: (shell: Shell, options: DoctorOptions, cause: string | undefined) => AsyncIterable<Step>;
+  /** Adds steps after a call that failed with this cause, or succeeded. */
+  readonly lookFurther: (shell: Shell, options: DoctorOptions, cause: string | undefined) => AsyncIterable<DoctorStep>;
 }
 
 export interface DoctorOptions extends CallerOptions {
@@ -22,7 +22,7 @@ export interface DoctorOptions extends CallerOptions {
   readonly functionArn?: string;
 }
 
-/** `doctor`: why does my call fail? Gives the command, for the options of an operator. */
+/** `doctor`: why does a call fail? Gives the command, for the options of an operator. */
 export function addDoctorCommand(program: Command, shell: Shell, view?: OperatorView): Command {
   return addConnectionOptions(program.command('doctor'))
     .description('Find out why a call to the broker fails, as your AWS identity.')
@@ -37,8 +37,8 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
         command.error('error: a call has a client and a service: give both, or neither');
       }
       await explainFailure(shell, options, async () => {
-        const steps: Step[] = [];
-        const tell = (step: Step) => {
+        const steps: DoctorStep[] = [];
+        const tell = (step: DoctorStep) => {
           steps.push(step);
           if (json) return;
           printLine(shell, `${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
@@ -55,7 +55,11 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
 }
 
 /** Follows a call from this machine to the token endpoint, and stops where it fails. */
-async function* examine(shell: Shell, options: DoctorOptions, view: OperatorView | undefined): AsyncGenerator<Step> {
+async function* examine(
+  shell: Shell,
+  options: DoctorOptions,
+  view: OperatorView | undefined,
+): AsyncGenerator<DoctorStep> {
   const { step: address, endpoint } = readAddress(options.url ?? '', options.region);
   yield address;
   if (endpoint === undefined) return;
@@ -82,8 +86,8 @@ async function* examine(shell: Shell, options: DoctorOptions, view: OperatorView
   }
 }
 
-/** Makes the call itself; without a pair one that only shows whether the broker can be called. */
-async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): Promise<Step> {
+/** Makes the call itself; without a pair `whoami`, which shows whether the broker can be called. */
+async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): Promise<DoctorStep> {
   const step = 'call';
   const { environment, client, service } = options;
   try {
@@ -97,7 +101,7 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
-    // A broker that is older than this command answers no other question without a pair.
+    // An older broker has no `whoami`, but it has taken the signature.
     if (client === undefined && type === 'not-found') return ok(step, 'The broker takes your signature and answers');
     // A broker that may not read the secret does not ask its caller to come back later.
     const isDenied = type === 'secrets-unavailable' && retryAfterSeconds === undefined;
@@ -112,7 +116,7 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 
-/** What is found out after a cause only makes it more exact. */
-function causeIn(steps: readonly Step[]): Step | undefined {
+/** The last cause: a later step only makes it more exact. */
+function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {
   return steps.findLast(({ cause }) => cause !== undefined);
 }

@@ -4,7 +4,7 @@ import { TokenBrokerError } from '../index.ts';
 import { printJson, talk } from './output.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
 
-/** What keeps a command from its work when it is neither the broker nor wrong usage. No text of it holds a secret. */
+/** A failure of a command that is neither the broker's nor wrong usage. No text of it holds a secret. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   /** For programs; `aborted` when the person or the shell gave up waiting. */
@@ -26,13 +26,13 @@ export function aborted(): CommandFailure {
   return new CommandFailure('aborted', 'The command was interrupted', 'Run it again.');
 }
 
-/** What a failure is about: a command line may know no environment, and a failure concern no single client. */
+/** The subject of a failure, as far as that is one environment and one client. */
 export interface About {
   readonly environment?: string | undefined;
   readonly client?: string | undefined;
 }
 
-/** Does a command's work; when that fails, says why and what to do, and ends with 1; after Ctrl-C with 130. */
+/** Does a command's work; explains a failure, with advice, and ends with 1; after Ctrl-C with 130. */
 export async function explainFailure(
   shell: Shell,
   options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
@@ -57,7 +57,7 @@ export async function explainFailure(
   }
 }
 
-/** Whether nothing listens where the client, or the variables of this terminal, look for a broker on this machine. */
+/** Whether the local broker that the client or this terminal's variables name has ended. */
 function isOfEndedBroker({ env }: Shell, failure: Failure, url: string | undefined): boolean {
   const names = Object.keys(env).filter((name) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name));
   const places = failure instanceof TokenBrokerError ? [url] : names.map((name) => env[name]);
@@ -76,16 +76,16 @@ export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string |
 
 type Failure = TokenBrokerError | CommandFailure;
 
-/** Whether an error is one that a command explains; any other is a defect. */
+/** Whether a command explains the error; any other error is a defect. */
 export function isFailure(error: unknown): error is Failure {
   return error instanceof TokenBrokerError || error instanceof CommandFailure;
 }
 
-/** Of a defect only name and places are told: its message may quote what the code stumbled over. */
+/** Tells only the name and the places of a defect: its message may quote a secret. */
 function defect(error: unknown): CommandFailure {
   const { name, stack = '' } = error instanceof Error ? error : { name: typeof error };
   const lines = stack.split('\n');
-  // The lines at the end that are nothing but places: a line of the message can look like one.
+  // Only the last lines that are all places: a line of the message can look like one.
   const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
   const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
   const at = places.map((line) => line.trim()).join(' ');

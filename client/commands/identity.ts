@@ -6,11 +6,11 @@ import type { Endpoint } from '../index.ts';
 import { aborted, emptyProfile } from './failure.ts';
 import { causeWord, membersOf, parseJson } from './reach.ts';
 import type { Shell } from './shell.ts';
-import { failed, ok, type Step, unknown } from './step.ts';
+import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
-/** Finds the AWS credentials that a call would be signed with; none when they are missing or have expired. */
+/** Finds the AWS credentials that would sign a call; none if they are missing or expired. */
 export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
@@ -63,8 +63,8 @@ interface Question {
   readonly account: string | undefined;
 }
 
-/** Which permission is missing when AWS says no more than `Forbidden`, by the function's own policy. */
-export async function examinePermissions(shell: Shell, question: Question): Promise<Step> {
+/** Finds the missing permission in the function's own policy when AWS says only `Forbidden`. */
+export async function examinePermissions(shell: Shell, question: Question): Promise<DoctorStep> {
   const step = 'permissions';
   const { functionName, account } = question;
   if (account === undefined) return unknown(step, 'Whose account this is cannot be told');
@@ -84,7 +84,7 @@ export async function examinePermissions(shell: Shell, question: Question): Prom
 
 type Statement = Readonly<Record<string, unknown>>;
 
-/** The statements of the policy on the function's alias, none when it has none; `undefined` when it cannot be read. */
+/** The statements of the policy on the function's alias, if any; `undefined` when it cannot be read. */
 async function readPolicy(shell: Shell, functionName: string, { region, credentials }: Question) {
   const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
   const path = `/2015-03-31/functions/${encodeURIComponent(name)}/policy`;
@@ -100,7 +100,7 @@ interface AwsRequest {
   readonly service: 'cloudformation' | 'codedeploy' | 'iam' | 'lambda' | 'logs' | 'sns' | 'sts';
   readonly region: string;
   readonly credentials: Credentials;
-  /** POST with a body and GET without one, when left out. */
+  /** When left out, POST with a body and GET without. */
   readonly method?: 'PUT' | undefined;
   readonly path?: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -109,17 +109,17 @@ interface AwsRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What came of a call of AWS. */
+/** The outcome of a call of AWS. */
 interface AwsAnswer {
   /** 0 when there was no answer; `word` says why. */
   readonly status: number;
   readonly word: string;
   readonly text: string;
-  /** What AWS calls the error, where it says so in a header. */
+  /** AWS's name of the error, if a header has it. */
   readonly errorType?: string | undefined;
 }
 
-/** One call of AWS, signed by hand: an SDK client would be too much for it. @throws CommandFailure `aborted` */
+/** One call of AWS, signed here: an SDK client would be too much for it. @throws CommandFailure `aborted` */
 export async function askAws(shell: Shell, asked: AwsRequest): Promise<AwsAnswer> {
   const { service, region, credentials, body, method = body === undefined ? 'GET' : 'POST', query = {} } = asked;
   const standIn = shell.env[`AWS_ENDPOINT_URL_${service === 'logs' ? 'CLOUDWATCH_LOGS' : service.toUpperCase()}`];

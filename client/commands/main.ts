@@ -6,7 +6,7 @@ import { endProcess, processShell } from './shell.ts';
 import { addTokenCommand } from './token.ts';
 import { addWhoamiCommand } from './whoami.ts';
 
-/** The command line of the package: what a caller of a broker needs. */
+/** The command line of the package, for callers of a broker. */
 const shell = processShell();
 const program = createProgram('token-broker-client', shell).description('Asks a token broker, as your AWS identity.');
 

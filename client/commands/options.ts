@@ -3,14 +3,14 @@ import { NAME_PATTERN } from '../../functions/contract.ts';
 import { createTokenBroker, type TokenBroker } from '../index.ts';
 import type { Shell } from './shell.ts';
 
-/** What every command that calls the broker can be told. */
+/** The options of every command that calls the broker. */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly region?: string;
   readonly json?: boolean;
 }
 
-/** What a caller's command can be told; only a command line of operators knows environments. */
+/** The options of a caller's command; only the command line of operators knows environments. */
 export interface CallerOptions extends ConnectionOptions {
   readonly environment?: string;
 }
@@ -28,7 +28,7 @@ export function connect(shell: Shell, { url = '', region }: ConnectionOptions, c
     return command.error('error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL');
   }
   try {
-    // A person sees the first failure, and every command asks for what is true now.
+    // A person sees the first failure, and every command asks anew.
     return createTokenBroker({ url, region, credentials: shell.credentials, cache: false, maxAttempts: 1 });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -68,7 +68,7 @@ export function parseWhole(unit: string, least: number, most: number): (text: st
   };
 }
 
-/** What `commander` says of wrong usage, without values: a person may type a secret in a wrong place. */
+/** `commander`'s message on wrong usage, without values: a person may type a secret in a wrong place. */
 export function withoutValues(error: string): string {
   return REPEATING.reduce((text, [pattern, silent]) => text.replace(pattern, silent), error);
 }
@@ -76,7 +76,7 @@ export function withoutValues(error: string): string {
 /** Greedy: a value may have quotes and line breaks of its own. */
 const REPEATING: readonly (readonly [RegExp, string])[] = [
   [/^(error: unknown option '(?:--[a-z-]+|-[a-z])?).*'/is, "$1'"],
-  // A word of small letters is what a person mistypes; a secret has others, too.
+  // A mistyped command has only small letters; a secret has others, too.
   [/^error: unknown command '(?![a-z][a-z-]{0,19}'(?:\n|$)).*'/s, 'error: unknown command'],
   [/^(error: option '[^']+') argument '.*' is invalid/s, '$1 is invalid'],
   [/^(error: option '[^']+') value '.*' from env '(\w+)' is invalid/s, '$1 from $2 is invalid'],

@@ -6,16 +6,16 @@ import { type CallerOptions, parseFunctionArn } from './options.ts';
 import { printJson, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
-/** What the settings of an environment say of the broker, where they are at hand. */
+/** The settings of an environment, for a command line that has them. */
 export interface SettingsView {
   /** The broker's function with its alias. */
   readonly functionArn: (environment: string, partition: string, command: Command) => string;
   readonly rulesOf: (role: string, environment: string) => readonly CallerRule[];
-  /** What the command does when no role is named. */
+  /** Runs in place of the command when no role is named. */
   readonly withoutRole: (command: Command) => void;
 }
 
-/** `policy`: what a caller's own account must allow its role; sends nothing. */
+/** `policy`: the policy that a caller's role needs in its own account; sends nothing. */
 export function addPolicyCommand(program: Command, shell: Shell, settings?: SettingsView): Command {
   return program
     .command('policy')

@@ -34,7 +34,7 @@ function readVariables(command: Command, env: Shell['env']): void {
   }
 }
 
-/** Runs what the arguments name. Gives the exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
+/** Runs the named command. Gives the exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
 export async function runProgram(
   program: Command,
   args: readonly string[],

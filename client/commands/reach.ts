@@ -1,6 +1,6 @@
 import { type Endpoint, parseEndpoint } from '../index.ts';
 import { aborted } from './failure.ts';
-import { type Cause, failed, ok, type Step } from './step.ts';
+import { type Cause, type DoctorStep, failed, ok } from './step.ts';
 
 /** Reads where the broker is. */
 export function readAddress(url: string, region: string | undefined) {
@@ -15,8 +15,8 @@ export function readAddress(url: string, region: string | undefined) {
   }
 }
 
-/** Reaches the URL without a signature, which a Function URL refuses: what is there, and what time is it there? */
-export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly Step[]> {
+/** Sends an unsigned request, which a Function URL refuses: is one at the URL, and does this clock agree? */
+export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly DoctorStep[]> {
   const sentAt = Date.now();
   const step = 'connection';
   const answer = await ask(url, 'GET', signal);
@@ -37,8 +37,8 @@ function causeOf(code: string): Cause {
   return /TIMEOUT|ETIMEDOUT|TimeoutError/i.test(code) ? 'no-answer' : 'connection-failed';
 }
 
-/** The header is cut to whole seconds, and the way takes time: so much may be off without meaning anything. */
-function examineClock(date: number, sentAt: number, receivedAt: number): Step {
+/** Tolerates the whole seconds of the header and the time on the way. */
+function examineClock(date: number, sentAt: number, receivedAt: number): DoctorStep {
   const offSeconds = Math.round((date + 500 - (sentAt + receivedAt) / 2) / 1_000);
   const off = Math.abs(offSeconds);
   const words = `This clock is ${off} s ${offSeconds > 0 ? 'behind' : 'ahead of'} AWS`;
@@ -46,12 +46,12 @@ function examineClock(date: number, sentAt: number, receivedAt: number): Step {
   return ok('clock', off < 5 ? 'This clock is right' : `${words}; 5 minutes are the limit`);
 }
 
-/** Whether a status says that there is something else, or nothing, at the path. */
+/** Whether a status says that the path has nothing, or something else. */
 export function isMissing(status: unknown): boolean {
   return status === 404 || status === 405;
 }
 
-/** A request that carries nothing: no signature, no credential, no body. Without an answer, why. */
+/** An empty request: no signature, credential or body. Gives the answer, or the code of the failure. */
 export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal) {
   const deadline = AbortSignal.timeout(5_000);
   try {
@@ -63,13 +63,13 @@ export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal)
   }
 }
 
-/** The first piece of a body, which may have no end: what `doctor` reads of one is shorter. */
+/** The first piece of a body, which may have no end; it is enough for `doctor`. */
 async function beginningOf({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) return Buffer.from(chunk).toString('utf8');
   return '';
 }
 
-/** One word for why there is no answer: messages may quote what was sent. */
+/** One word for a missing answer: error messages may quote the request. */
 export function causeWord(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return 'unknown';

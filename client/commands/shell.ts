@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 
-/** All that a command has of the process that runs it. */
+/** A command's whole view of its process. */
 export interface Shell {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** For data. */
@@ -9,17 +9,17 @@ export interface Shell {
   /** For words to a person. */
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What the AWS SDK finds; rejects on Ctrl-C. */
+  /** From the AWS SDK's chain; rejects on Ctrl-C. */
   readonly credentials: ReturnType<typeof defaultProvider>;
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
-  /** What the command ends with when nothing else is wrong. */
+  /** The exit code of a command that did not fail otherwise. */
   exitCode: 0 | 1;
 }
 
 type Output = Writable & { readonly isTTY?: boolean };
 
-/** The shell of this process: nothing else of a command line knows the process. */
+/** The shell of this process, and the only code of a command line that knows it. */
 export function processShell(): Shell {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
@@ -48,7 +48,7 @@ function standardCredentials(signal: AbortSignal): Shell['credentials'] {
 
 /** Ends this process with the exit code of a command. */
 export function endProcess(exitCode: number): void {
-  // What an interrupted command has left behind (a credential lookup) must not keep the process.
+  // An interrupted lookup of credentials must not keep the process alive.
   if (exitCode === INTERRUPTED) process.exit(exitCode);
   process.exitCode = exitCode;
 }

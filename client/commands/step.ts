@@ -1,4 +1,4 @@
-/** What `doctor` alone can find out, with what to do about it; a failure of the call says that itself. */
+/** The causes that `doctor` finds by itself, with their advice; a failed call has its own. */
 const CAUSES = {
   'url-missing': 'Give --url, or set TOKEN_BROKER_URL to the output Url of the stack.',
   'url-malformed': 'Give the Function URL as the stack prints it: https://<id>.lambda-url.<region>.on.aws/',
@@ -32,28 +32,28 @@ const CAUSES = {
 
 export type Cause = keyof typeof CAUSES;
 
-/** One thing that was looked at. `unknown`: it could not be, and may or may not be the cause. */
-export interface Step {
+/** One examination. `unknown`: it was not possible, and its subject may or may not be the cause. */
+export interface DoctorStep {
   readonly step: string;
   readonly outcome: 'ok' | 'failed' | 'unknown';
   readonly detail: string;
-  /** One of `CAUSES`, or the type of the failure of a call, with what to do about it. */
+  /** One of `CAUSES`, or the type of a failed call; `advice` goes with it. */
   readonly cause?: string;
   readonly advice?: string;
-  /** The form of the service's answer, when that is what failed. */
+  /** The form of the service's answer, when it is the cause. */
   readonly shape?: unknown;
-  /** The one that exists. */
+  /** The path that exists. */
   readonly tokenPath?: string;
 }
 
-export function ok(step: string, detail: string): Step {
+export function ok(step: string, detail: string): DoctorStep {
   return { step, outcome: 'ok', detail };
 }
 
-export function unknown(step: string, detail: string): Step {
+export function unknown(step: string, detail: string): DoctorStep {
   return { step, outcome: 'unknown', detail };
 }
 
-export function failed(step: string, cause: Cause, detail: string): Step {
+export function failed(step: string, cause: Cause, detail: string): DoctorStep {
   return { step, outcome: 'failed', detail, cause, advice: CAUSES[cause] };
 }

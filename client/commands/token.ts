@@ -58,7 +58,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
     fingerprint: token.fingerprint,
     scope: token.scope,
   };
-  // What a service sends along may be as secret as the token: a refresh token, for example.
+  // Further members may be as secret as the token: a refresh token, for example.
   const members = reveal ? { access_token: token.accessToken, ...shown, ...token.passThrough } : shown;
   // A second for the way.
   if (lifetime + 1 < minTtl) {

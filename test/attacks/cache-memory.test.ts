@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
 const MIB = 1_024 * 1_024;
-/** What the token function has. */
+/** The memory of the token function. */
 const FUNCTION_MIB = 512;
 
 it('1 500 pairs with the largest tokens and secrets stay far below the memory of the function', async () => {

@@ -15,7 +15,7 @@ const EVERYTHING = ROLES.flatMap((role) =>
     SERVICES.flatMap((service) => OPERATIONS.map((operation) => ({ role, client, service, operation }))),
   ),
 );
-/** Every third of all 120 combinations, so that the sample does not depend on what they say. */
+/** Every third of all 120 combinations, so that the sample does not depend on their members. */
 const ALLOWED = new Set(EVERYTHING.filter((_, index) => index % 3 === 0));
 
 it('of every caller, client, service and operation exactly the configured combinations succeed', async () => {
@@ -24,14 +24,14 @@ it('of every caller, client, service and operation exactly the configured combin
     expect((await world.invoke(eventFor(combination))).statusCode, JSON.stringify(combination)).toBe(200);
   }
   const before = { ...world.calls };
-  // The denied ones are answered with the same bytes, whether what they ask for exists or not.
+  // All denials have the same bytes, whether the client and the service exist or not.
   const denied = [
     ...EVERYTHING.filter((combination) => !ALLOWED.has(combination)),
     { role: 'billing', client: 'no-such-client', service: 'customer-insights', operation: 'token' as const },
     { role: 'billing', client: 'acme', service: 'no-such-service', operation: 'token' as const },
     { role: 'no-such-role', client: 'acme', service: 'customer-insights', operation: 'check' as const },
   ];
-  // What was looked up just now costs no call anyway; a day later all of it would have to be asked again.
+  // Caches answer the first round at no cost in any case; a day later every lookup would be a call again.
   for (const laterMs of [0, 86_400_000]) {
     world.clock.now += laterMs;
     const answers = await Promise.all(denied.map((combination) => world.invoke(eventFor(combination))));

@@ -3,7 +3,7 @@ import { createTokenFunction } from '../../functions/token-function.ts';
 import { functionUrlEvent } from '../support/aws/function-url-events.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 
-// Answers one request, within the time that is left and with the AWS of its variables, and tells what that has left
+// Answers one request, within the time that is left and with the AWS of its variables, and tells what it left
 // behind. The process ends when nothing keeps it alive: anything that the request left running would.
 const [authUrl = '', path = '', remaining = '', client = ''] = process.argv.slice(2);
 const { handler, readFirst } = createTokenFunction({

@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 const TOKEN = http(200, '{"access_token":"token-1","expires_in":3600}');
 const SILENT: Reply = () => undefined;
-/** What the broker knows on a machine so busy that the last-resort timer answers, too. */
+/** The same problem also on a machine so busy that the last-resort timer answers. */
 const TIMEOUT = 'token-endpoint-timeout';
 const VERSION = '11111111-1111-4111-8111-111111111111';
 

@@ -11,7 +11,7 @@ import { functionUrlEvent } from '../support/aws/function-url-events.ts';
 import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
-/** How a dependency answers: after so many milliseconds, `Infinity` being never, and with what. */
+/** A dependency's answer and its delay in milliseconds; `Infinity` is never. */
 export interface Weather {
   readonly delayMs: number;
   readonly fails?: boolean;
@@ -28,8 +28,8 @@ type Name = keyof typeof ALL_WELL;
 export const SEALING_KEY = { version: 'key-1', text: 'a sealing key for tests, long enough' };
 
 /**
- * The whole token function on a clock that only the test moves: real rules, adapters and AWS SDK; what is behind them
- * answers as the weather says. Time is stopped until `end`.
+ * The whole token function on a clock that only the test moves: real rules, adapters and AWS SDK; their dependencies
+ * answer as the weather says. Time is stopped until `end`.
  */
 export function startDeadlineWorld(start: number, seed = 1) {
   // A turn of the event loop takes no time.
@@ -83,7 +83,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
     },
   };
 
-  /** Invokes as Lambda would, with `remainingMs` left; `leftMs` is what was left when the answer came. */
+  /** Invokes as Lambda would, with `remainingMs` left; `leftMs` is the rest when the answer came. */
   async function ask(remainingMs: number, rawPath: '/token' | '/check' = '/token') {
     const limit = Date.now() + remainingMs;
     const event = functionUrlEvent({ client: 'acme', service: 'customer-insights' }, { rawPath });

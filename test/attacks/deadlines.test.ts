@@ -89,7 +89,7 @@ describe('a request with little time', () => {
     expect(count('read')).toBe(before + 1);
   });
 
-  it('is answered in time although it shares what a request with more time waits for', async () => {
+  it('is answered in time although it shares the wait of a request with more time', async () => {
     const { invokeAll, weathers, expectSilence } = start();
     weathers({ tokenEndpoint: NEVER });
     const [patient, hurried] = await invokeAll([15_000, 1_000]);
@@ -131,10 +131,10 @@ const scenarios = fc.record({
   seed: fc.nat(),
 });
 
-/** What other environments have left in the table when the call begins. */
+/** The table as other instances have left it when the call begins. */
 const TABLES = {
   empty: async () => undefined,
-  /** Another environment holds the lease and never publishes a token. */
+  /** Another instance holds the lease and never publishes a token. */
   leased: async () => ({ fence: { N: '3' }, leaseOwner: { S: 'another' }, leaseUntil: { N: `${Date.now() + 6_000}` } }),
   living: () => sealed(3_600_000),
   /** Lives, but is to be renewed. */
@@ -150,7 +150,7 @@ async function sealed(restMs: number) {
   return publication && { ...sealAttributes(publication), fence: { N: '3' } };
 }
 
-/** The world when the call comes: with what the function did before, and what the table holds. */
+/** The world when the call comes: after the function's earlier calls, with this table. */
 async function begin(history: History, table: Table, seed: number) {
   end();
   world = startDeadlineWorld(START, seed);

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import { type RawServer, startRawServer } from '../support/services/raw-server.ts';
 
-/** What a service does to the connection of a complete request. */
+/** A service's reaction, on the connection, to a complete request. */
 export type Reply = (socket: Socket) => void;
 
 export function write(text: string): Reply {

@@ -28,7 +28,7 @@ export function basicOf({ clientId, secret }: Marks, encoding: 'raw' | 'form' = 
   return Buffer.from(`${encode(clientId)}:${encode(secret)}`).toString('base64');
 }
 
-/** All marks of a credential and a token in one line: what a server answers that repeats its request and its data. */
+/** All marks of a credential and a token in one line: the answer of a server that repeats its request and its data. */
 export function echoOf(marks: Marks): string {
   return `${marks.secret} ${marks.token} ${marks.clientId} Basic ${basicOf(marks)}`;
 }

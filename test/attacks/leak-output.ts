@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { format, inspect } from 'node:util';
 import { onTestFinished, vi } from 'vitest';
 
-/** Records by place, until the test ends, what this process writes, rejections that no code handles, and Node's warnings. */
+/** Records by place, until the test ends, the output of this process, unhandled rejections and Node's warnings. */
 export function captureOutput(): Readonly<Record<'stdout' | 'stderr' | 'console' | 'unhandled' | 'warnings', string>> {
   const written = { stdout: '', stderr: '', console: '', unhandled: '', warnings: '' };
   for (const name of ['stdout', 'stderr'] as const) {

@@ -17,7 +17,7 @@ import { http, type Reply, serve, write } from './hostile-answers.ts';
 import { findLeaks, marksOf, type Spelling } from './leak-marks.ts';
 import { captureOutput } from './leak-output.ts';
 
-/** What the first answer says. */
+/** The outcome of the first answer. */
 export type Outcome = 'issued' | ProblemType;
 
 /** One way through the token function. A step that is left out succeeds. */
@@ -25,7 +25,7 @@ export interface Path {
   /** The text of the client's secret, or its bytes. */
   readonly secret?: string | Uint8Array;
   readonly sealingKey?: string | Uint8Array;
-  /** What the token endpoint does with a token request. */
+  /** The token endpoint's reaction to a token request. */
   readonly reply?: Reply;
   readonly service?: Partial<Service>;
   /** How calls of AWS go wrong. */
@@ -35,7 +35,7 @@ export interface Path {
   /** Instead of a token endpoint that replies, and of all of AWS. */
   readonly authUrl?: string;
   readonly awsUrl?: string;
-  /** Leaves out the second environment and the check: where a lease is not released, both would wait for its end. */
+  /** Leaves out the second instance and the check: where a lease is not released, both would wait for its end. */
   readonly isAlone?: boolean;
   /** Instead of the sender of token requests. */
   readonly send?: Send;
@@ -58,7 +58,7 @@ export async function startLeakWorld(spelling: Spelling) {
       await Promise.all([dynamodb, secrets, ...Object.values(targets)].map(({ close }) => close()));
     },
     /**
-     * Sends a request to two environments, one after the other, and checks the credential besides; finds the outcome in
+     * Sends a request to two instances, one after the other, and checks the credential besides; finds the outcome in
      * the answer and in the log, and no mark in anything that a reader could find afterwards.
      */
     async expectSilence(path: Path, outcome: Outcome): Promise<void> {

@@ -52,13 +52,13 @@ const named = COMMANDS.map((args) => ({ args, name: args.slice(0, 2).join(' ') }
 describe.each(SPELLINGS)('with %s marks, the command', (spelling) => {
   const marks = marksOf(spelling);
 
-  it.each(named)('"$name" shows nothing of what a server repeats to it', async ({ args }) => {
+  it.each(named)('"$name" shows no secret that a server repeats to it', async ({ args }) => {
     await Promise.all(echoesOf(spelling).map((answer) => expectSilenceBetween(spelling, args, answer)));
   });
 
   // Most of them begin with the secret, and go on only when there is one.
   it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith('health')))(
-    '"$name" says nothing of what the broker and the table repeat, nor of the secret itself',
+    '"$name" shows neither the secret nor an echo of it from the broker or the table',
     async ({ args }) => {
       const key = { ...SHELL_KEY, sessionToken: marks.sessionToken };
       const { store, url, close } = await startSecretsManager({ keys: [key] });
@@ -80,7 +80,7 @@ describe.each(SPELLINGS)('with %s marks, the command', (spelling) => {
   });
 });
 
-/** What an operator types goes back to that operator, where it may be shown: only marks that are no words are none. */
+/** An operator's own words may be shown to that operator, so these marks have characters that no word has. */
 const { clientId, secret, token } = marksOf('odd');
 
 it.each([
@@ -121,7 +121,7 @@ async function expectSilenceBetween(
   return expectSilence(spelling, args, endpoints, credentialOf(clientId, secret)).finally(close);
 }
 
-/** Runs the command line, and finds no mark in what it says. */
+/** Runs the command line, and finds no mark in its output. */
 async function expectSilence(
   spelling: Spelling,
   args: readonly string[],

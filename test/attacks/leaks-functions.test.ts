@@ -29,7 +29,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     /** Calls the function, and finds no mark in anything that is written or told. */
     const expectSilence = async (what: keyof typeof calls) => {
       const written = captureOutput();
-      // What the function returns, or what Lambda would put into its dead letter.
+      // The result of the function, or the error that Lambda would put into its dead letter.
       const outcome = await calls[what]().then(inspectAll, inspectAll);
       const items = await world.items().then(inspectAll, () => '');
       const told = JSON.stringify([world.lines, world.healthLines, world.messages]);

@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
-import type { Call as CallOfAws } from '../support/aws/dynamodb.ts';
+import type { DynamoDBCall } from '../support/aws/dynamodb.ts';
 import { requestContext, signedBy } from '../support/aws/function-url-events.ts';
 import { createCertificateAuthority } from '../support/services/certificates.ts';
 import { CHUNKED, end, head, http, write } from './hostile-answers.ts';
@@ -59,7 +59,7 @@ const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
   [200, 'the Basic value as the token', (marks) => ({ access_token: basicOf(marks) }), UNUSABLE],
 ];
 
-/** What stands beside a token. */
+/** The members beside a token. */
 const BESIDES: readonly Row<object>[] = [
   ['a member that the broker does not read', (_, echo) => ({ message: echo }), 'issued'],
   ['the token in token_type', (marks) => ({ token_type: marks.token }), 'issued'],
@@ -113,7 +113,7 @@ const SECRETS: readonly Row<string | Uint8Array>[] = [
 ];
 
 /** The calls of AWS that an answer needs, and the outcome when they fail in any way. */
-const PLACES: readonly (readonly [string, (call: CallOfAws) => boolean, Outcome, Path])[] = [
+const PLACES: readonly (readonly [string, (call: DynamoDBCall) => boolean, Outcome, Path])[] = [
   ['the secret is read', ({ parameters }) => namesSecret(parameters, 'token-broker/'), 'secrets-unavailable', {}],
   ['the sealing key is read', ({ parameters }) => namesSecret(parameters, 'token-broker-keys/'), 'issued', {}],
   ['the record is read', ({ operation }) => operation === 'GetItem', 'issued', {}],
@@ -124,7 +124,7 @@ const PLACES: readonly (readonly [string, (call: CallOfAws) => boolean, Outcome,
 ];
 const namesSecret = (parameters: object, prefix: string) =>
   'SecretId' in parameters && `${parameters.SecretId}`.startsWith(prefix);
-const writes = ({ operation, parameters }: CallOfAws, word: string) =>
+const writes = ({ operation, parameters }: DynamoDBCall, word: string) =>
   operation === 'UpdateItem' && JSON.stringify(parameters).includes(word);
 
 const TYPE = { 'content-type': 'application/x-amz-json-1.1' };
@@ -211,7 +211,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
         faults += 1;
         echo(response, `${echoOf(world.marks)} ${world.marks.sealingKey}`, world.marks);
       };
-      const faultOf = (call: CallOfAws) => (isMeant(call) ? fault : undefined);
+      const faultOf = (call: DynamoDBCall) => (isMeant(call) ? fault : undefined);
       await world.expectSilence({ ...path, faultOf, isAlone: true }, outcome);
       expect(faults).toBeGreaterThan(0);
     });

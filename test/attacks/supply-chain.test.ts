@@ -30,7 +30,7 @@ const production = packages.filter(([, { dev, optional }]) => dev !== true && op
 
 it('the lock file has the SHA-512 of every package, of other platforms too', () => {
   expect(packages.length).toBeGreaterThan(300);
-  // What a package brings along inside itself is part of that package's own hash.
+  // A package's own hash covers the packages inside it.
   for (const [path, { integrity = '', inBundle = false }] of packages) {
     if (!inBundle) expect([path, integrity]).toEqual([path, expect.stringMatching(/^sha512-[A-Za-z0-9+/]{86}==$/)]);
   }
@@ -55,7 +55,7 @@ it('an installation needs no install script, and CI installs without them', () =
   expect(readFileSync('.ci/run', 'utf8')).toMatch(/^npm ci --ignore-scripts$/m);
 });
 
-it('what may end up in a function has a licence that is approved, and is listed with its hash by npm run sbom', async () => {
+it('every package of a function has an approved licence, and npm run sbom lists it with its hash', async () => {
   const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'sbom'], { maxBuffer: 1e8 });
   const { bomFormat, components } = JSON.parse(stdout);
   expect(bomFormat).toBe('CycloneDX');

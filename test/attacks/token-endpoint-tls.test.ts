@@ -44,7 +44,7 @@ it.each<[string, Endpoint]>([
 });
 
 async function issueFrom({ certificate, signedBy = 'known', tls: settings, host = 'localhost' }: Endpoint) {
-  // Node's own defaults protect no client here: only what the sender itself says does.
+  // Node's own defaults protect no client here: only the sender's own settings do.
   const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
   Object.assign(tls, { DEFAULT_CIPHERS: 'DEFAULT@SECLEVEL=0', DEFAULT_MIN_VERSION: 'TLSv1' });
   onTestFinished(() => void Object.assign(tls, { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION }));

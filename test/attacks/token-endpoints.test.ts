@@ -143,7 +143,7 @@ async function startWorld(onRequest: (socket: Socket, count: number) => void, at
   return { world, service };
 }
 
-/** Both ends of a connection have seen what the other one did. */
+/** Waits until both ends of a connection have seen the other end's last step. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -60,7 +60,7 @@ describe('at run time', () => {
     );
   });
 
-  it('a connection goes to the configured host, also when the environment names a proxy', async () => {
+  it('a connection goes to the configured host, also when the variables name a proxy', async () => {
     const [proxy, service] = [await serve({}), await serve({ onRequest: end(http(200, '')) })];
     for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY']) {
       vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`);

@@ -44,7 +44,7 @@ describe('docs/openapi.yaml', () => {
     expect(new Set(references)).toEqual(new Set(components));
   });
 
-  it('describes every header of an answer by reference, and what each media type holds by a schema', () => {
+  it('describes every header of an answer by reference, and every media type by a schema', () => {
     const responses = Object.values(CONTRACT.paths).flatMap(({ post }) =>
       Object.keys(post.responses).map((status) => responseOf(CONTRACT, pathOf(post), status)?.response),
     );
@@ -58,7 +58,7 @@ describe('docs/openapi.yaml', () => {
   });
 });
 
-describe('docs/openapi.yaml says what functions/contract.ts says', () => {
+describe('docs/openapi.yaml agrees with functions/contract.ts', () => {
   it.each(TYPES)('of the problem %s: its status, title, whether to retry, and what to do', (type) => {
     const { status, title, retryable } = PROBLEMS[type];
     const { description = '', content } = responseOf(CONTRACT, '/token', status)?.response ?? {};

@@ -17,7 +17,7 @@ describe.skipIf(!motoIsInstalled)(`against an independent server${noMoto}`, () =
 
 async function onServer(starting: Promise<{ readonly url: string; readonly close: () => Promise<void> }>) {
   const server = await starting;
-  // Each call has a circuit of its own: what fails in one test says nothing of the next.
+  // Each call has a circuit of its own: a failure in one test does not open it for the next.
   const breaker: CircuitBreaker = (terms, call) => createCircuitBreaker(() => START, 0, 10_000)(terms, call);
   const table = await connectPairTable(server.url, { breaker });
   return {

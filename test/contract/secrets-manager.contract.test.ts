@@ -4,7 +4,7 @@ import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { startSecretsManager } from '../support/processes/stand-ins.ts';
 
 /** One call of the real SDK about a secret; `name` belongs to the scenario alone. */
-type Call = (aws: SecretsManager, name: string) => Promise<unknown>;
+type SecretsManagerCall = (aws: SecretsManager, name: string) => Promise<unknown>;
 
 /** Version ids are chosen by the caller, so that the answers of two servers can be compared. */
 const V1 = '11111111-1111-4111-8111-111111111111';
@@ -13,41 +13,42 @@ const V3 = '33333333-3333-4333-8333-333333333333';
 /** The role that the tests' own key belongs to, as far as a server can be told. */
 const ROLE = 'arn:aws:iam::111111111111:role/token-broker-local';
 
-const create: Call = (aws, Name) => aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V1 });
-const describeSecret: Call = (aws, SecretId) => aws.describeSecret({ SecretId });
-const deleteSecret: Call = (aws, SecretId) => aws.deleteSecret({ SecretId });
-const restore: Call = (aws, SecretId) => aws.restoreSecret({ SecretId });
-const getPolicy: Call = (aws, SecretId) => aws.getResourcePolicy({ SecretId });
-const deletePolicy: Call = (aws, SecretId) => aws.deleteResourcePolicy({ SecretId });
-const untag: Call = (aws, SecretId) => aws.untagResource({ SecretId, TagKeys: ['tag-0', 'missing'] });
-const listPages: Call = async (aws, name) => {
+const create: SecretsManagerCall = (aws, Name) =>
+  aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V1 });
+const describeSecret: SecretsManagerCall = (aws, SecretId) => aws.describeSecret({ SecretId });
+const deleteSecret: SecretsManagerCall = (aws, SecretId) => aws.deleteSecret({ SecretId });
+const restore: SecretsManagerCall = (aws, SecretId) => aws.restoreSecret({ SecretId });
+const getPolicy: SecretsManagerCall = (aws, SecretId) => aws.getResourcePolicy({ SecretId });
+const deletePolicy: SecretsManagerCall = (aws, SecretId) => aws.deleteResourcePolicy({ SecretId });
+const untag: SecretsManagerCall = (aws, SecretId) => aws.untagResource({ SecretId, TagKeys: ['tag-0', 'missing'] });
+const listPages: SecretsManagerCall = async (aws, name) => {
   await aws.createSecret({ Name: `${name}/a`, ClientRequestToken: V1 });
   const options = { MaxResults: 1, Filters: [{ Key: 'name' as const, Values: [name] }] };
   const { NextToken, SecretList: first } = await aws.listSecrets(options);
   return [first, (await aws.listSecrets({ ...options, NextToken })).SecretList];
 };
 const get =
-  (VersionStage?: string, VersionId?: string): Call =>
+  (VersionStage?: string, VersionId?: string): SecretsManagerCall =>
   (aws, SecretId) =>
     aws.getSecretValue({ SecretId, VersionStage, VersionId });
 const put =
-  (ClientRequestToken: string, SecretString: string, VersionStages?: string[]): Call =>
+  (ClientRequestToken: string, SecretString: string, VersionStages?: string[]): SecretsManagerCall =>
   (aws, SecretId) =>
     aws.putSecretValue({ SecretId, ClientRequestToken, SecretString, VersionStages });
 const move =
-  (VersionStage: string, RemoveFromVersionId?: string, MoveToVersionId?: string): Call =>
+  (VersionStage: string, RemoveFromVersionId?: string, MoveToVersionId?: string): SecretsManagerCall =>
   (aws, SecretId) =>
     aws.updateSecretVersionStage({ SecretId, VersionStage, RemoveFromVersionId, MoveToVersionId });
 const list =
-  (beginning = '', more: object = {}): Call =>
+  (beginning = '', more: object = {}): SecretsManagerCall =>
   (aws, name) =>
     aws.listSecrets({ Filters: [{ Key: 'name', Values: [name + beginning] }], ...more });
 const tag =
-  (...values: string[]): Call =>
+  (...values: string[]): SecretsManagerCall =>
   (aws, SecretId) =>
     aws.tagResource({ SecretId, Tags: values.map((Value, index) => ({ Key: `tag-${index}`, Value })) });
 const putPolicy =
-  (ResourcePolicy: string): Call =>
+  (ResourcePolicy: string): SecretsManagerCall =>
   (aws, SecretId) =>
     aws.putResourcePolicy({ SecretId, ResourcePolicy });
 
@@ -63,8 +64,8 @@ const replaced = [create, put(V2, 'two')];
 const stages = [get('AWSCURRENT'), get('AWSPREVIOUS'), get('AWSPENDING')];
 const ALL = { IncludePlannedDeletion: true };
 
-/** What the stand-in and moto must answer alike. */
-const SAME: Readonly<Record<string, readonly Call[]>> = {
+/** The scenarios in which the stand-in and moto must give the same answers. */
+const SAME: Readonly<Record<string, readonly SecretsManagerCall[]>> = {
   'a put makes its version AWSCURRENT': [
     ...replaced,
     get(),
@@ -101,8 +102,8 @@ const SAME: Readonly<Record<string, readonly Call[]>> = {
   'secrets are listed by the beginning of their name, page by page': [create, list('/no-such-name'), listPages],
 };
 
-/** Where moto 5 is not like AWS, which the stand-in follows; each is named by what moto does, and ends with AWS's answer. */
-const MOTO_DIFFERENCES: readonly (readonly [string, object, readonly Call[]])[] = [
+/** Moto 5 differs from AWS here; the stand-in follows AWS. Named by moto's behaviour, with AWS's answer at the end. */
+const MOTO_DIFFERENCES: readonly (readonly [string, object, readonly SecretsManagerCall[]])[] = [
   [
     'a promotion leaves what is read without a stage',
     { VersionId: V2 },
@@ -141,7 +142,7 @@ describe.skipIf(!motoIsInstalled)(`moto${noMoto}`, () => {
   });
 });
 
-async function answers(endpoint: string, scenario: string, calls: readonly Call[]): Promise<unknown[]> {
+async function answers(endpoint: string, scenario: string, calls: readonly SecretsManagerCall[]): Promise<unknown[]> {
   const aws = new SecretsManager({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 });
   const name = `contract/${scenario.replaceAll(/[^a-z]+/gi, '_')}`;
   const given = [];
@@ -151,7 +152,7 @@ async function answers(endpoint: string, scenario: string, calls: readonly Call[
   return given;
 }
 
-/** Leaves out what differs from run to run: dates, request ids, ARN suffixes, accounts, and the order of stages. */
+/** Leaves out the differences between runs: dates, request ids, ARN suffixes, accounts, and the order of stages. */
 function comparable(answer: unknown): unknown {
   return JSON.parse(JSON.stringify(answer), (key, value) => {
     if (key === '$metadata' || key === 'Message' || key.endsWith('Date') || value === null) return undefined;

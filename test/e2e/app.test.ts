@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
-import type { Resource } from '../stack/synthesise.ts';
+import type { Resource } from '../support/stack/synthesise.ts';
 import { finished } from './commands/command-line.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -35,7 +35,7 @@ describe('cdk synth, with no AWS credentials and no network', () => {
     const named = await cdkSynth('TokenBroker-dev', '--app', out);
     expect(named.stdout).toContain('FunctionName: token-broker-dev');
     expect(named.stdout).not.toContain('token-broker-prod');
-    // What a stack asks AWS for while it is synthesised, such as zones or machine images: nothing.
+    // No stack asks AWS for anything while it is synthesised, such as zones or machine images.
     expect(JSON.parse(await readFile(path.join(out, 'manifest.json'), 'utf8'))).not.toHaveProperty('missing');
   });
 });

@@ -11,7 +11,7 @@ import { ended, finished, startScript } from './commands/command-line.ts';
 it.each([
   ['bench', ['--help'], 0, /--rounds.*--hits.*--write.*--json/s, ''],
   ['bench', ['--rounds', '0'], 2, '', /--help shows how/],
-  ['simulate', ['--help'], 0, /--environments.*--pairs.*--hours.*--seed.*--charts.*--json/s, ''],
+  ['simulate', ['--help'], 0, /--instances.*--pairs.*--hours.*--seed.*--charts.*--json/s, ''],
   ['simulate', ['--pairs', '10001'], 2, '', /--help shows how/],
   ['simulate', ['--seed', 'x'], 2, '', /--help shows how/],
 ] as const)('npm run %s says how it is used: %s', async (name, args, exitCode, stdout, stderr) => {
@@ -19,7 +19,7 @@ it.each([
 });
 
 describe('npm run bench', () => {
-  it('measures everything once, prints only JSON, and writes what it measured into the page and its chart', async () => {
+  it('measures everything once, prints only JSON, and writes the figures into the page and its chart', async () => {
     const docs = await mkdtemp(join(tmpdir(), 'bench-'));
     onTestFinished(() => rm(docs, { recursive: true }));
     await cp(DOCS, docs, { recursive: true });

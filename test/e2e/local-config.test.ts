@@ -9,7 +9,7 @@ import { startOidcProvider } from '../support/services/oidc.ts';
 const KEY = `it's-$HOME&"key"`;
 const ME = { role: 'arn:aws:iam::222222222222:role/me', accessKeyId: 'AKIDME', secretAccessKey: KEY };
 
-/** The dialects send the first one alike; what a server makes of the others tells which dialect it reads. */
+/** All dialects send the first one alike; a server shows by the others which dialect it reads. */
 const CREDENTIALS = {
   plain: { client_id: 'plain-id', secret: 'plain-secret' },
   signs: { client_id: 'signs-id', secret: 's+e c%r:&t' },

@@ -29,7 +29,7 @@ describe('npm start', () => {
   let result: Awaited<ReturnType<LocalBrokerProcess['end']>>;
   let token: string;
 
-  /** What a person does with it: asks four times, and ends it. */
+  /** As a person uses it: four requests, then the end. */
   beforeAll(async () => {
     const otherSignIn = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
     const env = { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings', ...otherSignIn };
@@ -107,7 +107,7 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
   const [port, taken] = [await freePorts(9), createServer()];
   onTestFinished(() => void taken.close());
   await listen(taken, port + 3);
-  // What is pasted is of another broker, which is gone.
+  // The pasted variables are of another broker, which is gone.
   const pasted = { TOKEN_BROKER_CONTROL_URL: 'http://127.0.0.1:9', AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' };
   const broker = await startLocalBroker({ env: { PORT: `${port}`, ...pasted } });
   expect(await askFor(broker, 'acme')).toMatchObject({ status: 200 });

@@ -52,7 +52,7 @@ it.skipIf(!hasCurl).each(SERVICES)(
   },
 );
 
-it('the local broker lets each caller do what its rules say', async () => {
+it('the local broker applies the rules of each caller', async () => {
   const pairs = ['acme', 'globex', 'initech'].flatMap((client) => SERVICES.map((service) => ({ client, service })));
   const statuses = (caller: typeof BILLING) =>
     Promise.all(pairs.map(async (pair) => (await ask(broker, caller, pair)).status));

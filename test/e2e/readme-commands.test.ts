@@ -24,7 +24,7 @@ const AS_BILLING = 'eval "$(npm run --silent token-broker -- env billing)"';
 const AS_OPERATOR = 'eval "$(npm run --silent token-broker -- env operator)"';
 const HOOLI = { client_id: 'hooli-id', secret: 'good-1' };
 
-/** Commands that are run here, in this order, and what shows that they work. */
+/** Commands that are run here, in this order, each with the proof that it works. */
 const RUN_HERE = {
   'npm ci && npm start': startsOnThisMachine,
   [AS_BILLING]: (command) => prints(`${command}; echo $AWS_ACCESS_KEY_ID`, /^AKIDLOCALBILLING$/m),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { finished, startScript } from './commands/command-line.ts';
 
-const SMALL = ['--environments', '20', '--pairs', '10', '--hours', '2'];
+const SMALL = ['--instances', '20', '--pairs', '10', '--hours', '2'];
 
 const start = (...args: readonly string[]) => startScript('bench/simulate.ts', ...args);
 
@@ -35,7 +35,7 @@ it('npm run simulate answers in JSON as all measurements do', async () => {
   expect(samples.map(({ way }: { way: string }) => way)).toEqual(['broker', 'memory-only', 'no-broker']);
 });
 
-it('npm run simulate tells on Ctrl-C what it knows by then', async () => {
+it('npm run simulate prints its results so far on Ctrl-C', async () => {
   const child = start('--json');
   await once(child.stderr, 'data');
   child.kill('SIGINT');
@@ -47,7 +47,7 @@ it('npm run simulate tells on Ctrl-C what it knows by then', async () => {
   for (const { simulatedHours } of samples) expect(simulatedHours).toBeLessThan(24);
 });
 
-it('npm run simulate is a script, and does what docs/scale.md says', async () => {
+it('npm run simulate is the script that docs/scale.md describes', async () => {
   const page = await readFile(new URL('../../docs/scale.md', import.meta.url), 'utf8');
   const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
   expect(page.match(/(?<=^npm run simulate).*$/gm)).toEqual(['', ' -- --charts docs/charts']);

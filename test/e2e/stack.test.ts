@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../lib/environments.ts';
-import { synthesise } from '../stack/synthesise.ts';
+import { synthesise } from '../support/stack/synthesise.ts';
 import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
 import { finished, ISOLATED } from './commands/command-line.ts';
 
@@ -36,7 +36,7 @@ describe('npm run deploy, diff and bootstrap', () => {
     const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
     const refused = 'You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.';
     const told = await run([verb, 'dev', ...args], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
-    // Before it, the SDK warns of a profile beside the keys of the environment.
+    // Before it, the SDK warns of a profile beside the keys in variables.
     expect(told).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(`(?:^|\n)error: ${refused}\n$`) });
     const body = expect.stringContaining('Action=GetCallerIdentity');
     expect(requests).toMatchObject([{ body, headers: { authorization: expect.stringContaining(`=${key}/`) } }]);
@@ -60,7 +60,7 @@ describe('npm run deploy, diff and bootstrap', () => {
 });
 
 describe('npm run diff', () => {
-  it('tells which role gains what and which loses what, and bundles no other stack', { timeout: 120_000 }, async () => {
+  it('lists the rights that each role gains or loses, and bundles no other stack', { timeout: 120_000 }, async () => {
     const deployed = synthesise('dev', {
       ...environments.dev,
       accessRules: [
@@ -82,7 +82,7 @@ describe('npm run diff', () => {
   });
 });
 
-/** The environment of a shell that is signed in to an account, as far as AWS STS is concerned. */
+/** The variables of a shell that is signed in to an account, as far as AWS STS is concerned. */
 async function signedInTo(account: string) {
   const answer = `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>${account}</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`;
   const { url, requests, close } = await startLoopbackServer(answerWith(200, answer, { 'content-type': 'text/xml' }));

@@ -10,9 +10,9 @@ import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.
 import { sealingKeyName } from '../../functions/contract.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import {
-  type EnvironmentAnswer,
-  type EnvironmentProcess,
-  startEnvironmentProcess,
+  type InstanceAnswer,
+  type InstanceProcess,
+  startInstanceProcess,
 } from '../support/processes/instance-process.ts';
 import { startStandInProcess } from '../support/processes/stand-in-process.ts';
 import { BUNDLE, bundleAsStack } from '../support/stack-bundle.ts';
@@ -23,13 +23,13 @@ const TABLE = 'pairs';
 interface Options {
   /** Whose credentials exist, and are accepted by the service. */
   readonly clients: readonly string[];
-  /** How many times slower the environments are than this machine. */
+  /** How many times slower the instances are than this machine. */
   readonly slowness: number;
 }
 
 export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
-/** What the processes of a fleet share, all on this machine: DynamoDB, Secrets Manager and the token service. */
+/** The servers of a fleet, all on this machine: DynamoDB, Secrets Manager and the token service. */
 export async function startFleet({ clients, slowness }: Options) {
   const credentials = clients.map((client) => ({ client, client_id: `${client}-id`, secret: `${client}-secret` }));
   const tokenService = await startTokenService({ credentials: { [SERVICE]: credentials }, lifetimeSeconds: 3_600 });
@@ -47,7 +47,7 @@ export async function startFleet({ clients, slowness }: Options) {
   secretsClient.destroy();
   dynamodbClient.destroy();
 
-  // As it runs in Lambda: with it, a client and its first call take half of what they take from the sources.
+  // As it runs in Lambda: a client and its first call take half as long as from the sources.
   const { outputFiles } = await bundleAsStack(ENTRY);
   const folder = await mkdtemp(path.join(tmpdir(), 'token-broker-fleet-'));
   await writeFile(path.join(folder, BUNDLE), outputFiles[0]?.contents ?? '');
@@ -64,15 +64,15 @@ export async function startFleet({ clients, slowness }: Options) {
       provenForSeconds: 3_600,
     },
   };
-  const started: EnvironmentProcess[] = [];
+  const started: InstanceProcess[] = [];
 
   return {
     tokenService,
     /** How many token requests the service has got for this client. */
     requestsOf: (of: string) => tokenService.requests.filter(({ client }) => client === of).length,
-    /** Starts a process whose environments find everything here. */
-    startProcess(): EnvironmentProcess {
-      const own = startEnvironmentProcess(settings, {
+    /** Starts a process whose instances find everything here. */
+    startProcess(): InstanceProcess {
+      const own = startInstanceProcess(settings, {
         AWS_REGION: ACCESS.region,
         AWS_ACCESS_KEY_ID: ACCESS.credentials.accessKeyId,
         AWS_SECRET_ACCESS_KEY: ACCESS.credentials.secretAccessKey,
@@ -91,16 +91,16 @@ export async function startFleet({ clients, slowness }: Options) {
   };
 }
 
-/** The named environments of every process ask for the client's token at the same instant. */
+/** The named instances of every process ask for the client's token at the same instant. */
 export async function askAtOnce(
-  processes: readonly EnvironmentProcess[],
-  environments: readonly number[],
+  processes: readonly InstanceProcess[],
+  instances: readonly number[],
   client: string,
-): Promise<readonly EnvironmentAnswer[]> {
+): Promise<readonly InstanceAnswer[]> {
   const body = { client, service: SERVICE };
-  await Promise.all(processes.map(({ order }) => order({ environments })));
+  await Promise.all(processes.map(({ order }) => order({ instances })));
   const at = Date.now() + 50;
-  const reports = await Promise.all(processes.map(({ order }) => order({ environments, body, at })));
+  const reports = await Promise.all(processes.map(({ order }) => order({ instances, body, at })));
   return reports.flatMap(({ answers }) => answers);
 }
 

@@ -20,7 +20,7 @@ function known({ activeMutant: { id }, testFilter = [], reloadEnvironment }) {
   const { killedBy, late, undecided } = found;
   if (killedBy[id]) return { status: 'killed', killedBy: [killedBy[id]], failureMessage: killedBy[id], nrOfTests: 1 };
   if (late.includes(id)) return { status: 'timeout' };
-  // What is evaluated when a module is loaded needs a new environment.
+  // Code that runs when a module is loaded needs a new test environment.
   if (reloadEnvironment || undecided.includes(id)) return undefined;
   return { status: 'survived', nrOfTests: testFilter.length };
 }

@@ -20,7 +20,7 @@ const undecided = new Set();
 
 /**
  * Runs each test once as it is, and then once with each mutant in the code that it reached: thousands of times faster than a
- * new environment for every mutant. What it finds is read by stryker-plugin.js.
+ * new test environment for every mutant. stryker-plugin.js reads its result.
  */
 // biome-ignore lint/style/noDefaultExport: this is how vitest takes a runner.
 export default class MutantRunner extends TestRunner {

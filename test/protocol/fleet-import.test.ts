@@ -49,7 +49,7 @@ async function importSecrets({ account = 1_000, health = Infinity, serviceLatenc
 
   const checkPair: CheckPair = async (pair) => {
     if (!mayRun('token')) return { kind: 'failed', failure: 'aws-throttled', retryable: true };
-    return { kind: 'checked', ...(await run('token', () => fleet.createEnvironment().check({ pair }))) };
+    return { kind: 'checked', ...(await run('token', () => fleet.createInstance().check({ pair }))) };
   };
   const checkClient = createClientCheck({
     services: SERVICES,

@@ -19,12 +19,12 @@ describe('the calls that a token costs', () => {
     expect(await callsOf(askOne)).toEqual({});
   });
 
-  it('are one read of the record when another environment has it: a living token needs no secret', async () => {
-    const { clock, environments, callsOf, askOne } = fleetOf(2);
+  it('are one read of the record when another instance has it: a living token needs no secret', async () => {
+    const { clock, instances, callsOf, askOne } = fleetOf(2);
     await askOne();
     for (const laterMs of [0, MINUTE_MS, 4 * MINUTE_MS]) {
       await clock.advance(laterMs);
-      expect(await callsOf(() => askOne({}, environments[1]))).toEqual({ read: 1 });
+      expect(await callsOf(() => askOne({}, instances[1]))).toEqual({ read: 1 });
     }
   });
 
@@ -48,13 +48,13 @@ describe.each<[string, StoreFault, number]>([
   ['hanging', 'hanging', 160],
   ['losing its answers', 'answer-lost', 10],
 ])('a shared store that is %s', (_, fault, addedMs) => {
-  it('costs a cold environment a little time and no token, and a warning says so', async () => {
-    const { requests, environments, askOne } = fleetOf(1, { storeFault: () => fault });
+  it('costs a cold instance a little time and no token, and a warning says so', async () => {
+    const { requests, instances, askOne } = fleetOf(1, { storeFault: () => fault });
     const { issue, waitMs } = await askOne();
 
     expect([issue?.cache, requests.length]).toEqual(['none', 1]);
     expect(waitMs).toBeLessThanOrEqual(120 + addedMs);
-    expect(environments[0]?.traces[0]?.warnings).toContain('shared-cache-unavailable');
+    expect(instances[0]?.traces[0]?.warnings).toContain('shared-cache-unavailable');
   });
 
   it('keeps no caller from the token in memory, nor from its successor', async () => {
@@ -70,13 +70,13 @@ describe.each<[string, StoreFault, number]>([
     }
   });
 
-  it('loses no latch that it had told of, and each environment sends a wrong credential once otherwise', async () => {
-    const { clock, requests, surroundings, createEnvironment, environments, askAll } = fleetOf(4, {
+  it('loses no latch that it had told of, and each instance sends a wrong credential once otherwise', async () => {
+    const { clock, requests, surroundings, createInstance, instances, askAll } = fleetOf(4, {
       accepted: new Set(),
     });
     await askAll();
     surroundings.storeFault = () => fault;
-    environments.push(createEnvironment());
+    instances.push(createInstance());
     for (let n = 0; n < 14; n += 1) {
       for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
       await clock.advance(MINUTE_MS);
@@ -85,15 +85,15 @@ describe.each<[string, StoreFault, number]>([
   });
 });
 
-it('calls that are alone at the same time in one environment lose none of each other’s rejections', async () => {
+it('calls that are alone at the same time in one instance lose none of each other’s rejections', async () => {
   const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2' };
-  const { clock, requests, createEnvironment } = fleetOf(0, {
+  const { clock, requests, createInstance } = fleetOf(0, {
     stages,
     accepted: new Set(),
     storeFault: () => 'unavailable',
   });
-  const environment = createEnvironment();
-  const both = () => clock.run(Promise.all([ask(environment), environment.check({ stage: 'AWSPENDING' })]));
+  const instance = createInstance();
+  const both = () => clock.run(Promise.all([ask(instance), instance.check({ stage: 'AWSPENDING' })]));
   await both();
   await clock.advance(5 * MINUTE_MS);
   const [{ problem }, { finding }] = await both();
@@ -107,12 +107,12 @@ describe('Secrets Manager', () => {
     ['down', { secretsFault: SECRETS_DOWN }],
     ['hanging', SECRETS_HANGING],
   ])('that is %s keeps no caller from a token that the fleet has', async (_, fault) => {
-    const { clock, surroundings, createEnvironment, askAll, askOne } = fleetOf(5);
+    const { clock, surroundings, createInstance, askAll, askOne } = fleetOf(5);
     await askAll();
     await clock.advance(6 * MINUTE_MS);
     Object.assign(surroundings, fault);
 
-    for (const { issue, waitMs } of [...(await askAll()), await askOne({}, createEnvironment())]) {
+    for (const { issue, waitMs } of [...(await askAll()), await askOne({}, createInstance())]) {
       expect(issue).toBeDefined();
       expect(waitMs).toBeLessThanOrEqual(SECOND_MS + 20);
     }
@@ -123,7 +123,7 @@ describe('Secrets Manager', () => {
   it.each<[SecretReading, string]>([
     [{ outcome: 'deleted' }, 'credential-missing'],
     [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable'],
-  ])('that says %o stops every environment within 300 s, also without the store', async (reading, type) => {
+  ])('that says %o stops every instance within 300 s, also without the store', async (reading, type) => {
     const { clock, surroundings, askAll } = fleetOf(5);
     await askAll();
     surroundings.secretsFault = reading;
@@ -157,7 +157,7 @@ describe('Secrets Manager', () => {
   );
 });
 
-describe('an environment without a sealing key, which can open and store no token,', () => {
+describe('an instance without a sealing key, which can open and store no token,', () => {
   const alone = () => fleetOf(1, { storeFault: () => 'no-key' });
 
   it.each([
@@ -173,11 +173,11 @@ describe('an environment without a sealing key, which can open and store no toke
     expect(requests.length).toBeLessThanOrEqual(times);
   });
 
-  it('says to wait five minutes at most when its clock was set back, and is not held up for good', async () => {
-    const { clock, surroundings, environments, askOne } = alone();
+  it('says to wait five minutes at most when its clock was set back, and is not delayed for good', async () => {
+    const { clock, surroundings, instances, askOne } = alone();
     surroundings.answer = () => exchange(429, {}, { 'retry-after': '300' });
     await askOne();
-    environments[0]?.setClock(-600 * SECOND_MS);
+    instances[0]?.setClock(-600 * SECOND_MS);
     expect((await askOne()).problem?.retryAfterSeconds).toBeLessThanOrEqual(300);
 
     surroundings.answer = undefined;

@@ -34,12 +34,12 @@ it('a new version that is put, checked and promoted reaches traffic within a min
     callers: fc.array(distance, { maxLength: 10 }),
   });
   const property = fc.asyncProperty(facts, async ({ tried, promoted, event, age, otherChecks, callers }) => {
-    const { clock, surroundings, environments, requests, askAll } = fleetOf(4);
+    const { clock, surroundings, instances, requests, askAll } = fleetOf(4);
     await askAll();
     await clock.advance(age);
     requests.length = 0;
-    const [put, health, ...others] = environments;
-    if (put === undefined || health === undefined) throw new Error('no environments');
+    const [put, health, ...others] = instances;
+    if (put === undefined || health === undefined) throw new Error('no instances');
     const later = (ms: number, work: () => Promise<unknown>) => clock.sleep(ms).then(work);
     const story = async () => {
       surroundings.stages = { ...surroundings.stages, AWSPENDING: 'v2' };
@@ -66,9 +66,9 @@ it('a new version that is put, checked and promoted reaches traffic within a min
 });
 
 it('a table whose item is lost costs one token request more for each loss: no standstill and no storm', async () => {
-  /** The token requests in four hours of 20 warm and 5 cold environments; every ten minutes the item may be replaced. */
+  /** The token requests in four hours of 20 warm and 5 cold instances; every ten minutes the item may be replaced. */
   const fourHours = async (replace?: (backup: PairRecord) => PairRecord) => {
-    const { clock, shared, requests, environments, createEnvironment, askAll } = fleetOf(25, {
+    const { clock, shared, requests, instances, createInstance, askAll } = fleetOf(25, {
       lifetimeSeconds: 1_800,
     });
     await askAll();
@@ -76,8 +76,7 @@ it('a table whose item is lost costs one token request more for each loss: no st
     for (let n = 0; n < 24 * 40; n += 1) {
       if (replace && n % 40 === 20) shared.change(pair, () => replace(backup));
       // Five of them are always new.
-      for (const cold of environments.splice(20, 5, ...Array.from({ length: 5 }, () => createEnvironment())))
-        cold.kill();
+      for (const cold of instances.splice(20, 5, ...Array.from({ length: 5 }, () => createInstance()))) cold.kill();
       for (const { issue, waitMs } of await askAll()) {
         expect(issue).toBeDefined();
         expect(waitMs).toBeLessThan(7 * SECOND_MS);
@@ -99,17 +98,17 @@ it.each([
 ])(
   'two releases of which neither opens what the other seals, with %i %% on the newer one, share the table',
   async (share, seed) => {
-    const { clock, requests, recordNow, environments, createEnvironment, askAll } = fleetOf(0, { seed });
+    const { clock, requests, recordNow, instances, createInstance, askAll } = fleetOf(0, { seed });
     const random = seededRandom(seed);
-    const start = (index: number) => createEnvironment({ format: index < share / 5 ? 2 : 1 });
-    environments.push(...Array.from({ length: 20 }, (_, index) => start(index)));
+    const start = (index: number) => createInstance({ format: index < share / 5 ? 2 : 1 });
+    instances.push(...Array.from({ length: 20 }, (_, index) => start(index)));
     const tokens: (string | undefined)[] = [];
     const startedAt = clock.now();
     for (let second = 0; second < 30 * 60; second += 5) {
-      // One environment a minute starts anew.
+      // One instance a minute starts anew.
       if (second % 60 === 30) {
-        const index = Math.floor(random() * environments.length);
-        environments.splice(index, 1, start(index))[0]?.kill();
+        const index = Math.floor(random() * instances.length);
+        instances.splice(index, 1, start(index))[0]?.kill();
       }
       for (const { issue } of await askAll()) expect(issue).toBeDefined();
       const token = recordNow().token?.fingerprint;
@@ -120,7 +119,7 @@ it.each([
     const minutes = (clock.now() - startedAt) / MINUTE_MS;
     // Without a second format there is one token request in this time.
     expect(requests.length).toBeLessThanOrEqual(1 + minutes);
-    // No two tokens take turns: what was replaced never comes back, and nothing is replaced within a minute.
+    // No two tokens take turns: a replaced token never comes back, and each stays for at least a minute.
     expect(new Set(tokens).size).toBe(tokens.length);
     expect(tokens.length).toBeLessThanOrEqual(minutes);
   },

@@ -7,7 +7,7 @@ import { ask, fleetOf } from '../support/fleet/fleet.ts';
 const DOWN = () => new Problem('token-endpoint-unavailable', 'connection refused');
 const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
 
-describe('a fleet of 200 environments', () => {
+describe('a fleet of 200 instances', () => {
   it('that starts cold makes one token request, and one in the soft window, for which only one caller waits', async () => {
     const { clock, requests, surroundings, askAll } = fleetOf(200);
     const tokens = new Set((await askAll()).map(({ issue }) => issue?.token.fingerprint));
@@ -116,7 +116,7 @@ it('a disabled client is stopped everywhere within 60 s, cached tokens included,
   await askAll();
   disable(true);
   await clock.advance(MINUTE_MS);
-  // The second time by what memory holds, a living token among it.
+  // The second time from memory, which holds a living token.
   for (const { problem } of [...(await askAll()), ...(await askAll())]) expect(problem?.type).toBe('client-disabled');
   expect(requests).toHaveLength(1);
 
@@ -129,8 +129,8 @@ it.each([2, 50])(
   'a lease holder that is killed delays %i waiters by its lease, and costs one request',
   async (count) => {
     for (let seed = 1; seed <= 20; seed += 1) {
-      const { clock, requests, createEnvironment, askAll } = fleetOf(count, { seed, serviceLatencyMs: 150 });
-      const holder = createEnvironment();
+      const { clock, requests, createInstance, askAll } = fleetOf(count, { seed, serviceLatencyMs: 150 });
+      const holder = createInstance();
       void ask(holder);
       await clock.advance(100);
       holder.kill();

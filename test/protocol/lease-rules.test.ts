@@ -42,10 +42,10 @@ describe('rule 1, taking the lease', () => {
   });
 
   it('for a refused token says when, so that half a minute passes until the next', async () => {
-    const { requests, environments, askOne } = fleetWith(PUBLISHED);
+    const { requests, instances, askOne } = fleetWith(PUBLISHED);
     const { issue } = await askOne(REFUSED);
 
-    expect((await askOne({ refused: issue?.token.fingerprint }, environments[1])).problem?.type).toBe('refused-again');
+    expect((await askOne({ refused: issue?.token.fingerprint }, instances[1])).problem?.type).toBe('refused-again');
     expect(requests).toHaveLength(1);
   });
 
@@ -67,9 +67,9 @@ it('rule 2, after a lost lease, reads again and decides anew whether the refused
 
 describe('a refused token', () => {
   it('is compared with the shared record, not with the token that this environment remembers', async () => {
-    const { clock, environments, askOne } = fleetWith(PUBLISHED);
+    const { clock, instances, askOne } = fleetWith(PUBLISHED);
     await askOne();
-    const second = (await askOne(REFUSED, environments[1])).issue?.token.fingerprint;
+    const second = (await askOne(REFUSED, instances[1])).issue?.token.fingerprint;
     await clock.advance(31 * SECOND_MS);
     const third = (await askOne({ refused: second })).issue?.token.fingerprint;
 
@@ -77,8 +77,8 @@ describe('a refused token', () => {
   });
 
   it('is not replaced for a caller that refuses another at the same time', async () => {
-    const { clock, environments } = fleetWith(PUBLISHED);
-    const issue = environments[0]?.issue ?? expect.fail();
+    const { clock, instances } = fleetWith(PUBLISHED);
+    const issue = instances[0]?.issue ?? expect.fail();
     const issues = await clock.run(Promise.all([issue(REFUSED), issue({ refused: 'another-token-00' })]));
 
     expect(issues.map(({ token }) => token.fingerprint)).toEqual(['token-1000000000', TOKEN.fingerprint]);
@@ -197,8 +197,8 @@ describe('rule 8', () => {
 });
 
 it('rule 9, waiting goes on until a lease that was seen has ended, although the store cannot be read meanwhile', async () => {
-  const { clock, requests, environments, surroundings } = fleetWith({}, { serviceLatencyMs: 2 * SECOND_MS });
-  const [holder, waiter] = environments.map(({ issue }) => issue);
+  const { clock, requests, instances, surroundings } = fleetWith({}, { serviceLatencyMs: 2 * SECOND_MS });
+  const [holder, waiter] = instances.map(({ issue }) => issue);
   const issues = [holder?.()];
   await clock.advance(100);
   issues.push(waiter?.());

@@ -14,9 +14,9 @@ describe('a simulated fleet', () => {
     expect(goal).toMatchObject({ met: true });
   });
 
-  it('makes no more token requests with a thousand environments than with one; by memory alone it does', async () => {
-    const requests = async (way: Way, environments: number) => {
-      const { tokenRequests } = await simulated(way, { environments, calm: true, hours: 6 });
+  it('makes no more token requests with a thousand instances than with one; by memory alone it does', async () => {
+    const requests = async (way: Way, instances: number) => {
+      const { tokenRequests } = await simulated(way, { instances, calm: true, hours: 6 });
       return tokenRequests.all - tokenRequests.ofChecks;
     };
     expect((await requests('broker', 1_000)) / (await requests('broker', 1))).toBeLessThan(1.05);
@@ -25,11 +25,11 @@ describe('a simulated fleet', () => {
 });
 
 async function simulated(way: Way, changes: Partial<Scale> = {}): Promise<Outcome> {
-  const scale: Scale = { environments: 200, pairs: 100, hours: 24, seed: 25, calm: false, ...changes };
+  const scale: Scale = { instances: 200, pairs: 100, hours: 24, seed: 25, calm: false, ...changes };
   return outcomeOf(way, scale, await simulateWay(way, scale));
 }
 
-/** What a change of the rules changes here, it changes in the world: look at the numbers before recording new ones. */
+/** A change of the rules that moves these numbers moves a real fleet's, too: look at them before recording new ones. */
 const RECORDED: Readonly<Record<Way, Partial<Outcome>>> = {
   broker: {
     tokensIssued: 14479,

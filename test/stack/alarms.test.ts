@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ALARM_NAMES } from '../../lib/monitoring/alarms.ts';
 import { alarmsOf, compute, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
+import { deployed } from '../support/stack/deployed-stack.ts';
+import { emittedMetrics } from '../support/stack/emitted-metrics.ts';
+import { resourceOf, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { deployed } from './deployed-stack.ts';
-import { emittedMetrics } from './emitted-metrics.ts';
-import { resourceOf, synthesise } from './synthesise.ts';
 
 const form = { ...exampleForm(), trail: {} };
 const synthesised = synthesise('test', form);
@@ -88,14 +88,14 @@ it('the alarms of a new version see any minute of it, however late its values co
   for (const [, { Properties }] of ofNewVersion) expect(JSON.stringify(Properties)).not.toContain(alias);
 });
 
-it('the alarms on slow calls allow a call what the slowest service may take, and two seconds more', () => {
+it('the alarms on slow calls allow the time limit of the slowest service, and two seconds more', () => {
   const slow = { authUrl: 'https://auth.example.com', requestTimeoutMs: 6_000 };
   const changed = alarmsOf(synthesise('test', { ...form, services: { ...form.services, slow } }));
   const ofDuration = changed.filter(({ AlarmName }) => AlarmName.includes('p99-duration'));
   expect(ofDuration.map(({ Threshold }) => Threshold)).toEqual([8_000, 8_000]);
 });
 
-describe('what the alarm computes', () => {
+describe('the formula of an alarm', () => {
   const share = (refused: number | undefined, requests: number | undefined) => ({ refused, requests });
   const found = (...values: readonly (number | undefined)[]) => values.map((one) => ({ found: one }));
 

@@ -1,7 +1,7 @@
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTokenBroker } from '../../client/token-broker.ts';
-import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from './deployed-world.ts';
+import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from '../support/stack/deployed-world.ts';
 
 let world: Awaited<ReturnType<typeof deployWorld>>;
 // The CDK bundles three functions.
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
-/** What a process writes may arrive after what it answers. */
+/** The output of a process may arrive after its answer. */
 const PATIENCE = { timeout: 60_000 };
 
 describe('the assets of a deployment, alone in processes of their own', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, resourcesOf, synthesise } from './synthesise.ts';
 
 const stack = synthesise('test', { ...exampleForm(), canary: { percent: 20, minutes: 15 } });
 const inEndpoint = (type: string) => resourceOf(stack, 'TokenEndpoint', type);
@@ -10,7 +10,7 @@ const alias = inEndpoint('AWS::Lambda::Alias');
 const ofCheck = Object.keys(stack.template.Resources).filter((id) => id.startsWith('ReleaseCheck'));
 
 describe('the canary', () => {
-  it('is what moves the alias with the URL to the version that a deployment makes, a part of the calls first', () => {
+  it('moves the alias with the URL to the version that a deployment makes, a part of the calls first', () => {
     const FunctionVersion = { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Version').id, 'Version'] };
     expect(alias.Properties).toMatchObject({ Name: 'live', FunctionVersion });
     expect(inEndpoint('AWS::Lambda::Url').Properties.Qualifier).toBe('live');

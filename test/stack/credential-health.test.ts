@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, resourcesOf, synthesise } from './synthesise.ts';
 
 const notify = ['ops@example.com', 'on-call@example.com'];
 const { services } = exampleForm();

@@ -6,10 +6,10 @@ import type { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.
 import { createBrokerDay } from '../support/aws/cloudwatch/broker-day.ts';
 import { alarmsOf, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
 import { functionUrlEvent } from '../support/aws/function-url-events.ts';
+import { deployed } from '../support/stack/deployed-stack.ts';
+import { emittedMetrics } from '../support/stack/emitted-metrics.ts';
+import { type Synthesised, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { deployed } from './deployed-stack.ts';
-import { emittedMetrics } from './emitted-metrics.ts';
-import { type Synthesised, synthesise } from './synthesise.ts';
 
 const stack = synthesise('test', exampleForm());
 const widgets = widgetsOf(stack);
@@ -39,7 +39,7 @@ it('has a title of its own for every graph and nothing without metrics, in rows 
   }
 });
 
-it('asks the log for what its lines have', async () => {
+it('queries only members that the lines of the log have', async () => {
   const day = createBrokerDay();
   await day.invoke(functionUrlEvent({ client: 'acme', service: 'customer-insights' }));
   const members = Object.keys(JSON.parse(day.lines[0] ?? '{}'));
@@ -55,7 +55,7 @@ it('asks the log for what its lines have', async () => {
 /** All warnings are kept alike; the dashboard shows these by service alone. */
 const UNSEEN = ['CredentialEchoed', 'PreviousVersionUsed', 'SameTokenAgain'].map((name) => `${name} by environment`);
 
-it('shows with the alarms what the functions write, all of it but for what is listed with a reason', () => {
+it('shows, together with the alarms, every metric that the functions write, but for a list with reasons', () => {
   const shown = [...widgets.flatMap(metricsIn), ...alarmsOf(stack).flatMap(({ metrics }) => metrics)];
   const ofBroker = shown.filter((key) => key.startsWith('["TokenBroker"'));
   const emitted = emittedMetrics(Object.keys(exampleForm().services)).map(metricKey);

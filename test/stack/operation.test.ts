@@ -5,9 +5,9 @@ import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { expect, it } from 'vitest';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
+import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from './synthesise.ts';
-import { SYNTHESISED } from './synthesise-once.ts';
 
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const keyArn = 'arn:aws:kms:eu-west-1:111111111111:key/12345678-1234-1234-1234-123456789012';
@@ -25,7 +25,7 @@ const other = synthesise('test', {
 const aliasOf = (stack: Pick<Synthesised, 'template'>) =>
   resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Alias').Properties;
 
-it('each function has what the settings say of concurrency, traces, network and logs; the defaults have none of it', () => {
+it('each function has the concurrency, traces, network and logs of the settings; the defaults have none of it', () => {
   const functionsOf = (stack: Synthesised) =>
     resourcesOf(stack, 'AWS::Lambda::Function').map(({ Properties }) => Properties);
   const limits = (stack: Synthesised) => functionsOf(stack).map((one) => one.ReservedConcurrentExecutions);

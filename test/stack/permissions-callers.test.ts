@@ -4,7 +4,7 @@ import { callerAccounts } from '../../lib/settings/access-rules.ts';
 import { runCommandLine } from '../e2e/commands/command-line.ts';
 import { isAllowed, parsePolicy } from '../support/aws/iam.ts';
 import { policiesOf } from '../support/aws/iam-world.ts';
-import { deployStack } from './deployed-stack.ts';
+import { deployStack } from '../support/stack/deployed-stack.ts';
 
 interface Policy {
   readonly Version: string;
@@ -123,7 +123,7 @@ describe('under the guard that the command line prints, an administrator of the 
   });
 });
 
-/** What an operator of `dev` gives to the owner of a role, or attaches to the account. */
+/** The policy that an operator of `dev` gives to the owner of a role, or attaches to the account. */
 async function printed(...args: readonly string[]): Promise<Policy> {
   const { stdout } = await runCommandLine(['policy', ...args, '--environment', 'dev']);
   return JSON.parse(stdout);
@@ -146,7 +146,7 @@ function callersOf(name: string, form = environments[name]) {
     functionArn,
     everyVersion,
     allows,
-    /** What AWS checks when a Function URL is called: both must be allowed. */
+    /** Both checks of AWS when a Function URL is called. */
     canCall: (role: string, policy: unknown, guard?: unknown, context: object = {}) => {
       const signed = { ...context, 'lambda:FunctionUrlAuthType': 'AWS_IAM' };
       const throughUrl = { ...context, 'lambda:InvokedViaFunctionUrl': 'true' };
@@ -155,7 +155,7 @@ function callersOf(name: string, form = environments[name]) {
         allows(role, policy, 'lambda:InvokeFunction', urlTarget, throughUrl, guard)
       );
     },
-    /** As what a role can invoke the function past its URL, with any event. */
+    /** The ARNs at which a role can invoke the function past its URL, with any event. */
     invokable: (role: string, policy: unknown, guard?: unknown, context: object = PAST_URL) =>
       everyVersion.filter((arn) => allows(role, policy, 'lambda:InvokeFunction', arn, context, guard)),
   };

@@ -10,7 +10,7 @@ const QUEUE = 'arn:aws:sqs:eu-west-1:111111111111:jobs';
 const KEY = 'arn:aws:kms:eu-west-1:111111111111:key/0123';
 const ACTIONS: Readonly<Record<string, string>> = { [KEY]: 'kms:Decrypt', [OTHER]: 'sts:AssumeRole' };
 
-/** Every action on every resource, but for what the members change. */
+/** Every action on every resource, with these changes. */
 const allow = (members: object = {}) => ({ Effect: 'Allow', Action: '*', Resource: '*', ...members });
 const deny = (members: object = {}) => allow({ Effect: 'Deny', ...members });
 const to = (AWS: string, members: object = {}) => allow({ Principal: { AWS }, ...members });

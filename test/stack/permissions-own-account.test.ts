@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
 import { isAllowed } from '../support/aws/iam.ts';
 import { policiesOf } from '../support/aws/iam-world.ts';
+import { deployStack } from '../support/stack/deployed-stack.ts';
+import { requestsTo } from '../support/stack/role-requests.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { deployStack } from './deployed-stack.ts';
-import { requestsTo } from './requests.ts';
 
 /** A role of the broker's own account that is no part of the stack; permissions-callers.test.ts has it under the guard. */
 const ROLE = 'arn:aws:iam::111111111111:role/any';
 const stack = deployStack('test', exampleForm());
 const requests = new Map(requestsTo(stack).map((row) => [row.what, row]));
 
-/** What a role gets to, and the requests that it takes. */
+/** The goals of an intruder, and the requests that lead there. */
 const REACHED = {
   'a call of the URL': ['call the URL', 'be invoked through the URL'],
   'a direct invocation, of which docs/security.md tells': [`invoke ${stack.urlTarget} past the URL`],

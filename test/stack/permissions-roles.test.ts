@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { isAllowed, type Policies, parsePolicy } from '../support/aws/iam.ts';
 import { policiesOf } from '../support/aws/iam-world.ts';
+import { type DeployedStack, deployStack } from '../support/stack/deployed-stack.ts';
+import { furtherRequestsTo, requestsTo } from '../support/stack/role-requests.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { type DeployedStack, deployStack } from './deployed-stack.ts';
-import { furtherRequestsTo, requestsTo } from './requests.ts';
 
-/** What AWS gives a key, and what a key that is given back by `keyArn` may still have. */
+/** AWS's own policy of a new key, which a key that is given back by `keyArn` may still have. */
 const DEFAULT_KEY_POLICY = {
   Version: '2012-10-17',
   Statement: { Effect: 'Allow', Principal: { AWS: 'arn:aws:iam::111111111111:root' }, Action: 'kms:*', Resource: '*' },

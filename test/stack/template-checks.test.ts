@@ -9,11 +9,11 @@ import { acknowledge, acknowledgements, checkTemplates } from '../../lib/checks/
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import { resourcesOf, type Statement, type Template } from '../support/stack/synthesise.ts';
+import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { resourcesOf, type Statement, type Template } from './synthesise.ts';
-import { SYNTHESISED } from './synthesise-once.ts';
 
-/** The real environments, and what only other settings bring into a template. */
+/** The real environments, and settings that bring further resources into a template. */
 const FORMS: Readonly<Record<string, unknown>> = {
   ...environments,
   'all-options': {
@@ -31,7 +31,7 @@ const FORMS: Readonly<Record<string, unknown>> = {
   },
 };
 const STACK = 'TokenBroker';
-/** What the stack itself says to an operator: no finding, and it stops nothing. */
+/** The stack's own advice to an operator: no finding, and it stops no synth. */
 const ADVICE = 'token-broker:no-subscriber';
 const checked = Object.entries(FORMS).map(([name, form]) => ({ name, ...check(name, form) }));
 
@@ -69,7 +69,7 @@ describe.each(checked)('the template of $name', ({ open, isStopped, template }) 
   });
 });
 
-it('every environment allows on every resource only what AWS knows no narrower one for', () => {
+it('every environment allows on every resource only actions for which AWS knows no narrower one', () => {
   const everywhere = checked
     .flatMap(({ template }) => resourcesOf({ template }, 'AWS::IAM::Policy'))
     .flatMap(({ Properties }): readonly Statement[] => Properties.PolicyDocument.Statement)
@@ -119,7 +119,7 @@ function statementsOf(template: Template): readonly Statement[] {
   );
 }
 
-/** What the checks tell of an environment's template, with a change, or without one of the acknowledgements. */
+/** The findings in an environment's template, with a change, or without one of the acknowledgements. */
 function check(name: string, form: unknown, change: (stack: Stack) => unknown = () => undefined, without = '') {
   const outdir = mkdtempSync(path.join(SYNTHESISED, 'checked-'));
   const context = { ...cdkJson.context, 'aws:cdk:bundling-stacks': [] };
@@ -155,7 +155,7 @@ function check(name: string, form: unknown, change: (stack: Stack) => unknown = 
   };
 }
 
-/** What matters of the file that the CDK writes. */
+/** The members of the CDK's report that the tests read. */
 interface Report {
   readonly pluginReports: readonly {
     readonly violations: readonly { readonly ruleName: string; readonly violatingConstructs: readonly Place[] }[];

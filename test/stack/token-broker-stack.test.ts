@@ -3,14 +3,14 @@ import { rulesDigest } from '../../functions/environment.ts';
 import { environments } from '../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../lib/settings/access-rules.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
+import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, resourcesOf, synthesise } from './synthesise.ts';
 
 const plain = synthesise('test', exampleForm());
 const KEY_ARN = { 'Fn::GetAtt': [resourceOf(plain, 'ClientSecrets', 'AWS::KMS::Key').id, 'Arn'] };
 const table = resourceOf(plain, 'PairTable', 'AWS::DynamoDB::Table');
 
-it.each(Object.entries(environments))('the stack of %s is what was agreed on', async (name, form) => {
+it.each(Object.entries(environments))('the stack of %s is as recorded', async (name, form) => {
   // Without the hashes of the code, of which the name of a function's version holds one too.
   const text = synthesise(name, form)
     .text.replace(/\b[0-9a-f]{64}\b/g, '<hash>')
@@ -54,7 +54,7 @@ describe('the permissions on the function', () => {
   });
 });
 
-describe('what holds data', () => {
+describe('a resource with data', () => {
   it.each([
     ['AWS::SNS::Topic', 'KmsMasterKeyId'],
     ['AWS::SQS::Queue', 'KmsMasterKeyId'],
@@ -67,7 +67,7 @@ describe('what holds data', () => {
     for (const { Properties } of found) expect(Properties).toHaveProperty(property, KEY_ARN);
   });
 
-  it('is no secret: none is taken into the stack, and what is made up is never shown', () => {
+  it('is no credential: none is taken into the stack, and the generated secret is never shown', () => {
     expect(plain.text).not.toMatch(/\{\{resolve:|client_secret|"SecretString"/);
     const Properties = { Name: 'token-broker-keys/test/sealing', GenerateSecretString: { PasswordLength: 64 } };
     expect(resourcesOf(plain, 'AWS::SecretsManager::Secret')).toMatchObject([{ Properties }]);

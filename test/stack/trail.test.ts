@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, resourcesOf, synthesise } from './synthesise.ts';
 
 const KEEPER = 'arn:aws:iam::111111111111:role/security/key-keeper';
 const plain = synthesise('test', exampleForm());
@@ -70,7 +70,7 @@ describe('the trail', () => {
     expect(trail.CloudWatchLogsLogGroupArn).toEqual({ 'Fn::GetAtt': [log.id, 'Arn'] });
     for (const { LogGroupName, FilterPattern } of filters) {
       expect(LogGroupName).toEqual({ Ref: log.id });
-      // What CloudWatch takes.
+      // The limit of CloudWatch.
       expect(FilterPattern.length).toBeLessThanOrEqual(1_024);
     }
   });
@@ -116,7 +116,7 @@ describe('a record of the trail', () => {
   });
 });
 
-/** What a person changed; what a service of AWS does has its name in place of an address. */
+/** The record of a person's change; one of an AWS service has the service's name in place of an address. */
 function record(service: string, eventName: string, requestParameters: object = {}) {
   const eventSource = `${service}.amazonaws.com`;
   const what = { eventCategory: 'Management', eventSource, eventName, readOnly: false, requestParameters };
@@ -132,7 +132,7 @@ function newKey(role: string, secretId = 'token-broker-keys/test/sealing') {
 /**
  * Whether a record matches a filter pattern of CloudWatch Logs, as far as patterns here go: members joined by `&&` and
  * `||` in parentheses, compared with texts that may hold `*`. A comparison of a member that is not there never holds.
- * Such a pattern is JavaScript once its comparisons are calls; what is left of any other one throws.
+ * Such a pattern is JavaScript once its comparisons are calls; any other pattern throws.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html
  */

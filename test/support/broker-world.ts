@@ -22,9 +22,9 @@ interface World {
   readonly services: Record<string, Service>;
   readonly accessRules: AccessRule[];
   readonly principalOrgId?: string;
-  /** What the token endpoint answers to the n-th token request (from 1); may throw. */
+  /** The token endpoint's answer to the n-th token request (from 1); may throw. */
   answer: (n: number, ...request: Parameters<RequestToken>) => TokenExchange | Promise<TokenExchange>;
-  /** What Secrets Manager answers; may be changed while the world runs. */
+  /** The answer of Secrets Manager; may be changed while the world runs. */
   secret: (client: string, stage: SecretStage) => SecretReading | Promise<SecretReading>;
   /** The shared cache. */
   readonly store: PairStore;

@@ -20,7 +20,7 @@ export function findMark(text: string, mark: string): readonly string[] {
   return encodingsOf(mark).flatMap(([name, encoded]) => (text.includes(encoded) ? [name] : []));
 }
 
-/** What is left of the bytes in base64 when so many bytes stand before them and any number after. */
+/** The part of the base64 text that depends on these bytes alone, when `offset` bytes stand before them. */
 function base64At(bytes: Buffer, offset: number, encoding: 'base64' | 'base64url'): string {
   const first = Math.ceil((offset * 8) / 6);
   const end = Math.floor(((offset + bytes.length) * 8) / 6);

@@ -33,7 +33,7 @@ export function exampleRule(changes: Partial<AccessRule> = {}): AccessRule {
 
 export const BILLING: Caller = { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' };
 
-/** What clients of the stand-ins for AWS are made with. */
+/** Region and credentials of clients of the stand-ins for AWS. */
 export const ACCESS = {
   region: 'us-east-1',
   credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },

@@ -24,7 +24,7 @@ interface World {
   services: readonly string[];
   clients: ClientList['clients'];
   intervalMs: number;
-  /** What a run may take. */
+  /** The time limit of a run. */
   timeoutMs: number;
   answer: (pair: Pair, checks: number) => Answer | Finding;
   probe: () => ProbeAnswer;
@@ -98,13 +98,13 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   return {
     ...{ world, clock, memories, messages, checks, probed, recorded, dependencies, start },
     notify: notifyWith(memories.store),
-    /** One run after the interval since the last one, and what it sent. */
+    /** One run, then the interval until the next; gives the result with the subjects of its messages. */
     run: async () => {
       const result = await subjectsOf(start());
       await clock.advance(world.intervalMs);
       return result;
     },
-    /** Tells what an event found out about pairs, and gives what came of it. */
+    /** Notifies of the findings of an event; gives the result with the subjects of its messages. */
     tell: (checked: readonly CheckedPair[], { store = memories.store, timeMs = 600_000 } = {}) =>
       subjectsOf(notifyWith(store)({ kind: 'client', service: SERVICE, checked }, now() + timeMs)),
   };

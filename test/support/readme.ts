@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** README.md, taken apart into what a test can hold against the project. */
+/** README.md, and its parts that a test compares with the project. */
 export const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 /** The blocks of code in one language, in their order. */

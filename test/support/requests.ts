@@ -45,7 +45,7 @@ export function oddRequests(origin: string, count: number, seed: number): readon
   return fc.sample(oddRequest(origin), { numRuns: count, seed });
 }
 
-/** All of it is legal on the wire, so every signer has to agree on what it means. */
+/** Odd, but legal on the wire, so all signers must agree on its meaning. */
 function oddRequest(origin: string): fc.Arbitrary<RequestToSign> {
   const part = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }).map(encode),

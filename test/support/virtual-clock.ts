@@ -45,7 +45,7 @@ export class VirtualClock {
   /** Lets time pass until it is enough, or no code waits for it any more. */
   async settle(isEnough = () => false): Promise<void> {
     for (;;) {
-      // What is ready runs until nothing is: promise jobs all run before the next immediate.
+      // Runs all ready work: promise jobs all run before the next immediate.
       await new Promise((resolve) => setImmediate(resolve));
       const due = this.#timers.filter(({ at }) => at <= this.#now).length;
       const [next] = isEnough() ? [] : this.#timers.splice(due > 1 ? this.#pickDue(due) : 0, 1);

@@ -22,7 +22,7 @@ it('counts processor time of a limited invocation as many times as it is slower'
   expect(figureOf('first-token-sdk-limited', { ...SAMPLES, rounds })).toBeCloseTo(142 / 284);
 });
 
-it('takes the fastest of the starts in a round until an environment is ready', () => {
+it('takes the fastest of the starts in a round until an instance is ready', () => {
   const [slow, fast] = [roundOf({ initMs: 300 }, 100), roundOf({ initMs: 180 }, 60)];
   expect(figureOf('init', { ...SAMPLES, rounds: [{ ...slow, lambda: fast.lambda }] })).toBeCloseTo(3);
   expect(figureOf('init', { ...SAMPLES, rounds: [{ ...fast, full: roundOf({ initMs: 120 }, 80).full }] })).toBeCloseTo(
@@ -30,7 +30,7 @@ it('takes the fastest of the starts in a round until an environment is ready', (
   );
 });
 
-it('leaves out what was not measured, tells which goals are met, and by how much the others are missed', () => {
+it('leaves out missing measurements, tells which goals are met, and by how much the others are missed', () => {
   const { full } = roundOf({ initMs: 96 }, 100);
   const figures = figuresOf({ ...SAMPLES, bundleBytes: 215_000, rounds: [{ full }] });
   expect(figures.filter(({ series }) => series === 'limited' || series === 'lambda')).toEqual([]);

@@ -33,7 +33,7 @@ it.each<readonly [what: string, runs: readonly Run[], code: number, lines: reado
     ['failed: test/some.test.ts: Cannot find module', '0 passed, 1 failed'],
   ],
   [
-    'with a file whose tests were skipped because what comes before them failed',
+    'with a file whose tests were skipped because their set-up failed',
     [[NOT_SET_UP, 1]],
     1,
     [SKIPPED_LINE, 'failed: test/some.test.ts: No port', '0 passed, 1 failed, 1 skipped'],

@@ -21,7 +21,7 @@ interface Workflow {
 const ci: Workflow = parse(textOf('ci'));
 const deploy: Workflow = parse(textOf('deploy'));
 
-it('CI runs what .ci/run runs, and nothing else', () => {
+it('CI runs the steps of .ci/run, and no others', () => {
   expect(Object.values(ci.jobs).map(commandsOf)).toEqual([['.ci/run']]);
   expect(existsSync(new URL('../../.ci/run', import.meta.url))).toBe(true);
 });
@@ -80,7 +80,7 @@ function textOf(name: string): string {
   return readFileSync(new URL(`../../.github/workflows/${name}.yml`, import.meta.url), 'utf8');
 }
 
-/** What the parser that GitHub itself publishes finds wrong. */
+/** The faults that GitHub's own parser finds. */
 async function faultsOf(content: string): Promise<readonly string[]> {
   const { context, value } = parseWorkflow({ name: 'workflow.yml', content }, new NoOperationTraceWriter());
   if (value === undefined) return context.errors.getErrors().map(({ message }) => message);

@@ -12,7 +12,7 @@ const { signal } = new AbortController();
 // The broker's first reads.
 await Promise.all([readSecret('sealing'), read('first-read')]);
 
-/** The broker's calls of a first token, over its connections, and nothing else: what no rules at all would take. */
+/** The broker's calls of a first token, over its connections, without its rules. */
 export async function handler(event: { readonly body: string }) {
   const { client, service } = JSON.parse(event.body);
   const pair = `${client}/${service}`;

@@ -1,4 +1,4 @@
-/** Answers without doing anything: what Node and the runtime client cost. */
+/** Answers at once: the cost of Node and the runtime client alone. */
 export async function handler() {
   return ANSWER;
 }

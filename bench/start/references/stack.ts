@@ -39,7 +39,7 @@ app.post('/token', async (context) => {
   return context.json({ ...token, token_type: 'Bearer' });
 });
 
-/** The same job as the broker's, with the same calls, put together from what teams commonly take. */
+/** The same job as the broker's, with the same calls, built from the libraries that teams commonly take. */
 export const handler = handle(app);
 
 async function post(authorization: string): Promise<Token> {

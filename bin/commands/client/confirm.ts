@@ -9,7 +9,7 @@ import type { ClientSecret } from '../shared/client-secret.ts';
 import { awsRegion, type ClientOptions, type CommandOptions, settingsOf } from '../shared/environment.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
 
-/** What every command that changes a client can be told. */
+/** The options of every command that changes a client. */
 export interface ChangeOptions extends CommandOptions {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
@@ -23,8 +23,8 @@ export function addChangeOptions(command: Command): Command {
 }
 
 /**
- * The secret of a client that an operator stops, starts or sends again; `undefined` when it has none and `evenIfMissing`,
- * or when Secrets Manager gives no answer: what only needs the table shall not wait for it.
+ * The secret of a client to stop, start or send again; `undefined` if it is missing and `evenIfMissing` allows that,
+ * or if Secrets Manager gives no answer: a change of the table alone does not wait for it.
  */
 export async function findStoppable(
   shell: Shell,
@@ -41,7 +41,7 @@ export async function findStoppable(
 }
 
 /**
- * Says what is about to be done and where, and has a person at the terminal agree to it; each change begins with a verb:
+ * Lists the changes and where they happen, and asks a person at the terminal to agree; each change begins with a verb:
  * `sets …`. The secret tells the account, else the settings do. False with `--dry-run`; wrong usage without a terminal and
  * without `--yes`.
  *
@@ -81,7 +81,7 @@ export function isTerminal(shell: Shell): boolean {
   return Boolean(shell.stdin.isTTY && shell.stderr.isTTY);
 }
 
-/** Asks a question at the terminal that has an answer; anything but a yes is a no. */
+/** Asks a question at the terminal; every answer except a yes is a no. */
 export async function isYes(shell: Shell, question: string): Promise<boolean> {
   const [answer = ''] = await ask(shell, [{ text: `${question} [y/N] ` }]);
   return /^\s*y(es)?\s*$/i.test(answer);
@@ -89,7 +89,7 @@ export async function isYes(shell: Shell, question: string): Promise<boolean> {
 
 interface Question {
   readonly text: string;
-  /** Nothing of the answer is shown. */
+  /** The answer is not shown. */
   readonly isHidden?: boolean;
 }
 
@@ -104,7 +104,7 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
       done();
     },
   });
-  // Before the first question and until the last answer, so that the terminal echoes nothing of its own in between.
+  // Open from the first question to the last answer, so that the terminal itself never echoes.
   const lines = createInterface({ input: shell.stdin, output, terminal: true, historySize: 0 });
   const askNext = () => {
     const question = current();

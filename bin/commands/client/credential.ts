@@ -37,8 +37,8 @@ async function readInput(shell: Shell): Promise<Redacted> {
 const MAX_SECRET_BYTES = 65_536;
 
 /**
- * Writes into the text which services the credential is for: those that are `said`, else those that it names itself; `all`
- * is told by naming none. Finds out before anything is stored whether the broker could send it to each of them.
+ * Writes the services of the credential into its text: those that are `said`, else its own; with `all` it names none.
+ * Checks before anything is stored that the broker could send the credential to each of them.
  */
 export function prepareCredential(
   text: Redacted,
@@ -46,7 +46,7 @@ export function prepareCredential(
   { environment, configured }: { readonly environment: string; readonly configured: readonly string[] },
 ): { readonly text: Redacted; readonly services: readonly string[] | 'all' } {
   const secret = parseJsonObject(text.reveal());
-  // What is written anew keeps the last of two members, and the broker would see no second one.
+  // Written again, the JSON would lose a duplicate member, and the broker could not find it.
   if (secret !== undefined && duplicateMember(text.reveal()) !== undefined) {
     throw unusable('a member is given more than once');
   }
@@ -61,7 +61,7 @@ export function prepareCredential(
   return { text: prepared, services };
 }
 
-/** What the JSON says for one of the services is kept. */
+/** Keeps the JSON's own members for each service. */
 function withServices(secret: Readonly<Record<string, unknown>>, names: readonly string[]): Redacted {
   const { services } = secret;
   if (services !== undefined && namedServices(secret) === undefined) throw unusable('services is not an object');
@@ -71,7 +71,7 @@ function withServices(secret: Readonly<Record<string, unknown>>, names: readonly
 }
 
 function checkCredential(text: Redacted, service: string, environment: string): void {
-  // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
+  // Without the service's settings, accept each credential that one of the encodings can carry.
   const encoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
   try {
     parseCredential(text, service, encoding);

@@ -48,7 +48,7 @@ interface DisableOptions extends ClientOptions, ChangeOptions {
 }
 
 interface Found extends DisableOptions {
-  /** No instance of the function can read a secret that is marked for deletion, and no policy can be put on it. */
+  /** A secret that is marked for deletion cannot be read by any instance, nor get a policy. */
   readonly isDeleted: boolean;
 }
 
@@ -64,14 +64,14 @@ function plannedChanges(verb: 'disable' | 'enable', services: readonly string[],
   return service !== undefined || (verb === 'disable' && isDeleted) ? [flags] : [flags, secret];
 }
 
-/** What each change does; tells whether the secret's policy then denies the broker the credential. */
+/** Each change; tells whether the secret's policy then denies the broker the credential. */
 const change = {
   /** Leaves the secret as it is. */
   async flags(_: Shell, setFlags: SetFlags): Promise<undefined> {
     await setFlags();
   },
 
-  /** The flags first, which stop the fleet; then the secret, even when a flag failed: each of them holds by itself. */
+  /** The flags first, which stop the fleet; then the secret's policy, even if a flag failed: each works alone. */
   async disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
     const { client } = found;
     const [flags] = await Promise.allSettled([setFlags()]);
@@ -87,7 +87,7 @@ const change = {
     throw [flags, denial].find((part) => part.status === 'rejected')?.reason;
   },
 
-  /** The secret first: flags that are taken away while it is denied would only look like the end of the stop. */
+  /** The secret's policy first: while it denies the broker, clearing the flags ends nothing. */
   async enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: ClientOptions): Promise<false> {
     let state = `${client} is still disabled: no flag was taken away.`;
     try {
@@ -118,7 +118,7 @@ function secretState(isDenied: boolean | undefined, { environment, client, isDel
 }
 
 /**
- * Denies the token function's role the value of a client's secret, so that IAM stops what no longer reads the table.
+ * Denies the token function's role the value of a client's secret, so that IAM stops an instance that is alone, too.
  * Other statements stay as they are. False when the client has no secret that could be read.
  */
 async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: Found): Promise<boolean> {
@@ -130,7 +130,7 @@ async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: 
   const denial = {
     Sid: SID,
     Effect: 'Deny',
-    // A role that is named as principal is stored by its id, and a role made anew would not be denied.
+    // AWS stores a role principal by its id, and a role made anew would not be denied.
     Principal: '*',
     Action: 'secretsmanager:GetSecretValue',
     Resource: '*',
@@ -152,7 +152,7 @@ async function allowBroker(secrets: Secrets, client: string): Promise<void> {
 
 const SID = 'TokenBrokerDisabled';
 
-/** A policy without its statements, the statements of others, and whether ours is there. */
+/** Splits a policy: its frame, the statements of others, and whether ours is there. */
 function parsePolicy(policy = '{"Version":"2012-10-17"}') {
   const document = parseJsonObject(policy);
   if (document === undefined) {

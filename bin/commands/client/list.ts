@@ -36,7 +36,7 @@ import {
 import { DISABLED_AT } from '../shared/pair-changes.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 
-/** `client list` and `client show`: how the clients are, by the records of their pairs, and which versions there are. */
+/** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
   addWatchOptions(addAwsOptions(parent.command('list')))
     .description(
@@ -58,7 +58,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(clients, options));
         if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
-        tellWhatIsOdd(shell, clients, environment);
+        warnOfTags(shell, clients, environment);
       }),
     );
 
@@ -73,7 +73,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
         else shell.stdout.write(`${textOf(shown, options)}\n${versionsText(shown)}`);
-        tellWhatIsOdd(shell, shown, environment);
+        warnOfTags(shell, shown, environment);
       }),
     );
 }
@@ -151,8 +151,8 @@ function versionsText(clients: readonly Listed[]): string {
   return tableText(['STAGE', 'VERSION', 'STORED AT'], rows);
 }
 
-/** Of tags, because the broker goes by the secret: one that says something else misleads the reader of the list. */
-function tellWhatIsOdd(shell: Shell, clients: readonly Listed[], environment: string): void {
+/** Warns of tags that differ from their secret: the broker goes by the secret, the list shows the tag. */
+function warnOfTags(shell: Shell, clients: readonly Listed[], environment: string): void {
   for (const [state, words] of TAG_WORDS) {
     const names = clients.filter(({ repeated }) => repeated === state).map(({ client }) => client);
     if (names.length > 0) talk(shell, `${names.join(', ')}: ${words}`);
@@ -169,9 +169,9 @@ function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-/** How a pair is, as its record says. Times are epoch milliseconds. */
+/** The state of a pair by its record. Times are epoch milliseconds. */
 interface PairState extends Pair {
-  /** Of several that hold, the one that an operator has to know first. */
+  /** If several apply, the most urgent for an operator. */
   readonly state: 'disabled' | 'rejected' | 'held' | 'paused' | 'ok' | 'unproven';
   /** Absent when the record does not tell, and for `ok` and `unproven`. */
   readonly since?: number | undefined;

@@ -4,7 +4,7 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseName } from
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { checkPairs } from '../shared/checks.ts';
+import { askForChecks } from '../shared/checks.ts';
 import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, checkService, configuredServices, isLocal, operate } from '../shared/environment.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
@@ -56,7 +56,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const stored = await store(secrets, { ...prepared, versionId: version }, before, options);
     talk(shell, `Checking it on ${services.join(', ')}.`);
     const pairs = services.map((service) => ({ client, service }));
-    const checks = await checkPairs(shell, broker, pairs, stored);
+    const checks = await askForChecks(shell, broker, pairs, stored);
     const current = versionWith('AWSCURRENT', before);
     await conclude(shell, secrets, options, { version, stage: stored, checks, current });
   } catch (error) {
@@ -66,7 +66,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   }
 }
 
-/** A typing error must not become a client, and the rotation of the one that was meant never happen. */
+/** A typing error must not create a client and leave the intended one without its rotation. */
 async function refuseNewClient(
   shell: Shell,
   secrets: Secrets,
@@ -85,7 +85,7 @@ async function refuseNewClient(
   );
 }
 
-/** As `--services` says, else the tag of the secret, if there is one. Wrong usage for one that the environment lacks. */
+/** The services of `--services`, else of the secret's tag, if any. Wrong usage for one that the environment lacks. */
 function servicesSaid(
   shell: Shell,
   before: ClientSecret | undefined,
@@ -99,7 +99,7 @@ function servicesSaid(
   return services;
 }
 
-/** Stores the version beside what is there. The first version of a secret is current at once: AWS knows no other way. */
+/** Stores the version beside the others. AWS makes the first version of a secret current at once. */
 async function store(
   secrets: Secrets,
   version: NewVersion,

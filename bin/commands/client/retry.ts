@@ -11,7 +11,7 @@ import { changePairs, type PairAdmin, pairsOfClient } from '../shared/pair-chang
 import { openSecrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
-/** `client retry`: ends what keeps credentials from being sent again. */
+/** `client retry`: ends latches, holds and pauses, so that credentials are sent again. */
 export function addRetryCommand(parent: Command, shell: Shell): void {
   addChangeOptions(addAwsOptions(parent.command('retry')))
     .description(
@@ -49,7 +49,7 @@ interface RetryOptions extends ChangeOptions {
   readonly service?: string;
 }
 
-/** The pairs of the client; without one those of the service: of the clients whose tag names it or that have none. */
+/** The pairs of the client; without a client those of the service, for clients whose tag names it or is absent. */
 async function retriedPairs(shell: Shell, { client, ...options }: RetryOptions) {
   const secrets = openSecrets(shell, options);
   if (client !== undefined) {

@@ -4,7 +4,7 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseName } from
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
-import { checkMembers, checkPairs, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
+import { askForChecks, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { provablePairs, versionWith } from '../shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
@@ -27,7 +27,7 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
           service === undefined
             ? provablePairs(shell, await findSecret(openSecrets(shell, options), client), environment)
             : [{ client, service }];
-        const checks = await checkPairs(shell, broker, pairs, stage);
+        const checks = await askForChecks(shell, broker, pairs, stage);
         if (json) printJson(shell, { environment, client, stage, checks: checks.map(checkMembers) });
         else printChecks(shell, checks, environment);
         if (!checks.every((check) => isAccepted(check))) shell.exitCode = 1;
@@ -53,14 +53,14 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const broker = force ? undefined : connect(shell, options, command);
         const secrets = openSecrets(shell, options);
         const { secret, version, current } = await findVersion(secrets, client, 'AWSPENDING');
-        // A check decides better than a person: only what is not checked, or not to be done, is said before.
+        // The check decides better than a person: ask only before an unchecked promotion or a dry run.
         if (force || options.dryRun) {
           const how = force ? 'unchecked' : 'if every service accepts it';
           const changes = [`makes version ${version} of ${client} the current one, ${how}`];
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         }
         const pairs = broker ? provablePairs(shell, secret, environment) : [];
-        const checks = broker ? await checkPairs(shell, broker, pairs, 'AWSPENDING') : [];
+        const checks = broker ? await askForChecks(shell, broker, pairs, 'AWSPENDING') : [];
         await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, current });
       }),
     );
@@ -97,14 +97,14 @@ async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING'
   );
 }
 
-/** What became of a version. */
+/** The stage and the checks of a version. */
 interface Outcome {
   readonly version: string;
   readonly stage: 'AWSCURRENT' | 'AWSPENDING';
   readonly checks: readonly PairCheck[];
 }
 
-/** Makes a pending version that is accepted everywhere, or forced, the current one; tells the outcome and what to do next. */
+/** Promotes a pending version that is accepted everywhere, or forced; tells the outcome and the next step. */
 export async function conclude(
   shell: Shell,
   secrets: Secrets,
@@ -114,9 +114,9 @@ export async function conclude(
   const areAccepted = checks.every((check) => isAccepted(check, version));
   const isPromoted = stage === 'AWSPENDING' && (areAccepted || options.force === true);
   if (isPromoted) {
-    // Fails when another operator was faster; AWS makes the one before AWSPREVIOUS.
+    // Fails when another operator was faster; AWS makes the old version AWSPREVIOUS.
     await secrets.moveStage(options.client, 'AWSCURRENT', current, version);
-    // AWS leaves it there, and it would look as if something waited to be promoted.
+    // AWS leaves AWSPENDING on it, as if it still waited to be promoted.
     await secrets.moveStage(options.client, 'AWSPENDING', version).catch((error: unknown) => {
       if (!(error instanceof CommandFailure)) throw error;
       const state = `Version ${version} is current now, but still carries AWSPENDING too`;
@@ -129,7 +129,7 @@ export async function conclude(
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
 }
 
-/** Writes the outcome: data on stdout, what it means and what to do next on stderr. */
+/** Writes the outcome: data on stdout, its meaning and the next step on stderr. */
 function printOutcome(
   shell: Shell,
   { environment, client, json }: ClientOptions,
@@ -153,7 +153,7 @@ const FORCED = `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`
 const PENDING = 'It stays pending, and callers are not affected.';
 const STORE = 'Store the right credential with client put';
 
-/** What to do next, by what has become of the version and what the services said. */
+/** The next step, by the stage of the version and the answers of the services. */
 const NEXT = {
   promoted: { accepted: TAKES_EFFECT, refused: FORCED, unclear: FORCED },
   AWSPENDING: {

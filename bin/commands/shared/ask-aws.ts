@@ -61,7 +61,7 @@ function openAws(shell: Shell, region: string | undefined) {
       const answer = status === 200 ? read(text) : undefined;
       if (answer !== undefined) return answer;
       const told = parseJsonObject(text)?.__type ?? elementOf(text, 'Code') ?? errorType;
-      // What AWS calls the error, if it looks like the name of one; what a proxy answers has none.
+      // AWS's name of the error, if it looks like one; a proxy's answer has none.
       const [called = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told}`.replace(/^.*#/, '')) ?? [];
       const name = called || STATUS_CODES[status]?.replaceAll(' ', '') || word;
       const failure = fail(Object.assign(new Error('refused'), { name }));
@@ -71,12 +71,12 @@ function openAws(shell: Shell, region: string | undefined) {
   };
 }
 
-/** Of a call that AWS throttles, and so has not begun. */
+/** For throttled calls, which AWS has not begun. */
 const MAX_ATTEMPTS = 5;
 
 /**
- * Why AWS did not do what a command asked of it, with the permission that the call needs, such as
- * `secretsmanager:ListSecrets`. Nothing that AWS wrote is repeated: it may quote what it was sent.
+ * Why a call of AWS failed, with the permission that it needs, such as
+ * `secretsmanager:ListSecrets`. AWS's own text is not repeated: it may quote the request.
  */
 export function awsFailure(error: unknown, action: string, region: string | undefined): CommandFailure {
   const word = causeWord(error);

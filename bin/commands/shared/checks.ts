@@ -5,15 +5,15 @@ import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
 
-/** What came of checking one pair: a finding, or why there is none. */
+/** The outcome of checking one pair: a finding, or the failure. */
 export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
 
 /**
  * Checks pairs, a few at a time, and gives the outcomes in their order.
  *
- * @throws TokenBrokerError what would keep every pair from being checked: AWS credentials, permissions, the URL, Ctrl-C
+ * @throws TokenBrokerError a failure that every pair would meet: AWS credentials, permissions, the URL, Ctrl-C
  */
-export function checkPairs(
+export function askForChecks(
   shell: Shell,
   broker: TokenBroker,
   pairs: readonly Pair[],
@@ -23,7 +23,7 @@ export function checkPairs(
     try {
       return await broker.check({ ...pair, stage, signal: shell.signal });
     } catch (error) {
-      // The broker itself judges a pair; what refuses a request before it will refuse the next one too.
+      // A problem of the broker is about this pair; a refusal in front of it would meet every pair.
       const isOfPair = error instanceof TokenBrokerError && (error.problem !== undefined || error.retryable);
       if (!isOfPair) throw error;
       return { ...pair, stage, failure: error };
@@ -32,7 +32,7 @@ export function checkPairs(
   return mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
 }
 
-/** Works on all items, a few at a time, and gives the results in the items' order; after a failure it begins nothing more. */
+/** Works on all items, a few at a time; gives the results in the items' order. After a failure no item starts. */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -51,21 +51,21 @@ export async function mapConcurrently<Item, Result>(
   try {
     await Promise.all(Array.from({ length: AT_A_TIME }, workOn));
   } finally {
-    // Takes the rest away from the workers that still run.
+    // Leaves no more items to the workers that still run.
     Array.from(waiting);
   }
   return results;
 }
 
-/** As many as the scheduled check has under way. */
+/** The same number as in the scheduled check. */
 const AT_A_TIME = 5;
 
-/** One word for what came of a check. */
+/** One word for the outcome of a check. */
 export function findingOf(check: PairCheck): string {
   return 'finding' in check ? check.finding : check.failure.type;
 }
 
-/** Whether the broker looked at the version, any when none is given, and the service accepted it. */
+/** Whether the service accepted this version; without `version`, any. */
 export function isAccepted(check: PairCheck, version?: string): boolean {
   return 'finding' in check && check.finding === 'accepted' && (version === undefined || check.version === version);
 }
@@ -83,7 +83,7 @@ export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>
   };
 }
 
-/** Writes a line for each check on stdout, and on stderr what to do about those that are not accepted. */
+/** Writes a line for each check on stdout, and on stderr advice for those that are not accepted. */
 export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string): void {
   const rows = checks.map((check) => {
     const evidence =

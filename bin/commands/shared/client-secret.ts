@@ -8,7 +8,7 @@ import type { SecretStage } from '../../../functions/contract.ts';
 import { CREDENTIAL_MAX_AGE_DAYS } from '../../../lib/settings/environment.ts';
 import { configuredServices, settingsOf } from './environment.ts';
 
-/** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
+/** A client's secret as Secrets Manager describes it, without values. Times are epoch milliseconds. */
 export interface ClientSecret {
   readonly client: string;
   readonly arn: string;
@@ -48,13 +48,13 @@ function maxAgeDays(environment: string): number {
   return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
 }
 
-/** The pairs of a client that are checked: on the services of its tag, without one on all of the environment. */
+/** The pairs of a client to check: on the services of its tag, else on all services of the environment. */
 export function checkedPairs(shell: Shell, { client, servicesTag }: ClientSecret, environment: string): Pair[] {
   const configured = servicesTag === undefined ? configuredServices(shell, environment) : [];
   return servicesOf(servicesTag, configured).map((service) => ({ client, service }));
 }
 
-/** The same for one client; without a pair nothing could be proven, and all of nothing would count as accepted. */
+/** As `checkedPairs`; fails if there are none, because every check of an empty list succeeds. */
 export function provablePairs(shell: Shell, secret: ClientSecret, environment: string): Pair[] {
   const pairs = checkedPairs(shell, secret, environment);
   if (pairs.length > 0) return pairs;
@@ -76,14 +76,14 @@ export function namedServices({ services }: Readonly<Record<string, unknown>>): 
   return isRecord(services) ? Object.keys(services) : undefined;
 }
 
-/** Which names may have been meant by another one: the nearest of those that differ in at most two letters. */
+/** The names that a typed one may stand for: the nearest of those that differ in at most two letters. */
 export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
   const distances = new Map(names.map((name) => [name, editDistance(typed.toLowerCase(), name.toLowerCase())]));
   const least = Math.min(2, ...distances.values());
   return names.filter((name) => distances.get(name) === least);
 }
 
-/** How many letters must be added, left out or replaced to make one word of the other. */
+/** The Levenshtein distance of two words. */
 function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, column) => column);
   for (const letter of one) {

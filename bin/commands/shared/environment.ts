@@ -10,12 +10,12 @@ import { type Environment, parseEnvironment } from '../../../lib/settings/enviro
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { ACCEPTED_CREDENTIALS, LOCAL_ENVIRONMENT } from '../../local/config.ts';
 
-/** Whether it is the environment of `npm start`, all of which is on this machine. */
+/** Whether it is the environment of `npm start`, which runs on this machine. */
 export function isLocal(environment: string): boolean {
   return environment === LOCAL_ENVIRONMENT;
 }
 
-/** What `lib/environments.ts` says of an environment; `undefined` when it does not name it. */
+/** The settings of an environment in `lib/environments.ts`; `undefined` when it has none. */
 export function settingsOf(environment: string): Environment | undefined {
   const form = Object.hasOwn(environments, environment) ? environments[environment] : undefined;
   try {
@@ -56,7 +56,7 @@ export function configuredServices(shell: Shell, environment: string): readonly 
   throw new CommandFailure('services-unknown', detail, advice);
 }
 
-/** Wrong usage when the environment has services, as far as is known, and this one is not among them. */
+/** Wrong usage when the environment's services are known and this one is not among them. */
 export function checkService(shell: Shell, service: string | undefined, environment: string, command: Command): void {
   const isKnown = settingsOf(environment) !== undefined || isLocal(environment) || shell.env.TOKEN_BROKER_SERVICES;
   if (service === undefined || !isKnown) return;
@@ -65,7 +65,7 @@ export function checkService(shell: Shell, service: string | undefined, environm
   command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
 }
 
-/** What every command can be told. */
+/** The options of every command. */
 export interface CommandOptions {
   readonly environment: string;
   readonly region?: string;
@@ -81,7 +81,7 @@ export function awsRegion(shell: Shell, { environment, region }: CommandOptions)
 /** A service of AWS that has a stand-in in `npm start`, as its variable spells it. */
 export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
 
-/** For a client of AWS: region, stand-in, credentials. A person waits longer than a caller, but not for ever. */
+/** For a client of AWS: region, stand-in, credentials. The limits suit a person, who waits longer than a caller. */
 export function awsConfig(shell: Shell, options: CommandOptions, standIn: StandIn) {
   const { env, credentials } = shell;
   const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${standIn}`]];
@@ -95,8 +95,8 @@ export function awsConfig(shell: Shell, options: CommandOptions, standIn: StandI
 }
 
 /**
- * Wrong usage for the environment of `npm start` when no stand-in is set: the command would change something in AWS that
- * no environment will ever read. Of any other environment it tells that a stand-in is set.
+ * Wrong usage for the environment of `npm start` without a stand-in: the command would change a secret or table in AWS
+ * that no environment reads. For any other environment it warns that a stand-in is set.
  */
 export function checkEndpoint(shell: Shell, { environment }: CommandOptions, standIn: StandIn, command: Command): void {
   const variable = `AWS_ENDPOINT_URL_${standIn}`;
@@ -109,7 +109,7 @@ export function checkEndpoint(shell: Shell, { environment }: CommandOptions, sta
     );
 }
 
-/** Of a command whose argument is a client. */
+/** The options of a command for one client. */
 export interface ClientOptions extends CommandOptions {
   readonly client: string;
 }
@@ -120,7 +120,7 @@ export function addAwsOptions(command: Command): Command {
   return command.option('--region <region>', text, parseRegion).option('--json', 'answer in JSON');
 }
 
-/** The action of a command, which may need stand-ins of AWS: its argument is the option `client`; a failure is explained. */
+/** The action of a command: checks its stand-ins of AWS, makes its argument the option `client`, explains failures. */
 export function operate<Options extends CommandOptions>(
   shell: Shell,
   standIns: readonly StandIn[],
@@ -133,7 +133,7 @@ export function operate<Options extends CommandOptions>(
   };
 }
 
-/** What every command that can be watched can be told. */
+/** The options of every command with `--watch`. */
 export interface WatchOptions extends CommandOptions {
   readonly watch?: boolean;
   readonly every: number;
@@ -147,7 +147,7 @@ export function addWatchOptions(command: Command): Command {
     .addOption(every.argParser(parseWhole('seconds', 1, 3_600)));
 }
 
-/** Shows what `look` gives until Ctrl-C. A first look that fails ends the command; a later failure is told. */
+/** Repeats `look` and shows its text until Ctrl-C. A first failure ends the command; a later one is shown. */
 export async function watch(shell: Shell, look: () => Promise<string>, { environment, every }: WatchOptions) {
   for (let round = 1; ; round += 1) {
     try {
@@ -162,7 +162,7 @@ export async function watch(shell: Shell, look: () => Promise<string>, { environ
   }
 }
 
-/** Moves to the top left of the terminal and clears what is below. */
+/** Moves to the top left of the terminal and clears the screen below. */
 const CLEAR = '\u001b[H\u001b[J';
 
 /** @throws CommandFailure `aborted` on Ctrl-C */

@@ -28,7 +28,7 @@ export interface NewVersion {
   readonly services: readonly string[] | 'all';
 }
 
-/** Opens the environment's secrets; sends nothing before it is asked for something. */
+/** Opens the environment's secrets; each method sends its own requests. */
 export function openSecrets(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const send = { abortSignal: shell.signal };
@@ -52,7 +52,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
     },
 
-    /** When each version was stored: epoch milliseconds by version id; none of a secret that cannot be looked at. */
+    /** When each version was stored: epoch milliseconds by version id; none if AWS refuses to list them. */
     async versionDates({ client: name, deletedAt }: ClientSecret): Promise<ReadonlyMap<string, number>> {
       const dates = new Map<string, number>();
       if (deletedAt !== undefined) return dates;
@@ -62,7 +62,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
           for (const { VersionId = '', CreatedDate: date } of Versions) if (date) dates.set(VersionId, date.getTime());
         }
       } catch (error) {
-        // A secret can go while a list is read: what is known of it is shown all the same.
+        // A secret can be deleted while a list is read: show it without further dates.
         if (!isRefused(error)) throw error;
       }
       return dates;
@@ -142,7 +142,7 @@ export async function findSecret(secrets: Secrets, client: string): Promise<Clie
   return (await secrets.find(client)) ?? Promise.reject(await unknownClient(secrets, client, advice));
 }
 
-/** The failure of a command for a client without a secret; names those that a person may have meant. */
+/** The failure of a command for a client without a secret; names the clients nearest to it. */
 export async function unknownClient(secrets: Secrets, client: string, advice: string): Promise<CommandFailure> {
   // Without the right to list, the names are left out.
   const clients = (await secrets.list().catch(() => [])).map((one) => one.client);
@@ -161,10 +161,10 @@ function servicesTag(services: readonly string[]) {
   return { Key: SERVICES_TAG, Value: services.join(' ') };
 }
 
-/** Reads what ListSecrets tells of a secret; `undefined` when it is not one of a client below the prefix. */
+/** Reads an entry of ListSecrets; `undefined` when it is not the secret of a client below the prefix. */
 function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
   const { Name = '', ARN = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
-  // The filter of ListSecrets is a prefix match, and a name could go on: a client's has no slash.
+  // The filter of ListSecrets matches prefixes; a client's own name has no slash.
   const client = Name.slice(prefix.length);
   if (!Name.startsWith(prefix) || !NAME_PATTERN.test(client)) return undefined;
   return {
@@ -195,7 +195,7 @@ export function openSecretsManager(shell: Shell, options: CommandOptions): Secre
   return client;
 }
 
-/** What AWS refuses because of how the secret is at the moment. */
+/** The failure of a call that the state of the secret rules out. */
 function conflict(error: unknown, operation: string): CommandFailure | undefined {
   if (error instanceof ResourceNotFoundException) {
     const advice = 'Check --environment and --region; client list shows the clients that there are.';

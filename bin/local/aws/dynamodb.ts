@@ -29,7 +29,7 @@ export async function startDynamoDB(signatures: StandInOptions): Promise<Loopbac
   return serve(respond, { port: signatures.port, maxBodyBytes: MAX_BODY_BYTES });
 }
 
-/** Beyond what the engine takes, so that it is the one to refuse. */
+/** Above the engine's own limit, so that the engine refuses. */
 const MAX_BODY_BYTES = 17 * 1_048_576;
 
 /** Makes the table of pairs where it is missing, and waits until it can be used. */

@@ -14,7 +14,7 @@ export interface StoredSecret {
   deletion?: { readonly goneAt: number } | undefined;
 }
 
-/** What EventBridge is told when a stage other than AWSPENDING and AWSPREVIOUS goes to another version. */
+/** The event when a stage other than AWSPENDING and AWSPREVIOUS goes to another version. */
 export interface LabelUpdate {
   readonly name: string;
   readonly arn: string;
@@ -22,13 +22,13 @@ export interface LabelUpdate {
   readonly label: string;
 }
 
-/** What a secret is created with besides its value, as CreateSecret names it. */
+/** Further members of CreateSecret beside the name and the value. */
 interface SecretDetails {
   readonly KmsKeyId?: string | undefined;
   readonly Tags?: readonly { readonly Key: string; readonly Value: string }[];
 }
 
-/** Which secrets there are, found by name or ARN. */
+/** The secrets, found by name or ARN. */
 export class SecretStore {
   readonly #secrets = new Map<string, StoredSecret>();
   readonly #now: () => number;

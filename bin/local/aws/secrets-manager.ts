@@ -90,7 +90,7 @@ function valueOperations(store: SecretStore) {
   };
 }
 
-/** Tells which secrets there are, tags and deletes them. */
+/** Lists, describes, tags and deletes secrets. */
 function inventoryOperations(store: SecretStore, now: () => number) {
   return {
     DescribeSecret: operation(z.object({ SecretId }), (input) => {
@@ -172,7 +172,7 @@ function policyOperations(store: SecretStore) {
   };
 }
 
-/** Keeps a value from a role that may read none, and from one that the secret's policy denies it by name. */
+/** Refuses a value to a role that may read none, or that the secret's policy denies by name. */
 function assertMayRead(secret: StoredSecret, { role, mayReadSecrets }: AwsKey): void {
   if (mayReadSecrets && !isDenied(secret, role)) return;
   const reason = mayReadSecrets ? ' with an explicit deny in a resource-based policy' : '';
@@ -203,7 +203,7 @@ function identity({ arn, name }: StoredSecret) {
   return { ARN: arn, Name: name };
 }
 
-/** What DescribeSecret and ListSecrets both tell; members without a value are left out. AWS writes dates as epoch seconds. */
+/** The members common to DescribeSecret and ListSecrets, without absent ones. AWS writes dates as epoch seconds. */
 function description(secret: StoredSecret) {
   return {
     ...identity(secret),

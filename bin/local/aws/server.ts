@@ -17,14 +17,14 @@ export interface StandInOptions {
   /** A free one when left out or taken. */
   readonly port?: number | undefined;
   readonly keys: readonly AwsKey[];
-  /** Takes signatures of any date: for environments that live in a time of their own. */
+  /** Takes signatures of any date: for processes with a clock of their own. */
   readonly ageless?: boolean | undefined;
   /** Answers a call in place of the stand-in, or gives `false`. */
   readonly intercept?: ((response: ServerResponse) => boolean) | undefined;
 }
 
 export interface AwsServer extends LoopbackServer {
-  /** The names of the operations that were called, in order; nothing of what they were called with. */
+  /** The names of the operations that were called, in order, without their inputs. */
   readonly calls: readonly string[];
 }
 
@@ -83,13 +83,13 @@ export function operation<Schema extends z.ZodType>(
   return (input, key) => {
     const parsed = schema.safeParse(input);
     if (parsed.success) return run(parsed.data, key);
-    // The complaint names the member that is wrong and none of its content.
+    // The message names the wrong member without its content.
     const [issue] = parsed.error.issues;
     throw new AwsError('ValidationException', `Value at '${issue?.path.join('.')}' is not valid: ${issue?.message}`);
   };
 }
 
-/** A failure as an AWS service answers it: the type becomes `__type`. The message never holds a value of the request. */
+/** A failure as an AWS service answers it; `type` becomes `__type`. The message has no value of the request. */
 export class AwsError extends Error {
   override readonly name = 'AwsError';
   readonly type: string;
@@ -150,7 +150,7 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** What the query protocol calls the refusals of a signature; all of them are a 403. */
+/** The query protocol's names for the refusals of a signature; each is a 403. */
 const QUERY_REFUSALS = new Map([
   ['MissingAuthenticationTokenException', 'MissingAuthenticationToken'],
   ['UnrecognizedClientException', 'InvalidClientTokenId'],

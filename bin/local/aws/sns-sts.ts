@@ -39,7 +39,7 @@ const PUBLISH = z.object({ TopicArn: z.string(), Subject: z.string().optional(),
 const SUBJECT = /^[!-~][ -~]{0,99}$/;
 
 interface StsOptions extends StandInOptions {
-  /** What each role signs with once it is assumed. */
+  /** The key of each role once it is assumed. */
   readonly roles: readonly (SigningKey & { readonly role: string })[];
 }
 

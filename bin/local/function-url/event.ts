@@ -8,7 +8,7 @@ const FUNCTION_ACCOUNT = '111111111111';
 const URL_ID = 'standinforalambdafunctionurl0000';
 const SOURCE_IP = '127.0.0.1';
 
-/** What Lambda hands to a function when its URL with `AWS_IAM` is called: payload format 2.0, as far as the broker reads it. */
+/** The event of a call to a Function URL with `AWS_IAM`: payload format 2.0, as far as the broker reads it. */
 export function functionUrlEvent(
   request: ReceivedRequest,
   iam: ReturnType<typeof assumedRoleIdentity>,
@@ -41,10 +41,10 @@ export function functionUrlEvent(
   };
 }
 
-/** Only these travel as text; a form, an unknown type and a missing one arrive in base64. */
+/** Only these travel as text; forms, unknown types and bodies without a type arrive in base64. */
 const TEXT_TYPE = /^(text\/.*|application\/(json|xml|javascript))$/;
 
-/** What Lambda's own front takes out, because it is about the connection or because it has done its work. */
+/** Headers that Lambda's front removes: they are about the connection, or have done their work. */
 const CONSUMED_HEADERS = /^(authorization|connection|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/;
 
 /** A header that occurs several times is joined with commas. */
@@ -58,7 +58,7 @@ function eventHeaders({ headers }: ReceivedRequest): Record<string, string> {
   return { ...Object.fromEntries(joined), ...forwarded };
 }
 
-/** How a role looks once it is assumed; `role` is `arn:aws:iam::<account>:role/<path/><name>`, and the path gets lost. */
+/** The identity of an assumed role; `role` is `arn:aws:iam::<account>:role/<path/><name>`, and the path gets lost. */
 export function assumedRoleIdentity(role: string, accessKey: string) {
   const [, partition, account, name] = ROLE_ARN.exec(role) ?? [];
   if (name === undefined) throw new TypeError(`not the ARN of a role: ${role}`);

@@ -7,7 +7,7 @@ import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from 
 import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from './sigv4.ts';
 
-/** A Lambda Function URL with `AWS_IAM` on 127.0.0.1, in us-east-1: what it lets through, and what the handler gets, is as on AWS. */
+/** A Lambda Function URL with `AWS_IAM` on 127.0.0.1, in us-east-1: refuses calls and runs the handler as AWS does. */
 export async function startFunctionUrl(settings: FunctionUrlSettings) {
   const { handler, port, now = Date.now, timeoutMs = 15_000, onAnswer } = settings;
   const keys = settings.callers.map((caller) => ({
@@ -53,7 +53,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings) {
   };
 }
 
-/** A Lambda handler as the runtime calls it, with what the broker needs of the context. */
+/** A Lambda handler as the runtime calls it, with the part of the context that the broker needs. */
 type FunctionUrlHandler = (
   event: LambdaFunctionURLEventWithIAMAuthorizer,
   context: { readonly getRemainingTimeInMillis: () => number },
@@ -64,7 +64,7 @@ export interface FunctionUrlSettings {
   readonly callers: readonly FunctionUrlCaller[];
   /** 0 takes a free one. */
   readonly port: number;
-  /** Epoch milliseconds; what the age of a signature is measured with. */
+  /** Epoch milliseconds, to measure the age of a signature. */
   readonly now?: () => number;
   /** 15 s when left out. */
   readonly timeoutMs?: number;
@@ -83,7 +83,7 @@ export interface AnsweredRequest {
   readonly method: string;
   readonly path: string;
   readonly status: number;
-  /** Why the function failed, which the client is not told. */
+  /** The failure of the function, hidden from the client. */
   readonly failure: unknown;
 }
 
@@ -103,7 +103,7 @@ async function invoke(handler: FunctionUrlHandler, payload: string, timeoutMs: n
   }
 }
 
-/** The result of a function as Lambda turns it into HTTP; throws when it is nothing that Lambda can send. */
+/** The result of a function as Lambda turns it into HTTP; throws when Lambda could not send it. */
 function answerOfResult(result: unknown): HttpAnswer {
   if (!isRecord(result) || result.statusCode === undefined) {
     return {
@@ -142,7 +142,7 @@ const TOO_LARGE = awsAnswer(413, 'RequestEntityTooLargeException', {
   message: `Request must be smaller than ${MAX_BODY_BYTES} bytes for the InvokeFunction operation`,
 });
 
-/** As many invocations run as may. */
+/** The function's concurrency is used up. */
 const THROTTLED = awsAnswer(429, 'TooManyRequestsException', {
   Reason: 'ReservedFunctionConcurrentInvocationLimitExceeded',
   Type: 'User',

@@ -4,14 +4,14 @@ import { Sha256 } from '@aws-crypto/sha256-js';
 import { ALGORITHM_IDENTIFIER, createScope, getCanonicalHeaders, SignatureV4 } from '@smithy/signature-v4';
 import { headerValue, type ReceivedRequest } from '../loopback.ts';
 
-/** What a caller signs with; `sessionToken` when it has assumed a role. */
+/** The AWS key of a caller; `sessionToken` when it has assumed a role. */
 export interface SigningKey {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
 }
 
-/** For what a request must have been signed, with which keys, and when it arrived. */
+/** The scope, the keys and the time that a signature is checked against. */
 export interface Verifier<Key extends SigningKey> {
   readonly service: string;
   /** Any region when left out. */
@@ -60,7 +60,7 @@ const BASIC_FORMAT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
 const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.';
 
-/** What the `authorization` header says. */
+/** The parts of the `authorization` header. */
 type Authorization = ReturnType<typeof parseAuthorization>;
 
 function parseAuthorization(text: string) {
@@ -105,8 +105,8 @@ function checkAge<Key extends SigningKey>(signedAt: Date, { now }: Verifier<Key>
 const WINDOW_SECONDS = 5 * 60;
 
 /**
- * Signs a received request again. `SignatureV4.sign` would choose headers and write dates of its own: what it builds is
- * taken from the same library, over exactly the headers that the sender names.
+ * Signs a received request again, over exactly the headers that the sender names: `SignatureV4.sign` would choose
+ * headers and write dates of its own, so this calls the library's steps below it.
  */
 class Resigner extends SignatureV4 {
   readonly #scope: string;
@@ -117,11 +117,11 @@ class Resigner extends SignatureV4 {
     this.#scope = createScope(date, region, service);
   }
 
-  /** `undefined` when the request holds what no signature of it covers. */
+  /** `undefined` when a part of the request cannot be signed. */
   async resign(request: ReceivedRequest, signed: readonly string[], at: Date): Promise<string | undefined> {
     const { method, body } = request;
     const bodyHash = createHash('sha256').update(body).digest('hex');
-    // The body is hashed as it arrived: what a sender claims of it must agree, but no sender has to claim it.
+    // The body is hashed as it arrived; a hash from the sender is optional, but must agree.
     if ((headerValue(request, 'x-amz-content-sha256') ?? bodyHash) !== bodyHash) return undefined;
     try {
       const sent = signed.map((name) => [name, headerValue(request, name)] as const);
@@ -139,7 +139,7 @@ class Resigner extends SignatureV4 {
   }
 }
 
-/** What the types ask for and no signature covers. */
+/** Required by the types, covered by no signature. */
 const NOWHERE = { protocol: 'http:', hostname: '' } as const;
 
 /** Decoded, so that it does not matter which characters the sender left as they are. Throws a `URIError` as `utf8` does. */
@@ -148,7 +148,7 @@ function parseQuery(query: string): Record<string, string[]> {
   for (const parameter of query.split('&').filter((text) => text !== '')) {
     const [name = '', ...value] = utf8(parameter).replaceAll('+', ' ').split('=');
     const decoded = decodeURIComponent(name);
-    // The library leaves both out of what it signs: a parameter of such a name could be changed on the way.
+    // The library signs neither of the two: a parameter of such a name could be changed on the way.
     if (/^(x-amz-signature|__proto__)$/i.test(decoded)) throw new URIError('not covered by a signature');
     values.set(decoded, [...(values.get(decoded) ?? []), decodeURIComponent(value.join('='))]);
   }
@@ -167,7 +167,7 @@ function basicFormat(date: Date): string {
   return `${date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 }
 
-/** It can be read, but does not prove who sent it. */
+/** Well-formed, but no proof of the sender. */
 function invalidSignature(message: string): SigV4Refusal {
   return new SigV4Refusal('InvalidSignatureException', message);
 }

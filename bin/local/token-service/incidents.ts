@@ -4,7 +4,7 @@ import type { HttpAnswer } from '../loopback.ts';
 export type TokenServiceFault = 'hang' | 'reset';
 
 export interface Incident {
-  /** What the service does from now on. */
+  /** The service's behaviour from now on. */
   readonly says: string;
   readonly answer?: HttpAnswer;
   readonly fault?: TokenServiceFault;

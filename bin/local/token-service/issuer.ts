@@ -22,7 +22,7 @@ export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds
   const everyCredential = Object.values(credentials).flat();
 
   return {
-    /** Who asks, and whether the service accepts the credential; the client is told as soon as its id is known. */
+    /** The client, even of a rejected credential if its id is known; and whether the service accepts it. */
     authenticate(service: ServiceName, authorization: string | undefined) {
       const [clientId, secret = ''] = parseBasic(authorization);
       const accepted = credentials[service]?.find((each) => each.client_id === clientId && each.secret === secret);
@@ -36,7 +36,7 @@ export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds
       tokens.set(token, { service, client, expiresAt: now() + lifetimeSeconds * 1_000 });
       return token;
     },
-    /** Whose a living token of the service is. */
+    /** The client of a living token of the service. */
     ownerOf(service: ServiceName, authorization = ''): ClientName | undefined {
       const token = tokens.get(authorization.replace(/^Bearer /, ''));
       return token?.service === service && now() < token.expiresAt ? token.client : undefined;

@@ -50,7 +50,7 @@ export async function startTokenService(options: TokenServiceOptions) {
     return answers.find(service, client) ?? (client !== undefined && ok ? issued(service, client) : REJECTED);
   }
 
-  /** The two shapes that the world of such services knows best. */
+  /** The two most common shapes of such services. */
   function issued(service: ServiceName, client: ClientName): HttpAnswer {
     const token = issuer.issue({ service, client });
     if (service === 'merchant-payment-cleansing') return json(200, { token, expiresIn: lifetimeSeconds });
@@ -88,7 +88,7 @@ export interface TokenServiceOptions {
 
 interface TokenRequestRecord {
   readonly service: ServiceName;
-  /** Whose client id was sent, if any service knows it. */
+  /** The client whose id was sent, if any service knows it. */
   readonly client: ClientName | undefined;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -103,7 +103,7 @@ const PLAYABLE = new Map<string, Incident>(
 const NOT_FOUND = json(404, { error: 'not_found' });
 const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'Basic realm="token service"' });
 
-/** What a setting of the token service is for: one pair, one service, or everything when left out. */
+/** The scope of a setting of the token service: one pair, one service, or everything when left out. */
 type Target = Pair | ServiceName | undefined;
 
 /** One value for each target; the narrowest target counts. */
@@ -121,7 +121,7 @@ class Targeted<T> {
   }
 }
 
-/** A name has no slash and a letter: neither everything nor a pair can be taken for a service. */
+/** A name has a letter and no slash, so the three kinds of targets cannot meet in one key. */
 function targetKey(target: Target = ''): string {
   return typeof target === 'object' ? pairKey(target) : target;
 }

@@ -45,7 +45,7 @@ describe('the packed client', () => {
     const { bin, main, types, typesVersions, exports } = packed.manifest;
     const conditions = ['.', './testing'].flatMap((entry) => [exports[entry].import, exports[entry].require]);
     const named = conditions.flatMap((files) => Object.values<string>(files));
-    // What `require` gets is what such a TypeScript must see; the one that is installed here has no node10 to try it with.
+    // Such a TypeScript must see the files of `require`; the installed version has no node10 to try it with.
     expect({ main, types }).toEqual({ main: exports['.'].require.default, types: exports['.'].require.types });
     expect(typesVersions).toEqual({ '*': { testing: [exports['./testing'].require.types] } });
     for (const file of [bin, ...named]) expect(statSync(join(packed.installed, file)).isFile(), file).toBe(true);
@@ -232,7 +232,7 @@ fake.fail('no-such-problem');
 createTokenBroker({});
 `;
 
-/** Puts what follows the imports and declarations into an async function. */
+/** Puts the code after the imports and declarations into an async function. */
 function inFunction(code: string): string {
   const outside = (line: string) => /^(import|declare) /.test(line);
   const lines = code.split('\n');

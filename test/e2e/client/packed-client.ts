@@ -9,14 +9,14 @@ export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 export type PackedClient = Awaited<ReturnType<typeof installPackedClient>>;
 
-/** What is run, and with which Node. */
+/** A program, and the Node that runs it. */
 interface Program {
   readonly node: string | undefined;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Packs the client as after a fresh clone, and unpacks it into a project with what it depends on and nothing else. */
+/** Packs the client as after a fresh clone, and unpacks it into a project with its dependencies and no others. */
 export async function installPackedClient() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
   const [clone, project] = [join(folder, 'clone'), join(folder, 'project')];

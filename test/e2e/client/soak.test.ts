@@ -5,13 +5,13 @@ import { createTokenEndpoint } from '../../../functions/broker/http/token-endpoi
 import { refreshAt } from '../../../functions/broker/pair/freshness.ts';
 import { exchange } from '../../support/broker-world.ts';
 import { BILLING } from '../../support/example.ts';
-import { createFleet, type Environment } from '../../support/fleet/fleet.ts';
+import { createFleet, type Instance } from '../../support/fleet/fleet.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
 const LIFETIMES = 10;
 const WORKERS = 50;
 const PROCESSES = 10;
-const ENVIRONMENTS = 5;
+const INSTANCES = 5;
 const PAIRS = ['acme', 'globex'].flatMap((client) =>
   ['customer-insights', 'merchant-payment-cleansing'].map((service) => ({ client, service })),
 );
@@ -61,12 +61,12 @@ it.each([60, 600, 3_600])(
   },
 );
 
-/** The real rules of the broker in several environments, and processes with the client, whose clocks are minutes off. */
+/** The real rules of the broker in several instances, and processes with the client, whose clocks are minutes off. */
 function createSoakWorld(lifetimeSeconds: number) {
   const random = seededRandom(7);
   /** By token: when the service stops accepting it. */
   const ends = new Map<string, number>();
-  const { clock, requests, createEnvironment } = createFleet({
+  const { clock, requests, createInstance } = createFleet({
     lifetimeSeconds,
     answer: (n, { at }) => {
       const token = n.toString(16).padStart(16, '0');
@@ -74,8 +74,8 @@ function createSoakWorld(lifetimeSeconds: number) {
       return exchange(200, { access_token: token, expires_in: lifetimeSeconds });
     },
   });
-  const endpoints = Array.from({ length: ENVIRONMENTS }, () =>
-    endpointOf(createEnvironment({ skewMs: Math.round(1_000 * (random() - 0.5)) })),
+  const endpoints = Array.from({ length: INSTANCES }, () =>
+    endpointOf(createInstance({ skewMs: Math.round(1_000 * (random() - 0.5)) })),
   );
   const counts = { asks: 0, lost: 0, uses: 0, failures: 0 };
   const startedAt = clock.now();
@@ -111,7 +111,7 @@ function createSoakWorld(lifetimeSeconds: number) {
   return { clock, requests, clients, random, counts, endOf: (token: string) => ends.get(token) ?? 0 };
 }
 
-function endpointOf({ broker, now }: Environment) {
+function endpointOf({ broker, now }: Instance) {
   const inTime = <T>(_ms: number, work: T) => work;
   const endpoint = createTokenEndpoint({ broker, accessRules: [], audit: () => undefined, inTime, now });
   const request = { requestId: 'request-1', method: 'POST', path: '/token', query: '', caller: BILLING };

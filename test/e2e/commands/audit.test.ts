@@ -16,7 +16,7 @@ const it = inWorld.extend('asked', async ({ world }) => {
 });
 
 describe('audit', () => {
-  it('shows who asked for what of a client, and what came of it, oldest first', async ({ asked }) => {
+  it('shows the requests for a client with their callers and outcomes, oldest first', async ({ asked }) => {
     const { exitCode, stdout } = await asked.run('audit acme');
     expect(exitCode).toBe(0);
     const issued = /^\S+Z +111111111111:billing\/\S+ +token +customer-insights +issued/.source;

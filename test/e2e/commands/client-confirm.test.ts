@@ -17,7 +17,7 @@ const CHANGES: readonly (readonly [string, RegExp])[] = [
   ['delete acme --recovery-days 7', /- marks the secret token-broker\/local\/acme for deletion.* 7 days/],
 ];
 
-/** All that a command could change: the secret, and what the broker says of both pairs. */
+/** The state that a command could change: the secret, and both pairs as the broker reports them. */
 async function stateOf({ secretsManager, json }: OperatorWorld): Promise<unknown> {
   const command = new DescribeSecretCommand({ SecretId: 'token-broker/local/acme' });
   const { $metadata, ...secret } = await secretsManager.send(command);
@@ -26,7 +26,7 @@ async function stateOf({ secretsManager, json }: OperatorWorld): Promise<unknown
 }
 
 describe('a command that changes something', () => {
-  it('without a terminal and without --yes, or with --dry-run, says what it would do and where, and changes nothing', async ({
+  it('without a terminal and without --yes, or with --dry-run, only shows the plan and its place', async ({
     world,
   }) => {
     // A version of every stage.

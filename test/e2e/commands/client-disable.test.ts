@@ -12,7 +12,7 @@ const ENABLE = 'client enable acme --yes';
 const IN_ADVANCE = '--yes --even-if-missing';
 const SecretId = 'token-broker/local/acme';
 const [INSIGHTS] = SERVICES;
-/** What says where the command is about to change something, and what. */
+/** The lines that announce the changes and their place. */
 const PLAN_LINES = 3;
 const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
 const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
@@ -39,7 +39,7 @@ describe('client disable', () => {
     expect(await world.run(ENABLE)).toMatchObject({ exitCode: 0 });
   });
 
-  it('denies the role of the token function the secret, beside what its policy says already', async ({ world }) => {
+  it('denies the secret to the role of the token function, and keeps the rest of its policy', async ({ world }) => {
     const others = { Version: '2008-10-17', Id: 'ours', Statement: { Sid: 'Theirs', Effect: 'Deny', Principal: '*' } };
     const ResourcePolicy = JSON.stringify(others);
     await world.secretsManager.send(new PutResourcePolicyCommand({ SecretId, ResourcePolicy }));
@@ -104,9 +104,9 @@ async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
   return ResourcePolicy === undefined ? undefined : JSON.parse(ResourcePolicy);
 }
 
-/** What a new environment answers on every service when no DynamoDB is in its reach; it reads secrets as the broker does. */
-async function tokensWithoutTable({ newEnvironment }: OperatorWorld): Promise<readonly string[]> {
-  const caller = await newEnvironment(createDynamoDB({ send: createHttpsSender(), endpoint: 'http://127.0.0.1:9' }));
+/** The answers of a new instance, one for each service, without DynamoDB; it reads secrets as the broker does. */
+async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<readonly string[]> {
+  const caller = await newInstance(createDynamoDB({ send: createHttpsSender(), endpoint: 'http://127.0.0.1:9' }));
   const ask = (service: string) => caller.token({ client: 'acme', service });
   const answers = await Promise.allSettled(SERVICES.map(ask));
   return answers.map((answer) => (answer.status === 'fulfilled' ? 'a token' : answer.reason.type));

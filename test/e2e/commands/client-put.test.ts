@@ -62,7 +62,7 @@ describe('client put', () => {
     expect(await describeSecret(world)).not.toHaveProperty('AWSPENDING');
   });
 
-  it('does not promote what only one of two services accepts, or what the operator may not check', async ({
+  it('promotes no credential that one of two services rejects, or that the operator may not check', async ({
     world,
   }) => {
     world.tokenService.respondWith(CLEANSING, { status: 503 });
@@ -103,7 +103,7 @@ describe('client put', () => {
     expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
   });
 
-  it('keeps what the credential itself says for each service, and takes the services that it names', async ({
+  it('keeps the members that the credential has for each service, and takes the services that it names', async ({
     world,
   }) => {
     const input = { ...WRONG, services: { [INSIGHTS]: NEW } };
@@ -126,7 +126,7 @@ const TWICE = JSON.stringify(NEW).replace('}', ',"secret":"marked-second"}');
 describe('client put stores nothing, and repeats nothing', () => {
   it.for<readonly [what: string, command: string, input: object | string, message: RegExp, exitCode?: number]>([
     ['of nothing', PUT, '', /no-credential: Nothing came/],
-    ['of what is not JSON', PUT, 'marked-secret', /credential-malformed: .*not a JSON object/],
+    ['of a text that is no JSON', PUT, 'marked-secret', /credential-malformed: .*not a JSON object/],
     ['without a secret', PUT, { client_id: 'marked-id' }, /secret is missing/],
     ['of more than a secret can hold', PUT, 'marked'.repeat(20_000), /longer than 65536 bytes/],
     ['of a member twice, of which it would keep the last', ONE_SERVICE, TWICE, /a member is given more than once/],
@@ -147,7 +147,7 @@ describe('client put stores nothing, and repeats nothing', () => {
 });
 
 describe('client put, interrupted or overtaken', () => {
-  it('names the pending version on Ctrl-C, and what can be done with it', async ({ world }) => {
+  it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
     world.tokenService.fault('hang');
     const stdin = Readable.from([Buffer.from(JSON.stringify(NEW))]);
     const putting = beginCommandLine(PUT.split(' '), world.shell, stdin);
@@ -161,7 +161,7 @@ describe('client put, interrupted or overtaken', () => {
     expect(result.stderr).toContain(`Storing version ${AWSPENDING} of token-broker/local/acme`);
   });
 
-  it('does not undo what another operator has promoted meanwhile', async ({ world }) => {
+  it('keeps the version that another operator has promoted meanwhile', async ({ world }) => {
     world.tokenService.latency(300);
     const slow = world.run(PUT, { input: NEW });
     await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);

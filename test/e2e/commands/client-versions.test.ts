@@ -16,7 +16,7 @@ describe('client check', () => {
     ['shows a finding for each service of the client', CHECK, 0, ACCEPTED],
     ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
     ['tells that no rule covers it', `${CHECK} --service x`, 1, /access-denied/, /Compare both names with what whoami/],
-    ['says only once what stops it', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
+    ['names the obstacle only once', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
   ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
     expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
   });
@@ -56,7 +56,7 @@ describe('client retry', () => {
     expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
   });
 
-  it('lets every client of a service be sent again after an outage, and tells what it cleared', async ({ world }) => {
+  it('lets every client of a service be sent again after an outage, and lists the ended pauses', async ({ world }) => {
     const clients = { globex: INSIGHTS, hooli: CLEANSING };
     for (const [client, services] of Object.entries(clients)) {
       const Tags = [{ Key: 'services', Value: services }];

@@ -13,13 +13,13 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** How a command must end: an expression must be found in what it has written, a text is all of it. */
+/** How a command must end: an expression is found in the output, a text is the whole of it. */
 export function ended(exitCode: number, stdout: string | RegExp, stderr: string | RegExp = ''): Finished {
   const like = (told: string | RegExp) => (typeof told === 'string' ? told : expect.stringMatching(told));
   return { exitCode, stdout: like(stdout), stderr: like(stderr) };
 }
 
-/** The environment of a shell that has AWS credentials and no other set-up. */
+/** The variables of a shell that has AWS credentials and no other set-up. */
 export const ISOLATED = {
   HOME: '/nonexistent',
   AWS_EC2_METADATA_DISABLED: 'true',
@@ -74,7 +74,7 @@ export function beginCommandLine(
   return { output, interrupt: () => interrupted.abort(), finished: run() };
 }
 
-/** What is typed each time that a text has been shown. */
+/** The texts to wait for, each with the reply to type. */
 export type Dialogue = readonly (readonly [shown: string, typed: string])[];
 
 /** Runs the command line in this process as at a terminal; tells everything that its screen has shown. */

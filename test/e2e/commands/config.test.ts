@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { resourceOf, synthesise } from '../../stack/synthesise.ts';
+import { resourceOf, synthesise } from '../../support/stack/synthesise.ts';
 import { runCommandLine } from './command-line.ts';
 
 async function config(...args: readonly string[]) {
@@ -27,7 +27,7 @@ describe('config', () => {
     expect(await config('--environment', 'prod')).toMatch(/^account +222222222222 +written$/m);
   });
 
-  it('answers --json with the same, and with --changed only with what differs from the defaults', async () => {
+  it('answers --json with the same, and --changed with the differences from the defaults only', async () => {
     const { environment, settings } = JSON.parse(await config('dev', '--json'));
     expect(environment).toBe('dev');
     const path = 'services.customer-insights.tokenPath';
@@ -39,14 +39,14 @@ describe('config', () => {
     expect(changed).not.toMatch(/ (?:default|not set)$|tokenPath|health\.every/m);
   });
 
-  it('prints what npm start runs with, and no credential and no key of it', async () => {
+  it('prints the settings of npm start without their credentials and keys', async () => {
     const stdout = await config('local');
     expect(stdout).toMatch(/^services\.customer-insights\.authUrl +as npm start prints it +written$/m);
     expect(stdout).toMatch(/^accessRules\[1\]\.clients +acme +written$/m);
     expect(stdout).not.toMatch(/AKID|secret|canary/);
   });
 
-  it('prints with --key-policy what the key of the stack has in its policy', async () => {
+  it('prints with --key-policy the policy of the stack’s key', async () => {
     const key = resourceOf(synthesise('dev', environments.dev), 'ClientSecrets', 'AWS::KMS::Key');
     expect(JSON.parse(await config('dev', '--key-policy'))).toEqual(key.Properties.KeyPolicy);
   });

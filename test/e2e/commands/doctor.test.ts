@@ -137,7 +137,7 @@ describe('doctor', () => {
     }
   });
 
-  it('looks at the function that it is told, and says what it may not look at', async ({ world }) => {
+  it('looks at the named function, and lists the places that the operator may not read', async ({ world }) => {
     const { env } = await front({ policy: [] });
     const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
     // The stand-in knows the policy of another function only.
@@ -219,13 +219,13 @@ interface Front {
   readonly unsigned?: Answer;
   /** How far the clock of AWS is from this machine's. */
   readonly clockMs?: number;
-  /** What a signed call gets; 403 of AWS when left out. */
+  /** The answer to a signed call; AWS's 403 when left out. */
   readonly call?: Answer;
   /** An ARN, or the code of an error. */
   readonly identity?: string;
-  /** What the function's policy allows the account. */
+  /** The actions that the function's policy allows the account. */
   readonly policy?: readonly string[] | 'denied';
-  /** The roles of the account by name, with what the simulation says of a direct invocation */
+  /** The roles of the account by name, each with the simulated result of a direct invocation. */
   readonly roles?: Readonly<Record<string, 'allowed' | 'implicitDeny' | 'explicitDeny' | 'denied'>>;
   /** How many subscriptions of the topic are confirmed. */
   readonly subscribers?: number;
@@ -255,7 +255,7 @@ async function startFront(front: Front) {
 const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };
 const FORBIDDEN = answerWith(403, { Message: 'Forbidden. For troubleshooting, see …' }, DENIED);
 
-/** It leads elsewhere, and does not end: what answers is told by its beginning. */
+/** A redirect without an end: its beginning shows already that no broker answers. */
 const PAGE: Answer = (response) => void response.writeHead(302, { location: '/' }).write('<html>');
 
 function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
@@ -263,7 +263,7 @@ function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
   if (policy.length === 0) return answerWith(404, { Message: 'The resource you requested does not exist.' });
   const forms = [{ AWS: 'arn:aws:iam::111111111111:root' }, { AWS: '111111111111' }, '*'];
   const mine = policy.map((Action, n) => statement(Action, forms[n + policy.length - 1]));
-  // What another account may do is of no use to this one, nor what is denied.
+  // A permission of another account does not help this one, nor does a denial.
   const others = statement('lambda:InvokeFunctionUrl', { AWS: 'arn:aws:iam::333333333333:root' });
   const Statement = [...mine, others, { ...statement('lambda:InvokeFunctionUrl', '*'), Effect: 'Deny' }];
   return answerWith(200, { Policy: JSON.stringify({ Version: '2012-10-17', Statement }) });

@@ -33,7 +33,7 @@ describe('health', () => {
     expect(await runCommandLine(['health', '--environment', 'dev'], env)).toEqual(ended(0, /accepted/, advice));
   });
 
-  it('ends with 1 when a credential does not work, and leaves out what a client does not have', async ({ world }) => {
+  it('ends with 1 when a credential does not work, and leaves out services that a client lacks', async ({ world }) => {
     await addGlobex(world);
     const summary = '3 pairs: 2 accepted, 1 rejected\n';
     expect(await world.run('health')).toEqual(ended(1, /^globex +rejected +-$/m, summary));
@@ -59,7 +59,7 @@ describe('health', () => {
 describe('health --watch', () => {
   const WATCH = ['health', '--watch', '--every', '1'];
 
-  it('shows one table after the other until Ctrl-C, also what has changed', async ({ world }) => {
+  it('shows one table after the other until Ctrl-C, with the changes', async ({ world }) => {
     const watching = beginCommandLine(WATCH, world.shell);
     const seen = () => watching.output.stdout;
     await expect.poll(seen, { timeout: 60_000 }).toMatch(/2 pairs: 2 accepted/);

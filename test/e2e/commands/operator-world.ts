@@ -14,7 +14,7 @@ import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
-/** What the services accept of `acme`: the credential in use, and one that is not stored yet. */
+/** The credentials of `acme` that the services accept: the one in use, and one that is not stored yet. */
 export const OLD = { client_id: 'acme-id', secret: 'marked-old-secret' };
 export const NEW = { client_id: 'acme-id-2', secret: 'marked-new-secret' };
 export const WRONG = { client_id: 'acme-id', secret: 'marked-wrong-secret' };
@@ -96,13 +96,13 @@ export async function createOperatorWorld() {
     stranger: keysOf(STRANGER),
     /** The lines of the log. */
     written,
-    /** What operators were told by the health function. */
+    /** The health function's messages to the operators. */
     messages,
     eventsSettled: broker.eventsSettled,
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
-    /** Starts one more environment of the broker, with a table of its own choice; asks it as the role `billing`. */
-    async newEnvironment(dynamodb: DynamoDB) {
+    /** Starts one more instance of the broker, with a table of its own choice; asks it as the role `billing`. */
+    async newInstance(dynamodb: DynamoDB) {
       const { handler } = createTokenFunction({
         environment: LOCAL_ENVIRONMENT,
         tableName: tableName(LOCAL_ENVIRONMENT),
@@ -120,7 +120,7 @@ export async function createOperatorWorld() {
   };
 }
 
-/** Asks for tokens of `acme` without a pause until it is stopped, and tells then what came of it; returns after a first call. */
+/** Asks for tokens of `acme` without a pause from its first answer on; the result stops it and tells the failures. */
 export async function keepCalling({ caller }: OperatorWorld) {
   const failures: unknown[] = [];
   const tokens = new Set<string>();
@@ -142,7 +142,7 @@ export async function keepCalling({ caller }: OperatorWorld) {
   };
 }
 
-/** What a local broker sets in its process: the end of the test takes it back. */
+/** The variables that a local broker sets in its process; the end of the test restores them. */
 const SET_BY_BROKER = [
   ...['SECRETS_MANAGER', 'DYNAMODB', 'SNS', 'STS', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`),
   ...['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_PROFILE'],

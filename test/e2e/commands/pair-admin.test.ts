@@ -67,7 +67,7 @@ it('a disabled pair keeps token, latches and lease, and never expires; enabled, 
   expect(await item()).toMatchObject({ forgetAt: { N: `${START / 1_000 + 90 * 86_400}` } });
 });
 
-describe('clearing what stands in the way', () => {
+describe('clearing latches, holds and pauses', () => {
   it('takes latches, holds and the pause away and tells which, and touches nothing else', async () => {
     const pair = { ...PAIR, client: 'latched' };
     const { store, admin } = await connect(pair);
@@ -92,7 +92,7 @@ describe('clearing what stands in the way', () => {
     });
   });
 
-  it('takes away what cannot be read, too, and writes nothing when there is none', async () => {
+  it('removes unreadable entries too, and writes nothing when there are none', async () => {
     const pair = { ...PAIR, client: 'malformed' };
     const { admin, item, put } = await connect(pair);
     expect(await admin.clear(pair)).toEqual({ versions: [], holds: [], pause: false });

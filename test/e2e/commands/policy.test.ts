@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ownPolicy } from '../../../bin/commands/own-policies.ts';
 import { environments } from '../../../lib/environments.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
-import { type Statement, synthesise } from '../../stack/synthesise.ts';
+import { type Statement, synthesise } from '../../support/stack/synthesise.ts';
 import { runCommandLine } from './command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
@@ -14,7 +14,7 @@ const OFFLINE = {
   HTTPS_PROXY: 'http://127.0.0.1:9',
 };
 
-/** The document that it prints, and what it says besides. */
+/** The document that it prints, and its standard error. */
 async function policy(args: string) {
   const { exitCode, stdout, stderr } = await runCommandLine(['policy', ...args.split(' ')], OFFLINE);
   expect(exitCode).toBe(0);

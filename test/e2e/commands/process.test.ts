@@ -10,11 +10,11 @@ import { ended, finished, startCommandLine } from './command-line.ts';
 import { createOperatorWorld, NEW, type OperatorWorld, WRONG } from './operator-world.ts';
 import { hasTerminal, runAtTerminal } from './terminal.ts';
 
-/** What the other files prove in one process holds for the real one, too: its streams, variables, exit code, signals. */
-type Call = readonly [good: string, shows: RegExp, wrong: string];
+/** The real process behaves as the other files prove it within theirs: streams, variables, exit code, signals. */
+type CommandExample = readonly [good: string, shows: RegExp, wrong: string];
 
-/** In an order in which each finds what it needs: a pending version, a previous one, a client that is enabled again. */
-const CALLS: readonly Call[] = [
+/** In an order that prepares each for the next: a pending version, a previous one, a client that is enabled again. */
+const CALLS: readonly CommandExample[] = [
   ['token acme customer-insights', /^fingerprint +[0-9a-f]{16}$/m, 'token'],
   ['whoami', /:role\/operator\n/, 'whoami x'],
   ['client list', /^acme +customer-insights +ok /m, 'client list x'],

@@ -35,7 +35,7 @@ describe('env', () => {
     expect(statSync(shellFile(port())).mode & 0o777).toBe(0o600);
   });
 
-  it('sets for a shell what the start has printed, and takes it away again', async () => {
+  it('sets the variables of the start in a shell, and removes them again', async () => {
     const commands = [
       'eval "$(node bin/token-broker.ts env reporting)"',
       'printenv AWS_ACCESS_KEY_ID TOKEN_BROKER_SERVICES AWS_ENDPOINT_URL_DYNAMODB',
@@ -60,7 +60,7 @@ describe('env', () => {
     expect(result).toEqual(ended(exitCode, '', stderr));
   });
 
-  it('takes what a broker has left that was ended too hard for none', async () => {
+  it('ignores the remains of a broker that was killed', async () => {
     const left = { pid: spawnSync('true').pid, callers: { operator } };
     writeFileSync(shellFile(19_998), JSON.stringify(left));
     onTestFinished(() => rmSync(shellFile(19_998)));

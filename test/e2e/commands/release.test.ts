@@ -27,7 +27,7 @@ describe('release back', () => {
       /environment prod \(account 222222222222, region eu-west-1\).*version 9 .*access rules.*\n.*order: 1\. .*canary: 'off'.* 2\. .*health.* 3\. .*canary again/s,
     ],
     ['dev', /environment dev \(account 111111111111, region eu-west-1\) this\n.*access rules.*\n$/],
-  ])('gives all calls of %s to the version before, and says what a canary needs next', async (environment, said) => {
+  ])('gives all calls of %s to the version before, and the next step with a canary', async (environment, said) => {
     const { env, state } = await startAws();
     const result = await runCommandLine([...BACK, '--environment', environment, '--yes'], env);
     expect(result).toEqual(ended(0, 'live: version 9\n', said));

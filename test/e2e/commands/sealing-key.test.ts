@@ -33,7 +33,7 @@ describe('sealing-key retire', () => {
     expect(await stagesIn(world)).toEqual(stages);
   });
 
-  it('with --force ends at once what environments that start afterwards could open until then', async ({ world }) => {
+  it('with --force closes the older tokens at once for instances that start afterwards', async ({ world }) => {
     const { fingerprint } = await world.caller.token(PAIR);
     await world.run('sealing-key rotate');
     expect(await fingerprintIn(world)).toBe(fingerprint);
@@ -53,8 +53,8 @@ async function stagesIn({ secretsManager }: OperatorWorld) {
   return Object.fromEntries(Object.entries(VersionIdsToStages).filter(([, stages]) => stages.length > 0));
 }
 
-/** Of the token that an environment issues which has just started. */
-async function fingerprintIn({ newEnvironment }: OperatorWorld): Promise<string> {
-  const caller = await newEnvironment(createDynamoDB({ send: createHttpsSender() }));
+/** Of the token that an instance issues which has just started. */
+async function fingerprintIn({ newInstance }: OperatorWorld): Promise<string> {
+  const caller = await newInstance(createDynamoDB({ send: createHttpsSender() }));
   return (await caller.token(PAIR)).fingerprint;
 }

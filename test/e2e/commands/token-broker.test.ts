@@ -55,7 +55,7 @@ describe('the command line', () => {
   });
 });
 
-/** What makes a shell that has no terminal tell what it would complete. zsh itself takes the words that fit. */
+/** Prints the completions of a shell that has no terminal. zsh itself selects the words that fit. */
 const ASK = {
   bash: (script: string, typed: string) => [
     ...['--norc', '-c'],

@@ -32,13 +32,13 @@ plain.each([
   expect(JSON.parse(requests[0]?.body ?? '')).toEqual({ client: 'acme', service: 'customer-insights', ...more });
 });
 
-plain('token prefers --url and --region to the environment', async () => {
+plain('token prefers --url and --region to the variables', async () => {
   const other = { TOKEN_BROKER_URL: 'https://broker.example.com', AWS_REGION: 'ap-south-1' };
   const { requests } = await run(goodAnswer(), `${PAIR} --url URL --region eu-west-1`, other);
   expect(requests[0]?.headers.authorization).toContain('/eu-west-1/lambda/');
 });
 
-plain('token shows the fingerprint; --reveal shows the token, and what the service sent along', async () => {
+plain('token shows the fingerprint; --reveal shows the token and the other members of the answer', async () => {
   const { result } = await run(goodAnswer({ scope: 'read\u001b[2J\u202e', refresh_token: 'marked-refresh' }));
   // A foreign text does not steer the terminal.
   const rows =

@@ -10,7 +10,7 @@ const SECTION = PAGE.split('\n## ').find((part) => part.startsWith('Audit lines\
 const QUERIES = [...SECTION.matchAll(/^```text\n(.*?)^```$/gms)].map(([, query = '']) => query);
 const ACME = { client: 'acme', service: 'customer-insights' };
 
-/** What a day of two roles leaves in the log, with the time that CloudWatch adds. */
+/** The log lines of a day with two roles, with the time that CloudWatch adds. */
 async function linesOfADay() {
   const day = createBrokerDay();
   const send = async (members: object, role = 'billing') => {
@@ -29,7 +29,7 @@ async function linesOfADay() {
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
 
-it('the queries of the operations guide read what lines have, and what they have made themselves', async () => {
+it('the queries of the operations guide read members that lines have, or that the query has made', async () => {
   expect(QUERIES).toHaveLength(3);
   const written = (await linesOfADay()).flatMap(Object.keys);
   for (const query of QUERIES) {

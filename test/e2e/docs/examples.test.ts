@@ -83,7 +83,7 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
 
     if (!example.repeatsAtOnce) return;
 
-    it('repeats what is retryable, after `Retry-After`', async () => {
+    it('repeats a retryable problem, after `Retry-After`', async () => {
       const unavailable = answered(503, 'application/problem+json', 'secrets-unavailable', { 'retry-after': '0' });
       const { variables, requests } = await startScriptedBroker([unavailable, TOKEN]);
       const { stdout } = await run(example, 'acme', variables);
@@ -109,7 +109,7 @@ it('docs/examples/with-client.ts and the three lines of README.md call a service
   expect({ stdout, stderr }).toEqual({ stdout: '200', stderr: '' });
 });
 
-/** What the contract gives as an example of an answer. */
+/** An example of an answer from the contract. */
 function answered(status: number, mediaType: string, example: string, headers: object = {}) {
   const value = responseOf(CONTRACT, '/token', status)?.response.content?.[mediaType]?.examples?.[example]?.value;
   return { statusCode: status, headers: { 'content-type': mediaType, ...headers }, body: JSON.stringify(value) };

@@ -21,13 +21,13 @@ interface Run {
   readonly exitCode?: number;
   /** Typed, or sent, to its standard input. */
   readonly input?: object;
-  /** What must be seen when it has ended; a command without an end is interrupted when it is. */
+  /** Must be in the output at the end; a command without an end is interrupted once it is there. */
   readonly shows?: RegExp;
-  /** What happens before. */
+  /** The steps before it. */
   readonly prepare?: (world: OperatorWorld) => unknown;
 }
 
-/** What each block of a section does to a local broker, in the order of the page. */
+/** The blocks of each section, in the order of the page, as they are run against a local broker. */
 const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
   'Before you begin': [
     { about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s },
@@ -115,7 +115,7 @@ describe('the page about operations', () => {
     const env = { ...ISOLATED, PATH: process.env.PATH, TOKEN_BROKER_ENVIRONMENT: 'dev', ...nowhere };
     for (const [, command = ''] of blocks) {
       const { stderr } = spawnSync('sh', ['-c', command], { env, encoding: 'utf8' });
-      // What it does not understand it does not try to send.
+      // A command that it does not understand is never sent.
       expect(stderr, command).toContain('Could not connect to the endpoint URL: "http://127.0.0.1:9/');
     }
   });
@@ -201,7 +201,7 @@ async function runBlock(block: string, world: OperatorWorld, { input, until }: T
   return { exitCode: code ?? 128 + constants.signals.SIGINT, output };
 }
 
-/** What npm would start: test/e2e/readme-commands.test.ts runs npm itself, which needs half a second for each command. */
+/** In place of npm, which needs half a second for each command; test/e2e/readme-commands.test.ts runs npm itself. */
 const NPM = `npm() {
   [[ "$*" =~ ^run\\ (--silent\\ )?token-broker\\ --\\  ]] || return 127
   while [ "$1" != -- ]; do shift; done

@@ -10,11 +10,11 @@ import { environments } from '../../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
 import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/names.ts';
-import { resourcesOf, synthesise } from '../../stack/synthesise.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { startLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
+import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -129,7 +129,7 @@ describe('the page for callers', () => {
     expect(resource).toContain(`:${environments.prod?.account}:function:${functionName('prod')}:${ALIAS}`);
   });
 
-  it('says of every problem what the contract says of it', () => {
+  it('describes every problem as the contract does', () => {
     const types = Object.keys(PROBLEMS) as readonly ProblemType[];
     expect(table('type', CALLERS)).toEqual(
       types.map((type) => [type, `${PROBLEMS[type].status}`, PROBLEMS[type].title, PROBLEM_ADVICE[type]]),
@@ -155,7 +155,7 @@ describe('the page about alarms', () => {
   const OPERATIONS = readPage('docs/operations.md');
   const SECTION = OPERATIONS.split(/^## /m).find((section) => section.startsWith('Alarms\n')) ?? '';
 
-  it('says of every alarm what the alarm says itself, and knows no other', () => {
+  it('describes every alarm in its own words, and no others', () => {
     const rows = [...SECTION.matchAll(/^\| `([a-z0-9-]+)` +\| (.*?) +\| (.*?) +\|$/gm)];
     const told = rows.map(([, name, means, act]) => [`token-broker-${name}-test`, `${means} ${act}`]);
     const alarms = alarmsOf(synthesise('test', { ...exampleForm(), trail: {} }));

@@ -10,7 +10,7 @@ it('each server of npm start that verifies no signature answers on loopback name
     const ask = async (headers: Readonly<Record<string, string>>, path = '/health-run') =>
       (await send({ method: 'POST', url: url + path, headers, body: '{}' })).status;
 
-    // What is let in finds nothing there, and no run of health begins.
+    // A request that is let in gets a 404 there, and starts no health run.
     const nothing = '/nothing';
     const own = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `LOCALHOST:${port}`];
     for (const host of own) expect(await ask({ host }, nothing), host).toBe(404);

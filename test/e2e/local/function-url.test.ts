@@ -47,7 +47,7 @@ interface Signing {
 }
 
 describe('the event', () => {
-  it('is what Lambda tells about a request, in payload format 2.0', async () => {
+  it('is a request in Lambda’s payload format 2.0', async () => {
     const { call, events, url } = await start();
     const { headers } = await call({
       url: '/token//%41?b=2&a=1&b=x%20y??',
@@ -185,7 +185,7 @@ const NO_DATE = ['IncompleteSignatureException', 'Date must be in ISO-8601'];
 const UNSCOPED = ['InvalidSignatureException', 'Credential should be scoped to'];
 const unsigned = (name: string) => ['InvalidSignatureException', `'${name}' must be a 'SignedHeader'`];
 
-/** What of a signature says who signs what, and what a signed request becomes on its way; bytes changes attacks/sigv4.test.ts. */
+/** The members of a signature, and changes of a signed request; attacks/sigv4.test.ts changes single bytes. */
 it.for<readonly [what: string, refusal: readonly string[], Signing, change?: (headers: Headers) => Headers]>([
   ['a request without a signature', FORBIDDEN, {}, () => ({})],
   ['a bearer token', INCOMPLETE, {}, (headers) => ({ ...headers, authorization: 'Bearer abc' })],

@@ -30,7 +30,7 @@ function clientConfig(endpoint: string, credentials: Key, region = 'us-east-1') 
 
 type Config = ReturnType<typeof clientConfig>;
 
-/** One call of each service, with what it answers when it lets the caller in. */
+/** One call of each service, with its answer to a caller that it lets in. */
 const SERVICES = {
   'Secrets Manager': {
     start: () => startSecretsManager(KEYS),
@@ -64,7 +64,7 @@ describe.each(Object.entries(SERVICES))('the stand-in for %s', (service, { start
     return standIn.url;
   }
 
-  it.each([READER, CALLER, SESSION])('lets in what $accessKeyId has signed, in any region', async (key) => {
+  it.each([READER, CALLER, SESSION])('lets in requests that $accessKeyId has signed, in any region', async (key) => {
     const url = await started();
     expect(await call(clientConfig(url, key))).toMatchObject(answer);
     expect(await call(clientConfig(url, key, 'eu-west-1'))).toMatchObject(answer);
@@ -74,7 +74,7 @@ describe.each(Object.entries(SERVICES))('the stand-in for %s', (service, { start
     ["a stranger's key", { ...READER, accessKeyId: 'AKIDSTRANGER' }, UNKNOWN_KEY],
     ['a wrong secret access key', { ...READER, secretAccessKey: 'wrong' }, MISMATCH],
     ['a wrong session token', { ...SESSION, sessionToken: 'other' }, UNKNOWN_KEY],
-  ])('refuses what was signed with %s', async (_, key, names) => {
+  ])('refuses requests that were signed with %s', async (_, key, names) => {
     await expect(call(clientConfig(await started(), key))).rejects.toMatchObject({
       name: names[isQuery ? 1 : 0],
       $metadata: { httpStatusCode: isQuery ? 403 : 400 },

@@ -75,7 +75,7 @@ describe('verifySigV4', () => {
     ['the path', { path: '/\xff' }],
     ['the query', { query: 'a=%ff' }],
     ['a parameter that is cut off', { query: 'a=%f' }],
-  ])('refuses what is not UTF-8 in %s, because signers sign text', async (_, change) => {
+  ])('refuses bytes that are not UTF-8 in %s, because signers sign text', async (_, change) => {
     const headers = await signedHeaders({});
     await expect(verifySigV4({ ...REQUEST, ...change, headers }, VERIFIER)).rejects.toThrow('does not match');
   });
@@ -83,7 +83,7 @@ describe('verifySigV4', () => {
 
 const NO_BODY = createHash('sha256').digest('hex');
 
-/** Signs the hash of the body, not what the header says of it; other signers take the header's word. */
+/** Signs the real hash of the body; other signers take the hash from the header. */
 class HonestSigner extends AwsV4Signer {
   override async hexBodyHash(): Promise<string> {
     return NO_BODY;

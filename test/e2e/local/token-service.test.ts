@@ -15,7 +15,7 @@ async function start(options: Partial<TokenServiceOptions> = {}) {
   const credentials = { [INSIGHTS]: [ACME, GLOBEX], [CLEANSING]: [ACME] };
   const service = await startTokenService({ credentials, ...options });
   onTestFinished(service.close);
-  /** What became of a token request, at the latest after this time. */
+  /** The outcome of a token request, at the latest after this time. */
   const ask = async (name = INSIGHTS, headers: Readonly<Record<string, string>> = basic(ACME), patienceMs = 60_000) => {
     const request = { method: 'POST', headers, signal: AbortSignal.timeout(patienceMs) };
     const response = await fetch(`${service.authUrl(name)}/auth/v1/token`, request);

@@ -4,7 +4,7 @@ import { AwsError } from '../../../bin/local/aws/server.ts';
 /** Ways in which a service can fail a call, by name. */
 export type Fault = keyof typeof FAULTS;
 
-/** What each fault does to an answer. The word `garbage` marks everything that no caller may ever repeat. */
+/** The effect of each fault on an answer. The word `garbage` marks text that no caller may ever repeat. */
 export const FAULTS = {
   throttled: refuse(new AwsError('ThrottlingException', 'Rate exceeded: garbage')),
   'access-denied': refuse(new AwsError('AccessDeniedException', 'User: garbage is not authorized')),
@@ -46,7 +46,7 @@ function refuse({ type, message, status }: AwsError) {
 /** Lets the next `times` calls of a stand-in fail, all of them when left out; `undefined` ends it. */
 export type FailWith = (fault: Fault | undefined, times?: number) => void;
 
-/** What makes a stand-in fail when it is told to, as its option `intercept`. */
+/** Makes a stand-in fail on demand, as its option `intercept`. */
 export function createFaults(): {
   readonly intercept: (response: ServerResponse) => boolean;
   readonly failWith: FailWith;

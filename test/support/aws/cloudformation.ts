@@ -7,7 +7,7 @@ export interface TemplateText {
 export interface Deployed {
   readonly id: string;
   readonly type: string;
-  /** What `Ref` gives. */
+  /** The value of `Ref`. */
   readonly ref: string;
   /** Absent for a resource that no policy can name. */
   readonly arn: string | undefined;
@@ -22,7 +22,7 @@ interface Place {
 }
 
 /**
- * What a template becomes, without AWS: every intrinsic is resolved as CloudFormation does it. Throws for an intrinsic, a
+ * Deploys a template without AWS: every intrinsic is resolved as CloudFormation does it. Throws for an intrinsic, a
  * type of resource or an attribute that it does not know: a guess here would be a permission that no test has examined.
  */
 export function deploy({ Resources }: TemplateText, { stackName, account, region }: Place): readonly Deployed[] {
@@ -38,7 +38,7 @@ export function deploy({ Resources }: TemplateText, { stackName, account, region
     const property = (name: string) => resolve(Object(Properties)[name]);
     const [nameProperty, form, ref] = IDENTITIES[Type] ?? [];
     if (nameProperty === undefined) return undefined;
-    // Names that CloudFormation makes up begin as it begins them; what follows is made up here too.
+    // A name that the template leaves out begins as CloudFormation begins it; its random end is made up here.
     const name = `${property(nameProperty) ?? `${stackName}-${id}-${Buffer.from(id).toString('hex').slice(-12)}`}`;
     const known: Readonly<Record<string, string>> = { name, account, place: `${region}:${account}` };
     const arn = form && `arn:aws:${form.replace(/<(\w+)>/g, (_, part: string) => known[part] ?? `${property(part)}`)}`;
@@ -75,7 +75,7 @@ function unknown(what: unknown): never {
 }
 
 /**
- * The types of resources that others refer to: the property that names one, what its ARN is made of, and whether `Ref` is
+ * The types of resources that others refer to: the property with the name, the form of the ARN, and whether `Ref` is
  * the ARN instead of the name.
  *
  * @see https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-template-resource-type-ref.html

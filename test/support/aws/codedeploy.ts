@@ -14,7 +14,7 @@ export async function startCodeDeploy({ keys }: { readonly keys: readonly AwsKey
   });
   return {
     ...server,
-    /** What hooks reported, in order. */
+    /** The reports of the hooks, in order. */
     reports,
     /** Lets the next reports fail. */
     fail: (count: number) => {

@@ -5,7 +5,7 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { listen, stop } from '../../../bin/local/loopback.ts';
 import { FAULTS, type Fault } from './aws-faults.ts';
 
-/** What can be done to a call on its way; `lost-answer` lets it reach its target. */
+/** The faults of a call on its way; `lost-answer` lets it reach its target. */
 export type CallFault = Fault | 'lost-answer' | keyof typeof STRANGE_ANSWERS | Reply;
 
 /** Answers in the place of the target. */
@@ -14,7 +14,7 @@ type Reply = (response: ServerResponse) => void;
 export interface FaultyEndpoint {
   readonly url: string;
   /** The operations that were called, with their parameters, in order. */
-  readonly calls: readonly Call[];
+  readonly calls: readonly DynamoDBCall[];
   /** How many connections have come. */
   readonly connections: () => number;
   /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
@@ -24,16 +24,16 @@ export interface FaultyEndpoint {
   readonly close: () => Promise<void>;
 }
 
-export type FaultOf = (call: Call) => CallFault | undefined;
+export type FaultOf = (call: DynamoDBCall) => CallFault | undefined;
 
-export interface Call {
+export interface DynamoDBCall {
   readonly operation: string;
   readonly parameters: { readonly ConsistentRead?: boolean; readonly Item?: Record<string, AttributeValue> };
 }
 
-/** Stands between an AWS client and the server at `target`, on 127.0.0.1, and does to calls what networks do. */
+/** Stands between an AWS client and the server at `target`, on 127.0.0.1, and adds the faults of a network. */
 export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoint> {
-  const calls: Call[] = [];
+  const calls: DynamoDBCall[] = [];
   let fault: CallFault | undefined;
   let faultsLeft = 0;
   let faultOf: FaultOf = () => undefined;

@@ -22,7 +22,7 @@ export function requestContext(authorizer: unknown, method = 'POST') {
   return { requestId: 'request-1', http: { method, path: '/token', sourceIp: '192.0.2.1' }, authorizer };
 }
 
-/** What Lambda tells of who signed; account and session are those of the ARN unless they are given. */
+/** The signer as Lambda describes it; account and session are those of the ARN unless they are given. */
 export function signedBy(userArn: string, { account = userArn.split(':')[4], session = userArn.split('/')[2] } = {}) {
   const userId = `AROAEXAMPLE:${session}`;
   const iam = {

@@ -7,7 +7,7 @@ export interface Request {
   readonly action: string;
   /** An ARN, or `*` for an action that knows no resource. */
   readonly resource: string;
-  /** What the request tells about itself, by condition key; a list for the keys that have many values. */
+  /** The context of the request, by condition key; a list for the keys that have many values. */
   readonly context?: Context;
 }
 
@@ -15,11 +15,11 @@ export type Context = Readonly<Record<string, string | readonly string[]>>;
 
 /** All policies that could have a say. */
 export interface Policies {
-  /** What a role's own policies say. */
+  /** The statements of a role's own policies. */
   readonly ofRole: (arn: string) => readonly Statement[];
-  /** What the policy of a resource says; empty without one. */
+  /** The statements of a resource's policy; empty without one. */
   readonly ofResource: (arn: string) => readonly Statement[];
-  /** What a service control policy of the roles' account says, beside that it allows everything else. */
+  /** A service control policy of the roles' account, beside one that allows everything. */
   readonly ofOrganization?: readonly Statement[];
 }
 
@@ -101,7 +101,7 @@ export function conditionsHold(conditions: Statement['Condition'], context: Cont
 
 type Matches = (pattern: string, value: string) => boolean;
 
-/** The operators that the policies here have; `absent` is what they say of a key that the request does not have. */
+/** The operators that the policies here use; `absent` is their result for a key that the request does not have. */
 const OPERATORS: Readonly<Record<string, readonly [Matches, { absent: true; not?: true; all?: true }?]>> = {
   StringEquals: [(pattern, value) => withoutVariable(pattern) === value],
   // Both take wildcards.
@@ -146,8 +146,8 @@ function withoutVariable(pattern: string): string {
 export type Statement = z.output<typeof statement>;
 
 /**
- * Reads a policy whose intrinsics are resolved. Throws for what it does not know, `NotAction` and its like included: an
- * element that is passed over would change what the policy means.
+ * Reads a policy whose intrinsics are resolved. Throws for an unknown element, `NotAction` and its like included: an
+ * element that is passed over would change the meaning of the policy.
  */
 export function parsePolicy(document: unknown): readonly Statement[] {
   return policy.parse(document).Statement;

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { type Description, escaped, type Response, responseOf } from './openapi.ts';
 
-/** One answer of the broker, and what it answers. */
+/** One request to the broker and its answer. */
 export interface Exchange {
   readonly method: string;
   readonly path: string;

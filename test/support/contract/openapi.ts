@@ -14,7 +14,7 @@ export interface Media {
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 
-/** What the tests read of an OpenAPI description. */
+/** The members of an OpenAPI description that the tests read. */
 export interface Description {
   readonly paths: Readonly<
     Record<

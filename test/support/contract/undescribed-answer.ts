@@ -2,7 +2,7 @@ import { createTokenEndpoint } from '../../../functions/broker/http/token-endpoi
 import { BILLING, START } from '../example.ts';
 import { exampleToken } from '../pair/pair-examples.ts';
 
-/** Makes the token endpoint answer what docs/openapi.yaml does not describe: a token with a malformed fingerprint. */
+/** Makes the token endpoint break docs/openapi.yaml: it answers with a malformed fingerprint. */
 export async function answerUndescribed(): Promise<void> {
   const token = exampleToken({ fingerprint: 'no-fingerprint' });
   const endpoint = createTokenEndpoint({

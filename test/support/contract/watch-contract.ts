@@ -4,7 +4,7 @@ import type * as tokenEndpoint from '../../../functions/broker/http/token-endpoi
 import { faultsOf, undescribed, watched } from './contract-watch.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
-// is what the Function URL stand-in refuses by itself. A process of its own needs `contract-preload.ts`.
+// is every refusal of the Function URL stand-in itself. A process of its own needs `contract-preload.ts`.
 
 vi.mock('../../../functions/broker/http/token-endpoint.ts', async (importOriginal) => {
   const original = await importOriginal<typeof tokenEndpoint>();

@@ -11,7 +11,7 @@ import { seededRandom } from '../seeded-random.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { createOutside, NORMAL, type Surroundings } from './surroundings.ts';
 
-export interface Environment {
+export interface Instance {
   /** From 0, in the order of creation. */
   readonly number: number;
   readonly broker: TokenBroker;
@@ -28,26 +28,26 @@ export interface Environment {
 interface FixedChanges {
   /** Of everything random. */
   readonly seed?: number;
-  /** What a service has of its own. */
+  /** Settings of a service that differ from the defaults. */
   readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
   readonly clock?: VirtualClock;
 }
 
-/** Environments of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
+/** Instances of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
 export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) {
   const { seed = 1, services: ownChanges = {}, clock = new VirtualClock(START), ...rest } = changes;
   const services = Object.fromEntries(SERVICE_NAMES.map((name) => [name, exampleService(ownChanges[name])]));
   const surroundings: Surroundings = { ...NORMAL, ...rest };
   const outside = createOutside(surroundings, services, clock);
   const random = seededRandom(seed);
-  /** By the name with which a call signs its leases: the number of its environment. */
+  /** By the name with which a call signs its leases: the number of its instance. */
   const owners = new Map<string, number>();
-  let environments = 0;
+  let instances = 0;
   let idle = { at: START, looks: 0 };
 
-  /** `skewMs`: how far its clock is from the true time; `format`: of what it seals. */
-  function createEnvironment({ skewMs = 0, format = 1 } = {}): Environment {
-    const number = environments++;
+  /** `skewMs`: the distance of its clock from the true time; `format`: the sealed format that it writes. */
+  function createInstance({ skewMs = 0, format = 1 } = {}): Instance {
+    const number = instances++;
     const state = { isDead: false, skewMs };
     const now = () => {
       noteProgress();
@@ -101,25 +101,25 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
     if (idle.looks > MAX_LOOKS) throw new Error('the rules go round in circles');
   }
 
-  return { ...outside, surroundings, clock, services, owners, createEnvironment };
+  return { ...outside, surroundings, clock, services, owners, createInstance };
 }
 
-/** A fleet with this many environments, and what tests of its stories ask of it. */
+/** A fleet with this many instances, and the questions that its tests ask. */
 export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0] = {}) {
   const fleet = createFleet(changes);
   const { clock, counts } = fleet;
-  const environments = Array.from({ length: count }, () => fleet.createEnvironment());
+  const instances = Array.from({ length: count }, () => fleet.createInstance());
   return {
     ...fleet,
-    environments,
+    instances,
     /** The shared record as it is. */
     recordNow: () => fleet.shared.peek(ISSUE_REQUEST.pair),
-    /** What each environment answers when all are asked at once. */
+    /** Asks all instances at once. */
     askAll: (request?: Partial<IssueRequest>): Promise<Answer[]> =>
-      clock.run(Promise.all(environments.map((environment) => ask(environment, request)))),
-    /** What one environment answers, the first if none is given. */
-    askOne: (request?: Partial<IssueRequest>, environment = environments[0] ?? fleet.createEnvironment()) =>
-      clock.run(ask(environment, request)),
+      clock.run(Promise.all(instances.map((instance) => ask(instance, request)))),
+    /** Asks one instance, the first if none is given. */
+    askOne: (request?: Partial<IssueRequest>, instance = instances[0] ?? fleet.createInstance()) =>
+      clock.run(ask(instance, request)),
     /** The calls to the store and to Secrets Manager that some work costs. */
     async callsOf(work: () => Promise<unknown>) {
       Object.assign(counts, { storeCalls: {}, secretReads: 0 });
@@ -129,7 +129,7 @@ export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0
   };
 }
 
-/** What one environment answered, and when: by its own clock, and how long that took. */
+/** The answer of one instance, the time by its own clock, and the wait. */
 export interface Answer {
   readonly issue?: Issue;
   readonly problem?: Problem;
@@ -137,8 +137,8 @@ export interface Answer {
   readonly waitMs: number;
 }
 
-/** Asks one environment and returns its answer, a problem too. */
-export async function ask({ issue, now }: Environment, request?: Partial<IssueRequest>): Promise<Answer> {
+/** Asks one instance and returns its answer, a problem too. */
+export async function ask({ issue, now }: Instance, request?: Partial<IssueRequest>): Promise<Answer> {
   const startedAt = now();
   const given = await issue(request).catch((error: unknown) => {
     if (error instanceof Problem) return error;
@@ -151,7 +151,7 @@ export async function ask({ issue, now }: Environment, request?: Partial<IssueRe
 /** Of one call: a Lambda invocation may last 15 s, and its answer leaves half a second before. */
 export const PATIENCE_MS = 14_500;
 
-/** Far more often than 200 environments ask what time it is at one moment. */
+/** Far more often than 200 instances read the clock at one moment. */
 const MAX_LOOKS = 100_000;
 
 const SERVICE_NAMES = ['customer-insights', 'merchant-payment-cleansing'] as const;

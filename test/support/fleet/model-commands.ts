@@ -25,7 +25,7 @@ function steps<Facts>(
   return Array.from({ length: times }, () => step);
 }
 
-/** With the environment of this number, if there is any. */
+/** With the instance of this number, if there is any. */
 function withHost(fleet: FleetModel, index: number, run: (host: Host) => unknown): void {
   const chosen = fleet.at(index);
   if (chosen !== undefined) void run(chosen);
@@ -86,7 +86,7 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
   }),
   steps(3, 'wait', short, (fleet, ms) => fleet.clock.advance(ms)),
   steps(3, 'wait long', longer, (fleet, ms) => fleet.clock.advance(ms)),
-  steps(1, 'start an environment with skew', from(-2_000, 0, 2_000), (fleet, skewMs) => {
+  steps(1, 'start an instance with skew', from(-2_000, 0, 2_000), (fleet, skewMs) => {
     if (fleet.living().length < 5) fleet.start(skewMs);
   }),
   steps(1, 'kill', host, (fleet, host) => withHost(fleet, host, fleet.kill)),

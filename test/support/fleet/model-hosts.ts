@@ -1,8 +1,8 @@
-import type { createFleet, Environment } from './fleet.ts';
+import type { createFleet, Instance } from './fleet.ts';
 
-/** One environment as the model knows it. */
+/** One instance as the model knows it. */
 export interface Host {
-  readonly environment: Environment;
+  readonly instance: Instance;
   readonly skewMs: number;
   isDead: boolean;
   hasJumped: boolean;
@@ -12,10 +12,10 @@ export interface Host {
 export type Hosts = ReturnType<typeof createHosts>;
 
 /**
- * The environments of a story, their open calls, and what has gone wrong with them: what may excuse an environment. The
- * model accuses only those without an excuse.
+ * The instances of a story, their open calls, and the faults that they met, which may excuse an instance. The
+ * model accuses only instances without an excuse.
  */
-export function createHosts({ clock, createEnvironment }: ReturnType<typeof createFleet>) {
+export function createHosts({ clock, createInstance }: ReturnType<typeof createFleet>) {
   const hosts: Host[] = [];
   const openCalls = new Set<{ readonly host: Host; readonly deadline: number }>();
   const accusations: string[] = [];
@@ -29,23 +29,23 @@ export function createHosts({ clock, createEnvironment }: ReturnType<typeof crea
     accusations,
     living,
     accuse: (of: string) => void accusations.push(of),
-    /** A call of this environment to the store has failed since then. */
+    /** A call of this instance to the store has failed since then. */
     hasStoreFailed: (number: number, since: number) => (hosts[number]?.storeFailedAt ?? NEVER) >= since,
     isDead: (number: number) => hosts[number]?.isDead ?? true,
     /** A clock of the fleet has been wrong by more than the skew. */
     hasAnyClockJumped,
     at: (index: number): Host | undefined => living()[index % Math.max(1, living().length)],
-    /** The clock of an environment, dead or alive. */
-    nowOf: (number: number): number => hosts[number]?.environment.now() ?? clock.now(),
+    /** The clock of an instance, dead or alive. */
+    nowOf: (number: number): number => hosts[number]?.instance.now() ?? clock.now(),
 
     start(skewMs: number) {
-      const environment = createEnvironment({ skewMs });
-      hosts.push({ environment, skewMs, isDead: false, hasJumped: false, storeFailedAt: NEVER });
+      const instance = createInstance({ skewMs });
+      hosts.push({ instance, skewMs, isDead: false, hasJumped: false, storeFailedAt: NEVER });
     },
 
     kill(host: Host) {
       host.isDead = true;
-      host.environment.kill();
+      host.instance.kill();
       lastTroubleAt = clock.now();
       for (const call of openCalls) if (call.host === host) openCalls.delete(call);
     },
@@ -53,7 +53,7 @@ export function createHosts({ clock, createEnvironment }: ReturnType<typeof crea
     /** A clock is steady within a call. */
     async setClock(host: Host, jumpMs: number) {
       await until(() => [...openCalls].every((call) => call.host !== host));
-      host.environment.setClock(host.skewMs + jumpMs);
+      host.instance.setClock(host.skewMs + jumpMs);
       host.hasJumped ||= jumpMs !== 0;
     },
 
@@ -66,7 +66,7 @@ export function createHosts({ clock, createEnvironment }: ReturnType<typeof crea
       if (host !== undefined) host.storeFailedAt = clock.now();
     },
 
-    /** No environment has died in this story, no clock has jumped, and the store has always answered. */
+    /** No instance has died in this story, no clock has jumped, and the store has always answered. */
     isUntroubled: () => lastTroubleAt === NEVER && !hasAnyClockJumped(),
 
     /** Every fault has ended, and so has every call. */
@@ -84,7 +84,7 @@ export function createHosts({ clock, createEnvironment }: ReturnType<typeof crea
 
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** Two environments are at most this far apart. */
+/** Two instances are at most this far apart. */
 export const MAX_SKEW_MS = 4_000;
 
 /** No call lasts longer, nor anything that it has left behind. */

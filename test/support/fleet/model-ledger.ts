@@ -31,7 +31,7 @@ interface Rejected extends SentRequest {
 export function keepLedger({ shared, clock, owners, services }: ReturnType<typeof createFleet>, hosts: Hosts) {
   /** By pair and fence. */
   const granted = new Map<string, Lease>();
-  /** By environment and pair. */
+  /** By instance and pair. */
   const leases = new Map<string, Lease[]>();
   /** The latest of each pair. */
   const latest = new Map<string, Lease>();
@@ -113,10 +113,10 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
       const lease = leaseFor(request);
       const isExcused = hasStoreFailed(from, at - LONGEST_CALL_MS);
       if (lease === undefined) {
-        if (!isExcused) accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
+        if (!isExcused) accuse(`instance ${from} sent ${version} of ${pairKey(pair)} without a lease`);
         return;
       }
-      const who = `environment ${from} (${lease.owner})`;
+      const who = `instance ${from} (${lease.owner})`;
       if (!isExcused) checkUse(lease, version, who);
       lease.isUsed = true;
       if (lease.chargedVersion === version) chargedRequests.add(request);
@@ -126,7 +126,7 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
       if (!isExcused && !hasAnyClockJumped()) checkPace(lease, request, last, who);
     },
 
-    /** The environment has heard that the version is rejected. */
+    /** The instance has heard that the version is rejected. */
     seeRejection(request: SentRequest) {
       heard.add(pairKey(request.pair));
       const rejection: Rejected = { ...request, isCounted: false, isForgiven: false };
@@ -134,7 +134,7 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
       if (chargedRequests.has(request)) count(rejection);
     },
 
-    /** The service has sent a Retry-After, and the environment could write it to the shared record. */
+    /** The service has sent a Retry-After, and the instance could write it to the shared record. */
     seeRetryAfter(by: SentRequest, seconds: number) {
       const { pair, from, at } = by;
       const now = clock.now();
@@ -157,7 +157,7 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
     return lease?.owner === owner ? lease : undefined;
   }
 
-  /** An environment may have several calls at once. */
+  /** An instance may have several calls at once. */
   function leaseFor({ from, pair, version, at }: SentRequest): Lease | undefined {
     const key = keyOf(pair, from);
     const open = (leases.get(key) ?? []).filter(
@@ -167,7 +167,7 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
     return open.findLast(({ chargedVersion }) => chargedVersion === version) ?? open.at(-1);
   }
 
-  /** What was rejected before does not count any more. */
+  /** A success clears the earlier rejections. */
   function prove(pair: Pair, version: string): void {
     counts.delete(keyOf(pair, version));
     for (const each of [...pending, ...uncounted]) each.isForgiven ||= isOf(each, pair, version);
@@ -215,17 +215,16 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
     if (isQuiet && !isCheck) accuse(`${who} refreshed a living token too soon`);
   }
 
-  /** The store was not told: only a store that failed excuses that, and then the environment latches by itself. */
+  /** The store was not told: only a store that failed excuses that, and then the instance latches by itself. */
   function checkUncounted(rejection: Rejected): void {
     const { from, pair, version, at } = rejection;
     const what = `${version} of ${pairKey(pair)}`;
-    if (!hasStoreFailed(from, at - LONGEST_CALL_MS))
-      accuse(`environment ${from} kept the rejection of ${what} to itself`);
+    if (!hasStoreFailed(from, at - LONGEST_CALL_MS)) accuse(`instance ${from} kept the rejection of ${what} to itself`);
     // Calls that run at the same time cannot know of each other's.
     const isTooSoon = ({ at: before }: Rejected) => at - before > LONGEST_CALL_MS && at - before < OWN_LATCH_MS;
     const own = uncounted.filter((each) => !each.isForgiven && each.from === from && isOf(each, pair, version));
     if (own.some(isTooSoon) && !hasAnyClockJumped()) {
-      accuse(`environment ${from} sent ${what} in spite of its own latch`);
+      accuse(`instance ${from} sent ${what} in spite of its own latch`);
     }
     uncounted.push(rejection);
   }
@@ -241,7 +240,7 @@ function isOf(request: SentRequest, pair: Pair, version: string): boolean {
   return pairKey(request.pair) === pairKey(pair) && request.version === version;
 }
 
-/** A pair together with a fence, a version, or an environment. */
+/** A pair together with a fence, a version, or an instance. */
 function keyOf(pair: Pair, of: string | number | undefined): string {
   return `${pairKey(pair)} ${of}`;
 }
@@ -249,6 +248,6 @@ function keyOf(pair: Pair, of: string | number | undefined): string {
 /** Rejected requests per pair and version. */
 const LOCK_OUT_BUDGET = 3;
 const OWN_LATCH_MS = 15 * 60_000 - LONGEST_CALL_MS;
-/** Short enough for a lease to outlast it by the clock of every environment. */
+/** Short enough for a lease to outlast it by the clock of every instance. */
 const SHORT_MS = 1_500;
 const MAX_PAUSE_SECONDS = 300;

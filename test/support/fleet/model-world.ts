@@ -10,7 +10,7 @@ export const CLIENTS = ['acme', 'globex'] as const;
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 export const PAIRS: readonly Pair[] = CLIENTS.flatMap((client) => SERVICES.map((service) => ({ client, service })));
 
-/** What a service that fails answers, or what becomes of the request. */
+/** The ways in which a token request fails. */
 const FAULTS = {
   'connection refused': () => new Problem('token-endpoint-unavailable', 'connection refused'),
   silence: () => new Problem('token-endpoint-timeout', 'no answer in time'),
@@ -122,7 +122,7 @@ export function createModelWorld(clock: VirtualClock) {
       else if (!unnamedAt.has(pairKey(pair))) unnamedAt.set(pairKey(pair), clock.now());
     },
 
-    /** What Secrets Manager says when it can be asked. */
+    /** The answer of Secrets Manager while it is up. */
     read(client: string, stage: SecretStage): SecretReading {
       const { stages, deletedAt } = secretOf(client);
       if (deletedAt !== undefined) return { outcome: 'deleted' };
@@ -132,7 +132,7 @@ export function createModelWorld(clock: VirtualClock) {
       return found(versionId, { client_id: client, secret: `secret of ${versionId}`, services }, stage);
     },
 
-    /** What the service answers to a token request, the token in it, and how long that is said to live. */
+    /** The service's answer to a token request, the token in it, and the life time that it states. */
     answer(pair: Pair, version: string): { answer: TokenExchange | Problem; handOut?: HandOut; toldMs: number } {
       const { fault, repeats, lifetimeSeconds } = moodOf(pair.service);
       if (fault !== undefined) return { answer: FAULTS[fault](clock.now()), toldMs: 0 };

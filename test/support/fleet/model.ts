@@ -17,7 +17,7 @@ interface Ask {
   readonly refuses: 'nothing' | 'the last token' | 'an unknown token';
 }
 
-/** What goes wrong for a share (from 0 to 1) of all calls to something, drawn with a seed of its own. */
+/** A fault for a share (from 0 to 1) of all calls to a dependency, drawn with a seed of its own. */
 interface Trouble<Fault> {
   readonly fault: Fault;
   readonly share: number;
@@ -42,7 +42,7 @@ export function createFleetModel() {
   const lastTokens = new Map<string, string>();
   const disabledAt = new Map<string, number>();
   const handedOut = new WeakMap<object, { readonly handOut: HandOut; readonly toldMs: number }>();
-  /** By token: what the service told environments about its life, by their clocks. */
+  /** By token: the ends of its life that the service told the instances, by their clocks. */
   const tokens = new Map<string, { pair: Pair; tellings: Telling[] }>();
   let hasRepeated = false;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
@@ -80,16 +80,16 @@ export function createFleetModel() {
       const lastToken = lastTokens.get(pairKey(pair));
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
-      const asked = host.environment.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
-      const trace = host.environment.traces.at(-1);
+      const asked = host.instance.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
+      const trace = host.instance.traces.at(-1);
       const answer = await follow(host, asked);
       if (answer instanceof Problem) {
         if (answer.type === 'credential-rejected') checkBlame(pair);
         return answer;
       }
       lastTokens.set(pairKey(pair), answer.token.fingerprint);
-      const who = `environment ${host.environment.number}, ${answer.token.accessToken.reveal()}`;
-      judgeLife(answer, pair, host.environment.now(), who);
+      const who = `instance ${host.instance.number}, ${answer.token.accessToken.reveal()}`;
+      judgeLife(answer, pair, host.instance.now(), who);
       if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
       const isAlone = trace?.warnings.has('shared-cache-unavailable') ?? false;
       judgeStops(answer, pair, host, isAlone, startedAt, who);
@@ -97,7 +97,7 @@ export function createFleetModel() {
     },
 
     async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
-      const result = await follow(host, host.environment.check({ pair, stage }));
+      const result = await follow(host, host.instance.check({ pair, stage }));
       if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
     },
 
@@ -129,23 +129,23 @@ export function createFleetModel() {
       else if (!disabledAt.has(pairKey(pair))) disabledAt.set(pairKey(pair), clock.now());
     },
 
-    /** What an operator does when the service takes the credential again. */
+    /** As an operator does once the service accepts the credential again. */
     retry(pair: Pair) {
       ledger.forgive(pair, shared.peek(pair).rejected.keys());
       shared.change(pair, (record) => ({ ...record, rejected: new Map(), held: new Map(), pause: undefined }));
     },
 
-    /** Throws what has gone wrong so far. */
+    /** Throws when a rule was broken so far. */
     verify() {
       ledger.settle();
       for (const { host, deadline } of hosts.openCalls) {
         const isLate = clock.now() > deadline + ANSWER_RESERVE_MS;
-        if (isLate) accuse(`environment ${host.environment.number} does not answer`);
+        if (isLate) accuse(`instance ${host.instance.number} does not answer`);
       }
       for (const pair of hosts.isAtRest() ? PAIRS : []) {
         const { leaseOwner, leaseUntil } = shared.peek(pair);
         const isHeld = leaseOwner !== undefined && leaseUntil > clock.now();
-        if (isHeld) accuse(`no environment ends the lease of ${pairKey(pair)}`);
+        if (isHeld) accuse(`no instance ends the lease of ${pairKey(pair)}`);
       }
       if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
     },
@@ -196,12 +196,12 @@ export function createFleetModel() {
     }
   }
 
-  /** Accuses an environment that reports a rejection which the service has not given. */
+  /** Accuses an instance that reports a rejection which the service has not given. */
   function checkBlame(pair: Pair): void {
     if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
   }
 
-  /** Judges the life of a token by what the services truly handed out. */
+  /** Compares the life of a token with the one that the services handed out. */
   function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
     const known = tokens.get(token.accessToken.reveal());
     if (known === undefined || pairKey(known.pair) !== pairKey(pair)) {
@@ -211,7 +211,7 @@ export function createFleetModel() {
 
     const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
     if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
-    // All environments know of the tellings before the one that the token was issued by; when something went wrong, a
+    // All instances know of the tellings before the one that the token was issued by; when something went wrong, a
     // later one may pass for the whole life.
     const isUntroubled = hosts.isUntroubled();
     const last = known.tellings.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
@@ -225,7 +225,7 @@ export function createFleetModel() {
 
   /**
    * Whether the pair had been disabled, its token withdrawn, or its credential gone for long when the call began. A clock
-   * that has jumped cannot tell ages, and an environment that cannot ask cannot know.
+   * that has jumped cannot tell ages, and an instance that cannot ask cannot know.
    */
   function judgeStops(
     { cache }: Issue,
@@ -253,14 +253,14 @@ export function createFleetModel() {
     const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
     const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? TRUST_MS : 0);
     if (isLate && !hosts.hasAnyClockJumped()) {
-      accuse(`environment ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
+      accuse(`instance ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
     }
   }
 }
 
 const ANSWER_RESERVE_MS = 500;
 
-/** How long memory is trusted, and a secret by an environment that is alone. */
+/** How long memory is trusted, and a secret by an instance that is alone. */
 const TRUST_MS = 60_000;
 /** The problems of a hold, which lasts an hour at most; a pause lasts five minutes. */
 const HELD: ReadonlySet<string> = new Set(['token-response-unusable', 'token-endpoint-error']);

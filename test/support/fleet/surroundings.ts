@@ -16,16 +16,16 @@ import { createReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 
 /**
- * What goes wrong with one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond
+ * A fault of one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond
  * its time; a `late` effect comes two seconds after that. With `answer-lost` only the answer is missing, with `repeated`
- * the effect comes twice, as its client tells it again. `no-key`: what is sealed cannot be read. `delay`: more than a whole
- * lease passes before. `crash`: the environment ends before it.
+ * the effect comes twice, as its client repeats it. `no-key`: sealed tokens stay closed. `delay`: more than a whole
+ * lease passes before. `crash`: the instance ends before it.
  */
 export type StoreFault = 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | 'delay' | 'crash';
 
 export interface SentRequest {
   readonly at: number;
-  /** The number of the environment that sent it. */
+  /** The number of the instance that sent it. */
   readonly from: number;
   readonly pair: Pair;
   readonly version: string;
@@ -36,7 +36,7 @@ interface SeenRequest extends SentRequest {
   readonly outcome: 'token' | 'rejected' | 'failed';
 }
 
-/** What every part of the world outside the broker does; tests change it while the fleet runs. */
+/** The behaviour of the world outside the broker; tests change it while the fleet runs. */
 export interface Surroundings {
   /** The secret's versions by stage; a missing one does not exist. */
   stages: Partial<Record<SecretStage, string>>;
@@ -50,9 +50,9 @@ export interface Surroundings {
   lifetimeSeconds: number;
   /** Replaces the normal answer to the n-th request (from 1): a whole answer, or a problem that is thrown. */
   answer?: ((n: number, request: SentRequest) => TokenExchange | Problem | undefined) | undefined;
-  /** Whether this operation of the store goes wrong, for the environment with this number. */
+  /** Whether this operation of the store goes wrong, for the instance with this number. */
   storeFault?: ((operation: keyof PairStore, from: number) => StoreFault | undefined) | undefined;
-  /** Replaces what Secrets Manager says of one client's secret. */
+  /** Replaces Secrets Manager's answer for one client's secret. */
   secret?: (client: string, stage: SecretStage) => SecretReading | undefined;
   secretsFault?: SecretReading | undefined;
 }
@@ -66,17 +66,17 @@ export const NORMAL: Surroundings = {
   lifetimeSeconds: 3_600,
 };
 
-/** One environment on its way to the world outside. */
+/** One instance on its way to the world outside. */
 interface Asker {
   readonly number: number;
-  /** The sealed format of its release; others cannot open what it publishes. */
+  /** The sealed format of its release; instances with another one cannot open its tokens. */
   readonly format: number;
   readonly now: () => number;
-  /** Ends with its environment. */
+  /** Ends with its instance. */
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-/** The shared store, Secrets Manager and the services as each environment reaches them. */
+/** The shared store, Secrets Manager and the services as each instance reaches them. */
 export function createOutside(surroundings: Surroundings, services: Record<ServiceName, Service>, clock: VirtualClock) {
   const shared = createReferencePairStore();
   const requests: SeenRequest[] = [];
@@ -92,7 +92,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
 
     /** Half of the latency there, half of it back, and faults on the way. */
     storeFor({ number, format, now, sleep }: Asker): PairStore {
-      /** As the adapter sees a record: what another format has sealed is closed. */
+      /** As the adapter sees a record: a token that was sealed in another format stays closed. */
       const opened = (record: PairRecord): PairRecord => {
         const { token, attemptedAt } = record;
         if (token === undefined || (formats.get(token) ?? format) === format) return record;
@@ -195,7 +195,7 @@ function recordAsSeen(fault: StoreFault | undefined, record: PairRecord): PairRe
   return fault === 'no-key' ? { ...record, token: undefined, closedUntil: Infinity } : record;
 }
 
-/** What the adapter gives the store on an open connection. */
+/** The time limit of the adapter for a call on an open connection. */
 const STORE_BUDGET_MS = 150;
 const LATE_MS = 2_000;
 const DELAY_MS = 6_001;

@@ -83,7 +83,7 @@ async function interleave(scenario: Scenario, pick: Pick) {
     },
   });
   fleet.shared.change(ISSUE_REQUEST.pair, (empty) => ({ ...empty, ...record }));
-  const environments = [fleet.createEnvironment(), fleet.createEnvironment()];
+  const environments = [fleet.createInstance(), fleet.createInstance()];
 
   if (operator) void clock.sleep(0).then(() => operator(fleet.surroundings));
   /** What each environment answered; `undefined` for one that crashed. */
@@ -108,7 +108,7 @@ async function interleave(scenario: Scenario, pick: Pick) {
     async later(ms: number): Promise<Answer> {
       isQuiet = true;
       await clock.advance(ms);
-      return clock.run(ask(fleet.createEnvironment(), request));
+      return clock.run(ask(fleet.createInstance(), request));
     },
   };
 }

@@ -4,14 +4,14 @@ import { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assumedRoleIdentity, functionUrlEvent } from '../../../bin/local/function-url/event.ts';
 import type { TokenFunction } from '../../../functions/token-function.ts';
-import type { EnvironmentAnswer, Order, ProcessSettings, Report } from './instance-process.ts';
+import type { InstanceAnswer, Order, ProcessSettings, Report } from './instance-process.ts';
 import { slowDown } from './slow-motion.ts';
 
-// The program of `startEnvironmentProcess`: makes environments, asks them, and reports.
+// The program of `startInstanceProcess`: makes instances, asks them, and reports.
 const { code, role, slowMotion, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
 const { createTokenFunction }: typeof import('../../../functions/token-function.ts') = await import(code);
 const identity = assumedRoleIdentity(role, 'AKIDEXAMPLE');
-const environments = new Map<number, TokenFunction['handler']>();
+const instances = new Map<number, TokenFunction['handler']>();
 const calls: Record<string, number> = {};
 
 const machine = { now: Date.now, sleep };
@@ -31,26 +31,26 @@ process.on('message', async (message) => {
 });
 process.on('disconnect', () => process.exit());
 
-async function carryOut({ environments: numbers = [], body, at }: Order): Promise<Report> {
+async function carryOut({ instances: numbers = [], body, at }: Order): Promise<Report> {
   const handlers: TokenFunction['handler'][] = [];
   // One after the other: in Lambda each of them has a processor of its own while it starts.
-  for (const number of numbers) handlers.push(await environmentOf(number));
+  for (const number of numbers) handlers.push(await instanceOf(number));
   if (at !== undefined) await machine.sleep(at - machine.now());
   const answers = body === undefined ? [] : await Promise.all(handlers.map((handler) => ask(handler, body)));
   return { answers, calls };
 }
 
-/** Like Lambda, which starts an environment before it passes on the first event. */
-async function environmentOf(number: number): Promise<TokenFunction['handler']> {
-  const known = environments.get(number);
+/** Like Lambda, which starts an instance before it passes on the first event. */
+async function instanceOf(number: number): Promise<TokenFunction['handler']> {
+  const known = instances.get(number);
   if (known !== undefined) return known;
   const { handler, readFirst } = createTokenFunction({ ...options, write: () => undefined });
-  environments.set(number, handler);
+  instances.set(number, handler);
   await readFirst();
   return handler;
 }
 
-async function ask(handler: TokenFunction['handler'], body: object): Promise<EnvironmentAnswer> {
+async function ask(handler: TokenFunction['handler'], body: object): Promise<InstanceAnswer> {
   const headers = [['content-type', 'application/json'] as const];
   const request = { method: 'POST', path: '/token', query: '', headers, body: Buffer.from(JSON.stringify(body)) };
   const event = functionUrlEvent(request, identity, randomUUID());

@@ -3,38 +3,38 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { BrokerSettings } from '../../../functions/environment.ts';
 
-/** A process that hosts environments: brokers that share nothing with each other but what AWS holds. */
-export interface EnvironmentProcess {
+/** A process that hosts instances: brokers that share the data in AWS and nothing else. */
+export interface InstanceProcess {
   /** Carries out one order and tells the result. */
   readonly order: (order: Order) => Promise<Report>;
   /** Ends the process at once, also in the middle of its work; open orders get no answer. */
   readonly kill: () => Promise<void>;
 }
 
-/** What is left out does not happen; the rest happens in this order. */
+/** The steps of an order, in this order; each may be left out. */
 export interface Order {
-  /** Which environments, by any numbers; one with a new number is made, and is cold. */
-  readonly environments?: readonly number[];
-  /** What each of them is asked, all at once: the body of `POST /token`. */
+  /** Which instances, by any numbers; one with a new number is made, and is cold. */
+  readonly instances?: readonly number[];
+  /** The body of `POST /token` that each of them gets, all at once. */
   readonly body?: object;
   /** When they are asked, in epoch milliseconds of this machine, however slow the process is. */
   readonly at?: number;
 }
 
 export interface Report {
-  readonly answers: readonly EnvironmentAnswer[];
+  readonly answers: readonly InstanceAnswer[];
   /** All HTTP requests of the process so far, by the operation of AWS; `POST` stands for token requests. */
   readonly calls: Readonly<Record<string, number>>;
 }
 
-export interface EnvironmentAnswer {
+export interface InstanceAnswer {
   readonly status: number;
   readonly body: { readonly access_token?: string; readonly expires_in?: number; readonly type?: string };
   /** From the event to the answer, in the time of the process. */
   readonly waitMs: number;
 }
 
-/** What every environment of a process is made with. */
+/** Shared by every instance of a process. */
 export interface ProcessSettings {
   /** The URL of the bundle of `functions/token-function.ts`. */
   readonly code: string;
@@ -48,10 +48,10 @@ export interface ProcessSettings {
 }
 
 /** Starts a process with these variables and nothing of this machine's AWS set-up in reach. */
-export function startEnvironmentProcess(
+export function startInstanceProcess(
   settings: ProcessSettings,
   variables: Readonly<Record<string, string>>,
-): EnvironmentProcess {
+): InstanceProcess {
   const child = fork(PROGRAM, [JSON.stringify(settings)], { env: variables, execArgv: [], silent: true });
   const ordered = new Map<number, PromiseWithResolvers<Report>>();
   let orders = 0;

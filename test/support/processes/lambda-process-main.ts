@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 // The program of `startLambda`: loads a handler from the working directory, as Lambda's runtime does, and calls it.
 const [file = '', name = ''] = (process.env._HANDLER ?? '').split('.');
 const module = await import(pathToFileURL(path.resolve(`${file}.mjs`)).href).catch((error: unknown) => {
-  // Told as Lambda tells it. What Node prints itself begins with the whole line of the bundle.
+  // In Lambda's words: Node's own output would begin with the whole line of the bundle.
   process.send?.(JSON.stringify({ id: 0, failure: String(error) }), () => process.exit(1));
   return new Promise(() => {});
 });

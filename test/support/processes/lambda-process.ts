@@ -16,7 +16,7 @@ interface LambdaFunction {
   /** Those that the template gives it. */
   readonly variables: Readonly<Record<string, string>>;
   readonly region: string;
-  /** What Lambda gives it of its role. */
+  /** The credentials of its role, as Lambda passes them. */
   readonly credentials: Readonly<Record<'accessKeyId' | 'secretAccessKey' | 'sessionToken', string>>;
   /** Where this machine's AWS is: `AWS_ENDPOINT_URL_…`. */
   readonly endpoints: Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ interface LambdaFunction {
 
 /**
  * Starts a function from its code asset alone, where nothing is installed, with the variables of the template, those that
- * Lambda itself sets, and no others. Throws with what the process wrote when it does not come up.
+ * Lambda itself sets, and no others. Throws with the output of the process when it does not come up.
  */
 export async function startLambda(lambdaFunction: LambdaFunction) {
   const { asset, properties } = lambdaFunction;
@@ -55,7 +55,7 @@ export async function startLambda(lambdaFunction: LambdaFunction) {
 
   await call(0);
   return {
-    /** Calls the handler and gives what it returned; throws what it threw. */
+    /** Calls the handler; returns its result or throws its error. */
     invoke(event: unknown): Promise<unknown> {
       const id = calls.size;
       child.send(JSON.stringify({ id, event, timeoutMs: properties.Timeout * 1_000 }));

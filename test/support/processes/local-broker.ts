@@ -15,12 +15,12 @@ export type LocalBrokerProcess = Awaited<ReturnType<typeof startLocalBroker>>;
 
 interface Options {
   readonly args?: readonly string[];
-  /** What the file of `--config` holds: a text, or what becomes JSON. */
+  /** The content of the `--config` file: a text, or a value that is written as JSON. */
   readonly config?: unknown;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs what `npm start` runs as a process of its own, and waits until it says that it is ready. */
+/** Runs the program of `npm start` as a process of its own, and waits until it says that it is ready. */
 export async function startLocalBroker(options: Options = {}) {
   const { child, output, ended } = launch(options);
   const ready = new Promise<string>((resolve) => {
@@ -35,7 +35,7 @@ export async function startLocalBroker(options: Options = {}) {
   });
   return {
     url: await Promise.race([ready, failed]),
-    /** What it printed up to now, the greeting first. */
+    /** Its output so far, the greeting first. */
     output,
     /** Presses Ctrl-C and waits for the end. */
     end: () => {
@@ -45,7 +45,7 @@ export async function startLocalBroker(options: Options = {}) {
   };
 }
 
-/** Runs what `npm start` runs where it ends by itself. */
+/** Runs the program of `npm start` where it ends by itself. */
 export function runLocalBroker(options: Options = {}) {
   return launch(options).ended;
 }
@@ -74,7 +74,7 @@ function launch({ args = [], config, env = {} }: Options) {
   return { child, output, ended };
 }
 
-/** Nothing outlives a test that failed before it could end what it had started. */
+/** No process outlives a test that failed before it could end it. */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -113,7 +113,7 @@ export function printedVariables(broker: LocalBrokerProcess): Readonly<Record<st
   return Object.fromEntries([...words].map(([, name = '', quoted, value = '']) => [name, quoted ?? value]));
 }
 
-/** What of the output is in the first group of a pattern. */
+/** The part of the output that the first group of a pattern matches. */
 export function printed({ output: { stdout } }: LocalBrokerProcess, pattern: RegExp): string {
   const text = pattern.exec(stdout)?.[1];
   if (text === undefined) throw new Error(`${pattern} is not in what was printed:\n${stdout}`);

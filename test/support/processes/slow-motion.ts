@@ -2,8 +2,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import promises from 'node:timers/promises';
 
 /**
- * From now on a second of this process takes as many seconds of the machine as `factor` says: what tells the time, or
- * waits, by Date or timers is slower, while computing and the network are as fast as ever. Hundreds of environments, of
+ * From now on a second of this process takes as many seconds of the machine as `factor` says: Date and
+ * timers run slower, while computing and the network are as fast as ever. Hundreds of instances, of
  * which each has a machine of its own in Lambda, have on a few processors the time that they would have there.
  *
  * @param since when all processes began to be slow, epoch milliseconds

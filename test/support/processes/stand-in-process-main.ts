@@ -1,6 +1,6 @@
 import { startDynamoDB, startSecretsManager } from './stand-ins.ts';
 
-/** The environments that ask live in times of their own. */
+/** The instances that ask live in times of their own. */
 const AGELESS = { ageless: true };
 
 // The program of `startStandInProcess`: says where the stand-in listens, and ends with the process that started it.

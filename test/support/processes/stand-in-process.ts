@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Starts a stand-in of AWS in a process of its own: what many environments ask at once shares no processor with another. */
+/** Starts a stand-in of AWS in a process of its own, so that a burst of calls to it shares no processor with others. */
 export async function startStandInProcess(
   which: 'dynamodb' | 'secrets-manager',
 ): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {

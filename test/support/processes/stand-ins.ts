@@ -6,7 +6,7 @@ import { startSns as startRealSns, startSts as startRealSts } from '../../../bin
 import { createFaults } from '../aws/aws-faults.ts';
 import { ACCESS } from '../example.ts';
 
-/** What tests sign with unless they are about signatures. */
+/** The key of every test that is not about signatures. */
 export const EXAMPLE_KEY = {
   role: 'arn:aws:iam::111111111111:role/example',
   ...ACCESS.credentials,
@@ -40,7 +40,7 @@ export async function startSts(options: Without<Parameters<typeof startRealSts>[
   return { ...(await startRealSts({ ...KEYS, intercept, ...options })), failWith };
 }
 
-/** Until the end of the test, what the SDK and the adapters repeat after a random pause is repeated at once. */
+/** Until the end of the test, the SDK and the adapters repeat without their random pauses. */
 export function repeatAtOnce(): void {
   const random = vi.spyOn(Math, 'random').mockReturnValue(0);
   onTestFinished(() => random.mockRestore());

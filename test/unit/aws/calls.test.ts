@@ -26,7 +26,7 @@ describe('a time limit', () => {
   });
 
   it.each(['answer', 'failure'])(
-    'passes on an %s, ends what is left of the call, and leaves no timer behind',
+    'passes on an %s, ends the rest of the call, and leaves no timer behind',
     async (outcome) => {
       stopTime();
       let signal: AbortSignal | undefined;

@@ -3,12 +3,12 @@ import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aw
 import { StoreUnavailable } from '../../../functions/broker/pair/record.ts';
 import { stopTime } from './https/https-sending.ts';
 
-/** No deadline of a caller, unless that is what a test is about. */
+/** Without a caller's deadline, unless a test is about deadlines. */
 const CALL = { deadline: Infinity };
 const LAST_WRITE = { ...CALL, endsLease: true };
 
 describe('the time that a call to the store may take', () => {
-  it('is one second for the first call of an environment, and for all that begin before it must have ended', async () => {
+  it('is one second for the first call of an instance, and for all that begin before it must have ended', async () => {
     const { breaker, timeOf, pass } = start();
     expect(await timeOf(CALL)).toBe(1_000);
     await breaker(CALL, answering);
@@ -37,7 +37,7 @@ describe('the time that a call to the store may take', () => {
   });
 
   it.each([CALL, LAST_WRITE])(
-    'never goes beyond the deadline, and what that cuts off does not count',
+    'never goes beyond the deadline, and a call that the deadline ends does not count',
     async (terms) => {
       const { breaker, timeOf, connect } = start();
       await connect();
@@ -148,7 +148,7 @@ function start() {
       for (let n = 0; n < times; n++)
         await expect(breaker(CALL, failing)).rejects.toMatchObject({ cause: 'TypeError' });
     },
-    /** The environment's first call is over, and the store has just answered. */
+    /** The instance's first call is over, and the store has just answered. */
     async connect() {
       await breaker(CALL, answering);
       await pass(15_000);
@@ -165,7 +165,7 @@ function start() {
   };
 }
 
-/** What has become of a call so far. */
+/** The outcome of a call so far. */
 function outcome(call: Promise<unknown>): { cause?: unknown } {
   const found: { cause?: unknown } = {};
   call.catch((error: unknown) => {

@@ -21,7 +21,7 @@ describe('the list of clients', () => {
     expect(clients).toContainEqual({ client: 'client-7', services: undefined });
   });
 
-  it('has nothing of other environments, what is planned for deletion, and tells what cannot be a client', async () => {
+  it('has restorable clients, none of other environments, and names secrets of no client', async () => {
     const { store, listClients } = await start();
     expect(await listClients()).toEqual({ clients: [], ignored: [] });
     const others = ['token-broker/dev-2/acme', 'token-broker/prod/acme', 'token-broker-keys/dev/sealing', 'dev/acme'];

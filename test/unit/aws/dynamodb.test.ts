@@ -37,8 +37,8 @@ describe('a request', () => {
       },
     });
     sdk.middlewareStack.addRelativeTo(
-      <Call extends object, Answer>(next: (call: Call) => Promise<Answer>) =>
-        (call: Call) => {
+      <Input extends object, Answer>(next: (call: Input) => Promise<Answer>) =>
+        (call: Input) => {
           const { headers } = (call as { readonly request: { readonly headers: Record<string, string> } }).request;
           for (const name of Object.keys(headers)) if (!UNSIGNED.includes(name)) delete headers[name];
           return next(call);

@@ -6,7 +6,7 @@ import { START } from '../../support/example.ts';
 const ARN = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
 const { iam: IAM } = signedBy(ARN);
 
-/** What is read of an event for `acme` in which these members are others. */
+/** Parses an event for `acme` with these members changed. */
 function parse(changes: Readonly<Record<string, unknown>> = {}) {
   return parseEvent(functionUrlEvent({ client: 'acme' }, changes), CONTEXT, START);
 }

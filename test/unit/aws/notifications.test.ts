@@ -25,7 +25,7 @@ describe('the memory of notifications', () => {
   });
   afterAll(() => server.close());
 
-  it('gives back what was written, to each service its own', async () => {
+  it('reads back the entries of each service', async () => {
     const { memories, endpoint } = await open();
     expect(await memories.read('customer-insights')).toEqual(EMPTY);
     expect(endpoint.calls).toMatchObject([{ operation: 'GetItem', parameters: { ConsistentRead: true } }]);
@@ -38,7 +38,7 @@ describe('the memory of notifications', () => {
     for (const other of ['merchant-payment-cleansing', undefined]) expect(await memories.read(other)).toEqual(EMPTY);
   });
 
-  it('takes of several successors one, and none of what was read before', async () => {
+  it('accepts one of several successors, and none of an earlier read', async () => {
     const { memories } = await open();
     const write = (revision: number) => memories.write(undefined, { ...EMPTY, revision });
     expect((await Promise.all([1, 1, 1, 1].map(write))).toSorted()).toEqual([false, false, false, true]);
@@ -74,7 +74,7 @@ describe('the memory of notifications', () => {
     expect(await memories.write(undefined, { ...EMPTY, revision: 4 })).toBe(true);
   });
 
-  it('keeps what can be read beside what cannot, and can be written where its count is no number', async () => {
+  it('keeps readable entries beside unreadable ones, and can be written where its count is no number', async () => {
     const { memories, put } = await open();
     const rows = [['a/b', 'suspicious', 1, 1, null], ['acme/customer-insights', 'rejected', START, START + 5, 'v1'], 7];
     await put('notify::run', { entries: { S: JSON.stringify(rows) }, revision: { S: 'three' } });
@@ -193,7 +193,7 @@ describe('the credentials of the probe', () => {
   }
 });
 
-/** Short for what only ends by its time. */
+/** Short for a fault that only the time limit ends. */
 function timeOf(fault: CallFault): number | undefined {
   return fault === 'hang' || fault === 'stall' ? 20 : undefined;
 }

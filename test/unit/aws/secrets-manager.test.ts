@@ -111,7 +111,7 @@ describe('a client', () => {
   it('sends over the given sender, asks STS for credentials by other means, and writes no line of its own', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
-    // The SDK says again after a minute what it warns of.
+    // The SDK repeats a warning after a minute.
     vi.setSystemTime(Date.now() + 120_000);
     const warn = vi.spyOn(console, 'warn');
     onTestFinished(() => warn.mockRestore());

@@ -53,7 +53,7 @@ describe('an access rule', () => {
     'arn:aws:iam::111111111111:user/billing',
     'arn:aws:iam::111111111111:role/billing and more',
     'see arn:aws:iam::111111111111:role/billing',
-  ])('is refused when it is for what is no role: %s', (role) => {
+  ])('is refused for an ARN that names no role: %s', (role) => {
     expect(() => authorizeBy([{ role }])).toThrow(
       new TypeError(`access rule for something that is not a role: ${role}`),
     );

@@ -5,7 +5,7 @@ import type { PairRecord, StoredProblem, StoredToken } from '../../../functions/
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
-import { createFleet, type Environment } from '../../support/fleet/fleet.ts';
+import { createFleet, type Instance } from '../../support/fleet/fleet.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 
 const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
@@ -15,25 +15,25 @@ const THROTTLED = { status: 429, contentType: 'none', bytes: 0, members: [] };
 
 function setUp(changes: Parameters<typeof createFleet>[0] = {}) {
   const fleet = createFleet(changes);
-  const environment = fleet.createEnvironment();
-  const check = (stage: SecretStage = 'AWSCURRENT', by: Environment = environment, trace = newTrace()) =>
+  const instance = fleet.createInstance();
+  const check = (stage: SecretStage = 'AWSCURRENT', by: Instance = instance, trace = newTrace()) =>
     fleet.clock.run(by.broker.check(BILLING, { pair, stage }, by.now() + 14_500, trace));
-  return { ...fleet, environment, check, versions: () => fleet.requests.map(({ version }) => version) };
+  return { ...fleet, instance, check, versions: () => fleet.requests.map(({ version }) => version) };
 }
 
 describe('a check', () => {
   it('proves a credential with a token request, and leaves its token for the callers', async () => {
-    const { clock, check, createEnvironment, requests } = setUp();
+    const { clock, check, createInstance, requests } = setUp();
 
     expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
-    const { cache } = await clock.run(createEnvironment().issue());
+    const { cache } = await clock.run(createInstance().issue());
     expect(cache).toBe('shared');
     expect(requests).toHaveLength(1);
   });
 
   it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
-    const { clock, check, environment, surroundings, versions } = setUp();
-    await clock.run(environment.issue());
+    const { clock, check, instance, surroundings, versions } = setUp();
+    await clock.run(instance.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
 
     expect(await check()).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
@@ -41,11 +41,11 @@ describe('a check', () => {
   });
 
   it('latches a version that is rejected, and answers from the latch from then on', async () => {
-    const { clock, check, createEnvironment, requests } = setUp({ accepted: new Set() });
+    const { clock, check, createInstance, requests } = setUp({ accepted: new Set() });
 
     expect(await check()).toMatchObject({ finding: 'rejected', version: 'v1', provenBy: 'request' });
     await clock.advance(10 * MINUTE_MS);
-    expect(await check('AWSCURRENT', createEnvironment())).toMatchObject({
+    expect(await check('AWSCURRENT', createInstance())).toMatchObject({
       finding: 'rejected',
       provenBy: 'latch',
       checkedAt: expect.closeTo(START, -4),
@@ -68,15 +68,15 @@ describe('a check', () => {
   });
 
   it('reports on the version known last while Secrets Manager is down, names it, and leaves a warning', async () => {
-    const { check, clock, environment, surroundings, versions } = setUp();
-    await clock.run(environment.issue());
+    const { check, clock, instance, surroundings, versions } = setUp();
+    await clock.run(instance.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
     surroundings.secretsFault = SECRETS_DOWN;
 
     expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'traffic' });
     await clock.advance(HOUR_MS);
     const trace = newTrace();
-    const found = await check('AWSCURRENT', environment, trace);
+    const found = await check('AWSCURRENT', instance, trace);
     expect(found).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
     expect(trace.warnings).toEqual(new Set(['secret-stale']));
     expect(versions()).toEqual(['v1', 'v1']);
@@ -102,7 +102,7 @@ describe('a check, to the millisecond:', () => {
   const latches = (agoMs: number, counts: readonly number[] = [1, 1, 1]) => ({
     rejected: new Map(counts.map((count, n) => [`p${n}`, { count, at: NOW - agoMs + n, fence: 1 }] as const)),
   });
-  /** What a check says, in words: the times as far as they are not now. */
+  /** The result of a check in words, without times that are now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
     const services = { 'customer-insights': service };
     const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services });
@@ -245,9 +245,9 @@ describe('a check that finds the secret gone', () => {
     expect(tokenNow()).toBe(token);
   });
 
-  it('withdraws the token although this environment cannot open the one of the record', async () => {
-    const { check, clock, environment, surroundings, shared } = setUp();
-    await clock.run(environment.issue());
+  it('withdraws the token although this instance cannot open the one of the record', async () => {
+    const { check, clock, instance, surroundings, shared } = setUp();
+    await clock.run(instance.issue());
     shared.change(pair, (record) => ({ ...record, closedUntil: Infinity }));
     surroundings.secretsFault = { outcome: 'missing' };
 
@@ -257,11 +257,11 @@ describe('a check that finds the secret gone', () => {
 });
 
 it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
-  const { check, shared, requests, createEnvironment } = setUp();
+  const { check, shared, requests, createInstance } = setUp();
   const bug = new TypeError('not the item that was asked for');
   shared.end = () => Promise.reject(bug);
 
-  await expect(check('AWSCURRENT', createEnvironment())).rejects.toBe(bug);
+  await expect(check('AWSCURRENT', createInstance())).rejects.toBe(bug);
   expect(requests).toHaveLength(1);
 });
 
@@ -269,8 +269,8 @@ describe('a pending version', () => {
   const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2' };
 
   it('is sent and nothing published: callers keep the current one’s token', async () => {
-    const { clock, check, environment, shared, versions } = setUp({ stages });
-    const { token } = await clock.run(environment.issue());
+    const { clock, check, instance, shared, versions } = setUp({ stages });
+    const { token } = await clock.run(instance.issue());
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
 
     expect(shared.peek(pair).token?.fingerprint).toBe(token.fingerprint);
@@ -278,7 +278,7 @@ describe('a pending version', () => {
   });
 
   it('that is malformed or missing is found without a request, and causes no problem for the current one', async () => {
-    const { check, clock, environment, surroundings, requests } = setUp({ stages });
+    const { check, clock, instance, surroundings, requests } = setUp({ stages });
     const pending = found('v2', { client_id: 'with:colon', secret: 's' }, 'AWSPENDING');
     surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? pending : undefined);
 
@@ -286,6 +286,6 @@ describe('a pending version', () => {
     surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? { outcome: 'missing' } : undefined);
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-missing', provenBy: 'secret' });
     expect(requests).toHaveLength(0);
-    await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
+    await expect(clock.run(instance.issue())).resolves.toMatchObject({ cache: 'none' });
   });
 });

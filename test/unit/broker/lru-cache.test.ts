@@ -21,7 +21,7 @@ describe('an LRU cache', () => {
     expect(['a', 'b', 'c', 'd'].map((key) => cache.get(key))).toEqual(['333', undefined, undefined, '7777777']);
   });
 
-  it('counts what was replaced or forgotten no more', () => {
+  it('does not count entries that were replaced or forgotten', () => {
     const cache = new LruCache<string>(10, 10, (value) => value.length);
     for (let n = 0; n < 100; n += 1) cache.set('a', '55555');
     cache.set('b', '55555');

@@ -15,7 +15,7 @@ const CALLER = {
   ],
 };
 
-/** What came of one call when the broker answers with this body, and what the broker was sent. */
+/** The result of one call to which the broker answers with this body, and the request that the broker got. */
 async function ask<Told>(body: unknown, call: (broker: TokenBroker) => Promise<Told>) {
   const { broker, server, asked } = await startClientWorld(answerWith(200, body), { maxAttempts: 1 });
   const told = await call(broker);
@@ -84,7 +84,7 @@ describe('asking for a check', () => {
     expect(sent).toMatchObject({ url: '/check', asked: { ...PAIR, stage }, told: { stage } });
   });
 
-  it("gives what the broker found, with the end of the token on this machine's clock", async () => {
+  it("gives the broker's finding, with the end of the token on this machine's clock", async () => {
     const members = { version: 'version-1', checked_at: '2026-11-01T09:00:00.000Z', expires_in: 120 };
     expect(await check(members)).toEqual({
       ...PAIR,
@@ -199,7 +199,7 @@ describe('a refusal by the access rules', () => {
   });
 });
 
-it.each([undefined, {}, { url: '' }])('a broker is not made of %j, and says what is missing', (options) => {
+it.each([undefined, {}, { url: '' }])('a broker is not made of %j: the error names the missing option', (options) => {
   // As JavaScript calls it.
   const create = () => createTokenBroker(options as TokenBrokerOptions);
   expect(create).toThrow(TypeError);

@@ -4,7 +4,7 @@ import { type Answer, answerWith } from './loopback-server.ts';
 
 export const ACCESS_TOKEN = 'marked-access-token-0123456789';
 
-/** What the broker answers when it issues a token that still lives 3599 s at `now`. */
+/** The broker's answer with a token that still lives 3599 s at `now`. */
 export function issued(now: number, members: Readonly<Record<string, unknown>> = {}) {
   return {
     access_token: ACCESS_TOKEN,
@@ -17,7 +17,7 @@ export function issued(now: number, members: Readonly<Record<string, unknown>> =
   };
 }
 
-/** What the broker answers to a check of the pair in `members`. */
+/** The broker's answer to a check of the pair in `members`. */
 export function checked(members: Readonly<Record<string, unknown>>) {
   return {
     stage: 'AWSCURRENT',
@@ -29,7 +29,7 @@ export function checked(members: Readonly<Record<string, unknown>>) {
   };
 }
 
-/** What the broker answers when it fails with a problem. */
+/** The broker's answer with a problem. */
 export function problem(type: ProblemType, headers: Readonly<Record<string, string>> = {}): Answer {
   const { status, title, retryable } = PROBLEMS[type];
   const body = { type, title, status, detail: `What happened: ${type}.`, retryable, request_id: 'request-1' };
@@ -38,7 +38,7 @@ export function problem(type: ProblemType, headers: Readonly<Record<string, stri
 
 export const PROBLEM_TYPES = Object.keys(PROBLEMS).filter((type): type is ProblemType => Object.hasOwn(PROBLEMS, type));
 
-/** What AWS answers before the function is called; the texts are AWS's own. */
+/** AWS's answers in place of the function's; the texts are AWS's own. */
 export const AWS_ANSWERS = [
   aws('aws-forbidden', 'a policy that does not allow it', 'AccessDeniedException', {
     Message:

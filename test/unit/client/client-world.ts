@@ -44,7 +44,7 @@ export async function startClientWorld(answer: Answer | readonly Answer[], optio
   };
 }
 
-/** A client that holds the first token, and a broker that then answers so: only what comes after it counts. */
+/** A client that holds the first token, and a broker that then gives these answers; `asked` omits the first call. */
 export async function startHolding(
   answers: readonly Answer[],
   { lifetime, ...options }: Partial<TokenBrokerOptions> & { readonly lifetime?: number } = {},
@@ -72,7 +72,7 @@ export function fingerprint(n: number): string {
 
 /**
  * Begins an answer that goes no further, and lets the client's time limit of `ms` pass once it could have read that, however
- * busy the machine is: what is sent meets no time limit before.
+ * busy the machine is: no time limit ends the sending before.
  */
 export function tooLate(ms: number, begin: Answer = () => undefined): Answer {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

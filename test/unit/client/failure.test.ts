@@ -41,7 +41,7 @@ describe("the broker's problems", () => {
   });
 });
 
-describe("AWS's own answers, which may repeat what was signed, are not quoted", () => {
+describe("AWS's own answers, which may repeat the signed request, are not quoted", () => {
   it.each(AWS_ANSWERS)('$name become "$type", and are repeated when that helps', async ({ type, answer }) => {
     const { broker, server } = await startClientWorld(answer);
     const error = await failureOf(broker.token(PAIR));
@@ -197,7 +197,7 @@ describe('a caller that stops waiting', () => {
     await asking.catch(() => undefined);
 
     const ours = started.mock.calls.flatMap(([, ms], n) => ([12_345, 23_456].includes(ms ?? 0) ? [n] : []));
-    // The reading of what signs the call, the call itself, and its attempt.
+    // Reading the credentials, the call itself, and its attempt.
     expect(ours).toHaveLength(timers);
     for (const n of ours) expect(cleared).toHaveBeenCalledWith(started.mock.results[n]?.value);
     expect(added).toHaveBeenCalledTimes(listeners);

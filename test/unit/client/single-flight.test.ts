@@ -125,7 +125,7 @@ describe('a refused token', () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it('is reported beside another one of the pair, and neither caller gets back what it refused', async () => {
+  it('is reported beside another one of the pair, and neither caller gets back the token that it refused', async () => {
     const first = heldBack(goodAnswer(2));
     const { nth, asked } = await startClientWorld([first.answer, goodAnswer(3)]);
     const reports = [nth({ refused }), nth({ refused: fingerprint(2) })];

@@ -48,7 +48,7 @@ it('a fake broker replaces each token that the service turns away', async () => 
   expect(requests.at(-1)?.members).toMatchObject({ refused: expect.stringMatching(/^[0-9a-f]{16}$/) });
 });
 
-it('a fake broker lets `fetch` reach the service with what the test gives', async () => {
+it('a fake broker lets `fetch` reach the service with the token of the test', async () => {
   const seen: (string | null)[] = [];
   const { broker } = createFakeBroker({
     services: { [PAIR.service]: ['https://insights.example.com'] },

@@ -19,7 +19,7 @@ async function startWorlds(accepted: readonly number[], ...answers: readonly Ans
 
 const POST = { method: 'POST', headers: { 'x-one': '1' } };
 
-type Call = [string | Request, RequestInit | undefined];
+type FetchArguments = [string | Request, RequestInit | undefined];
 
 describe('fetch', () => {
   it('sends the token with the method, body and headers of the call', async () => {
@@ -31,7 +31,7 @@ describe('fetch', () => {
     expect(service.requests).toMatchObject([{ method: 'PUT', url: '/things?a=b', body: 'hello', headers }]);
   });
 
-  it.each<[string, (url: string) => Call]>([
+  it.each<[string, (url: string) => FetchArguments]>([
     ['no body', (url) => [url, undefined]],
     ['a Request without a body', (url) => [new Request(url), undefined]],
     ['a text', (url) => [url, { method: 'POST', body: 'hello' }]],
@@ -64,7 +64,7 @@ describe('fetch', () => {
     await expect(broker.fetch(service.url, undefined, PAIR)).rejects.toMatchObject({ type: 'credential-rejected' });
   });
 
-  it.each<[string, (url: string) => Call, Answer]>([
+  it.each<[string, (url: string) => FetchArguments, Answer]>([
     ['a stream', (url) => [url, { ...POST, body: new Blob(['hello']).stream(), duplex: 'half' }], goodAnswer(2)],
     ['the body of a Request', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined], goodAnswer(2)],
     ['it for a failure', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined], problem('not-found')],
@@ -122,7 +122,7 @@ describe('fetch', () => {
     expect(asked()).toEqual([]);
   });
 
-  it.each<[string, (url: string, signal: AbortSignal) => Call]>([
+  it.each<[string, (url: string, signal: AbortSignal) => FetchArguments]>([
     ['init', (url, signal) => [url, { signal }]],
     ['the Request', (url, signal) => [new Request(url, { signal }), undefined]],
   ])('ends its wait for a token with the signal of %s', async (_, call) => {

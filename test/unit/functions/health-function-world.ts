@@ -21,7 +21,7 @@ import {
   startSts,
 } from '../../support/processes/stand-ins.ts';
 
-/** What the services accept; `wrong` is a credential that they do not. */
+/** The credentials that the services accept; they reject `wrong`. */
 export const CREDENTIALS = {
   acme: { client_id: 'acme-id', secret: 'marked+acme/secret' },
   renewed: { client_id: 'acme-id-2', secret: 'marked+renewed/secret' },
@@ -95,7 +95,7 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   await ensurePairTable(table, TABLE);
   secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));
 
-  // What a busy machine needs.
+  // Enough for a busy machine.
   const times = { attemptTimeoutMs: 6_000, requestTimeoutMs: 6_000 };
   const serviceOf = (name: string) => exampleService({ authUrl: tokenService.authUrl(name), ...times });
   const broker = await startFunctionUrl({
@@ -132,11 +132,11 @@ export async function startHealthFunctionWorld(options: Options = {}) {
 
   return {
     ...{ broker, tokenService, secretsManager, dynamodb, sns, sts },
-    /** What the operators were told, and what the broker and the health function have written. */
+    /** The messages to the operators, and the lines of the broker and the health function. */
     ...{ messages, lines, healthLines },
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
-    /** One run; gives its result, its last line, and the subjects of what it sent. */
+    /** One run; gives its result, its last line, and the subjects of its messages. */
     run: async (remainingMs = 60_000) => {
       const sent = messages.length;
       const result = await handler({}, { getRemainingTimeInMillis: () => remainingMs });

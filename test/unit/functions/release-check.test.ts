@@ -114,7 +114,7 @@ async function startWorld(accessRules: readonly AccessRule[] = []) {
   const names = { TOKEN_BROKER_ENVIRONMENT: 'test', TOKEN_BROKER_SERVICES: SERVICES.join(' ') };
   const invoke = (event: unknown, url = world.broker.url) =>
     createReleaseCheckFunction({ ...names, TOKEN_BROKER_URL: url }, options)(event, CONTEXT);
-  /** Gives what CodeDeploy was told, and why. */
+  /** Gives the report to CodeDeploy, and its reasons. */
   const releaseOf = async (url: string) => {
     await invoke(EVENT, url);
     const { faults, outcome } = JSON.parse(written.at(-1) ?? '{}');
@@ -136,7 +136,7 @@ function problem(type: ProblemType): Answer {
   return { statusCode: status, body: JSON.stringify({ type, title, detail: title, status, retryable }) };
 }
 
-/** What the broker was asked and said, by its audit lines. */
+/** The requests to the broker with their outcomes, from its audit lines. */
 function askedOf(lines: readonly string[]): readonly string[] {
   const read = lines.map((line) => JSON.parse(line)).filter(({ operation }) => /^(check|token)$/.test(operation));
   return read.map(({ operation, pair, outcome }) => `${operation} ${pair} ${outcome}`).toSorted();

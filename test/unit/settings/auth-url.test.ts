@@ -25,7 +25,7 @@ it.each([
   expect(authUrlFault(url, { allowLoopback: true })).toBeUndefined();
 });
 
-/** What no environment takes, and no developer's machine either. */
+/** URLs that are refused in every environment, and on a developer's machine too. */
 it.each([
   ['', 'must not be empty: https://auth.example.com'],
   ['auth.example.com', HTTPS],

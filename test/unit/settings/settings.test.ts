@@ -27,7 +27,7 @@ describe('settings', () => {
     });
   });
 
-  it('keep what is written over every default', () => {
+  it('prefer every written value to its default', () => {
     const service = exampleService({
       authUrl: 'https://auth.example.com/base',
       tokenPath: '/oauth/token',
@@ -48,7 +48,7 @@ describe('settings', () => {
     expect(parseEnvironment('test', form).services['customer-insights']).toEqual(service);
   });
 
-  it('reach the token function as what it needs, with the organization and the ids of roles when they are pinned', () => {
+  it('reach the token function in its form, with the organization and the ids of roles when they are pinned', () => {
     const plain = parseEnvironment('test', exampleForm());
     expect(Object.keys(toBrokerSettings(plain))).toEqual(['services', 'accessRules', 'provenForSeconds']);
     const pinned = changed(exampleForm(), 'accessRules/0/roleId', 'AROAEXAMPLEEXAMPLE12');

@@ -99,7 +99,7 @@ const service: readonly Row[] = [
   ['requestTimeoutMs', 6_001, 'requestTimeoutMs: must be at most 6000'],
 ];
 
-/** What is said of the settings of the environment `name`, without its place. */
+/** The faults in the settings of the environment `name`, without its place. */
 function faultsOf(form: unknown, name = 'test'): readonly string[] {
   return faultsIn(() => parseEnvironment(name, form)).map((line) => line.replace('environments.test.', ''));
 }
@@ -123,7 +123,7 @@ describe('wrong settings', () => {
     expect(faults.filter((fault) => fault.endsWith(': is set by the broker or by HTTP itself'))).toHaveLength(16);
   });
 
-  it('are all named at once; how they fit together is said of what is right in itself', () => {
+  it('are all named at once; whether members fit together is only judged where each is right by itself', () => {
     const forms = {
       dev: {
         account: 1,

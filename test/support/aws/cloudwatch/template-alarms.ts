@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import { deployed } from '../../../stack/deployed-stack.ts';
+import { deployed } from '../../stack/deployed-stack.ts';
 import type { TemplateText } from '../cloudformation.ts';
 
 /** An alarm as CloudWatch gets it: nothing in it refers to anything any more. */
@@ -17,7 +17,7 @@ export interface Alarm {
   readonly metrics: readonly string[];
   /** The one period that all metrics of the alarm have. */
   readonly periodSeconds: number;
-  /** What is computed of them, if anything. */
+  /** The formula over them, if there is one. */
   readonly expression: string | undefined;
 }
 
@@ -50,7 +50,7 @@ interface Query {
   };
 }
 
-/** A metric is what its namespace, its name and exactly these dimensions make it; none of them is a part of another. */
+/** The identity of a metric: its namespace, its name and its whole set of dimensions. */
 export function metricKey({ namespace, name, dimensions }: MetricName): string {
   const sorted = Object.entries(dimensions).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return JSON.stringify([namespace, name, sorted]);
@@ -63,8 +63,8 @@ interface MetricName {
 }
 
 /**
- * The value of a metric math expression in each period, by the ids of the metrics. What the alarms use of the language is
- * JavaScript with two functions; anything else throws. Without a value where one is needed there is no result.
+ * The value of a metric math expression in each period, by the ids of the metrics. The alarms' part of the language is
+ * JavaScript with two functions; anything else throws. A missing value gives no result.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
  */

@@ -47,7 +47,7 @@ export function answer(status: number, body: string, headers = ''): string {
   return `HTTP/1.1 ${status} X\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
 }
 
-/** Stops the time limits, until the end of the test. What is on its way over loopback arrives before time passes. */
+/** Stops the time limits until the end of the test. Bytes on their way over loopback arrive before time passes. */
 export function stopTime() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
   onTestFinished(() => void vi.useRealTimers());

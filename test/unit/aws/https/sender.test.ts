@@ -10,7 +10,7 @@ const MALFORMED = expect.stringMatching(/^HPE_/);
 
 type Limits = Partial<Parameters<HttpsSender>[1]>;
 
-/** What comes of one request to a server that writes these bytes, and then does nothing or ends the connection. */
+/** The result of one request to a server that writes these bytes, and then falls silent or ends the connection. */
 async function receive(bytes: string, { end = false, ...limits }: Limits & { end?: boolean } = {}) {
   const server = await serve({
     onRequest: (socket) => (end ? socket.end(bytes, 'latin1') : socket.write(bytes, 'latin1')),

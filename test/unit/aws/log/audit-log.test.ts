@@ -31,7 +31,7 @@ function written(record: AuditRecord, version?: string): string {
   return texts.join('');
 }
 
-/** What CloudWatch reads of a line. */
+/** The part of a line that CloudWatch reads. */
 const EMF = z.looseObject({
   _aws: z.strictObject({
     Timestamp: z.int(),
@@ -96,7 +96,7 @@ describe('the audit line', () => {
     expect(setsOf(ISSUED)).toMatchObject({ version: '7', sets: expect.not.arrayContaining([byVersion]) });
   });
 
-  it('counts what the caches answered', () => {
+  it('counts the answers of the caches', () => {
     const caches = (['memory', 'shared', 'none', undefined] as const).map((cache) => {
       const { CacheHits } = JSON.parse(written({ ...ISSUED, cache }));
       return CacheHits;

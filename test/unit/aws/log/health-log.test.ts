@@ -38,7 +38,7 @@ it('one line tells why an event is ignored', () => {
   expect(lines()).toMatchObject([{ environment: 'dev', service: 'none', outcome: 'foreign', IgnoredEvents: 1 }]);
 });
 
-it('the line of a run tells what it found, what it did not reach, and why', () => {
+it('the line of a run has its findings and the pairs that it did not reach, with the reason', () => {
   const { log, lines } = createLog();
   const missed: MissedPair[] = [
     { pair: PAIR, reason: 'out-of-time' },

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 
-/** Around what a pipe takes in one piece, and beyond all that it holds; together some megabytes. */
+/** Around the largest atomic write of a pipe, and beyond its buffer; together some megabytes. */
 const LENGTHS = [1, 300, 4_094, 4_095, 4_096, 70_000];
 const linesOf = (lengths: readonly number[]) =>
   Array.from({ length: 300 }, (_, n) => `${n}:`.padEnd(lengths[n % lengths.length] ?? 0, 'é'));
@@ -31,7 +31,7 @@ it('a short line is written without a stream', async () => {
   expect(await said.all).toBe('');
 });
 
-/** Runs code in a process of its own; `said` is what it has on its standard error. */
+/** Runs code in a process of its own; `said` is its standard error. */
 function start(code: string, through: readonly string[] = []) {
   const file = new URL('../../../../functions/aws/log/write-line.ts', import.meta.url);
   const program = `import { writeLine } from '${file}';\n${code}`;

@@ -35,7 +35,7 @@ it('a fingerprint is the first 16 hexadecimal digits of the token’s SHA-256', 
   expect(fingerprint('abc')).toBe('ba7816bf8f01cfea');
 });
 
-describe('opening what is not as it was sealed gives nothing', () => {
+describe('a sealed token that was changed does not open', () => {
   const older = exampleKey('key-1');
   const newer = exampleKey('key-2', 'the sealing key after its rotation');
 
@@ -118,7 +118,7 @@ describe('an item of which one bit is different', async () => {
 });
 
 /**
- * Two releases share one table, so what one of them seals the other must open. A record that the first release of a format
+ * Two releases share one table, so each must open the other's tokens. A record that the first release of a format
  * has sealed is kept for good: a change that cannot open it, or seals it otherwise, is another format.
  */
 describe('the golden record of format 1', () => {
@@ -138,7 +138,7 @@ describe('the golden record of format 1', () => {
     expect(revealed(opened)).toEqual(token);
   });
 
-  it('is what the same token is sealed as, byte for byte', async () => {
+  it('equals the same token sealed anew, byte for byte', async () => {
     const accessToken = new Redacted(token.accessToken);
     const sealed = await fixed.seal(pair, { ...token, accessToken, expirySource: 'response' });
     const written = sealed && sealAttributes(sealed);

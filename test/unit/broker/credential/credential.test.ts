@@ -86,7 +86,7 @@ describe('the services of a client', () => {
 });
 
 it.each(['hunter2hunter2', '', '["hunter2hunter2"]', 'null', '{"client_id":"id","secret":"hunter2hunter2'])(
-  'refuses what is no JSON object: %j',
+  'refuses anything but a JSON object: %j',
   (text) => {
     expect(() => parseText(text)).toThrow(expect.objectContaining({ type: 'credential-malformed' }));
     expect(() => parseText(text)).toThrow('not a JSON object');
@@ -175,7 +175,7 @@ function problemOf(secret: unknown, service = SERVICE): Problem {
   throw new Error('There was no problem.');
 }
 
-/** From the stored secret to the header, as in production: parsing decides what a credential may hold. */
+/** From the stored secret to the header, as in production: parsing limits the characters of a credential. */
 function header(clientId: string, secret: string, encoding: BasicEncoding): string {
   const stored = new Redacted(JSON.stringify({ client_id: clientId, secret }));
   return parseCredential(stored, SERVICE, encoding).authorization.reveal();

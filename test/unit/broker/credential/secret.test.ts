@@ -157,7 +157,7 @@ describe('while Secrets Manager is down', () => {
 });
 
 describe('a reading that its deadline ends', () => {
-  /** What Secrets Manager said a second ago is known; a call with 100 ms asks again and is answered at `endMs`. */
+  /** With an answer in the cache that is a second old: a call with 100 ms asks again, and is answered at `endMs`. */
   async function endsAt(endMs: number, reading: SecretReading) {
     const world = setUp();
     const { state, read } = world;

@@ -97,7 +97,7 @@ it('gives a check no more time than there is', async () => {
   expect(checks.map(({ timeoutMs }) => timeoutMs)).toEqual([7_000, 20_000]);
 });
 
-/** All services, with what a check of each finds, and every effect of the event of version v2. */
+/** All services with the finding of a check of each, and every effect of the event of version v2. */
 function createWorld(
   findings: Readonly<Record<string, Answer>>,
   { tag, isGone = false }: { readonly tag?: string; readonly isGone?: boolean } = {},

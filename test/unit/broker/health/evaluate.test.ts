@@ -89,11 +89,11 @@ describe('a service that is down', () => {
   });
 });
 
-describe('what is no incident of a service', () => {
+describe('a service without an incident', () => {
   it.each([
     ['fewer than five pairs', 4, 4],
     ['less than 80 % of the pairs', 20, 15],
-  ])('is %s', async (_what, clients, count) => {
+  ])('has %s silent', async (_what, clients, count) => {
     const { world, run } = createHealthWorld({ clients: clientsNamed(clients), answer: silent(count) });
     expect((await run()).subjects.filter((subject) => subject.includes('unreachable'))).toHaveLength(count);
     world.clients = clientsNamed(Math.max(5, clients));
@@ -101,7 +101,7 @@ describe('what is no incident of a service', () => {
     expect((await run()).subjects).toEqual([DOWN]);
   });
 
-  it('are checks that met their budget, which say nothing about the service', async () => {
+  it('may have any number of checks that met their budget, which say nothing about it', async () => {
     const { run } = createHealthWorld({ answer: () => ({ finding: 'throttled', provenBy: 'latch' }) });
     expect((await run()).subjects).toEqual([]);
   });

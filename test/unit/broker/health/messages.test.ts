@@ -25,7 +25,7 @@ it('a message says who, what, since when, which version, and what to do', async 
   await expect(texts.join('\n')).toMatchFileSnapshot('messages.txt');
 });
 
-it('a message says which version, what was before, and what else was found out', () => {
+it('a message names the version, the condition before, and further findings', () => {
   const [accepted] = observationsOf({ client: 'acme', service: 'customer-insights' });
   const more = { version: 'v7', since: START + HOUR_MS + 1_999, detail: 'Of two looks this was the second.' };
   const before = { condition: 'rejected', since: START, at: START } as const;

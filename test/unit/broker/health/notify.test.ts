@@ -20,9 +20,9 @@ function createWorld(...[changes = {}]: Parameters<typeof createHealthWorld>) {
   return { ...health, acmeIs };
 }
 
-describe('what operators are told', () => {
+describe('the operators', () => {
   it.each(FINDINGS.filter((finding) => finding !== 'accepted'))(
-    'is that a pair is %s, once in twenty runs, and that it is accepted again',
+    'are told once in twenty runs that a pair is %s, and once that it is accepted again',
     async (finding) => {
       const { run, acmeIs, messages } = createWorld();
       await run();
@@ -34,7 +34,7 @@ describe('what operators are told', () => {
     },
   );
 
-  it('is nothing about a pair that this run did not reach', async () => {
+  it('hear nothing about a pair that this run did not reach', async () => {
     const { run, acmeIs, world } = createWorld();
     acmeIs('rejected');
     await run();
@@ -52,15 +52,15 @@ describe('what operators are told', () => {
     ['rejected', undefined, 'v2', 0],
     ['rejected', 'v1', undefined, 0],
     ['misconfigured', 'v1', 'v2', 0],
-  ] as const)('of a pair that is %s as %s and then as %s, is news so often: %i', async (finding, one, two, sent) => {
+  ] as const)('hear of a pair that is %s as %s and then as %s so often: %i', async (finding, one, two, sent) => {
     const { tell } = createHealthWorld();
     await tell([found('acme', finding, START, { version: one })]);
     expect(await tell([found('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
   });
 });
 
-describe('what is remembered', () => {
-  it('of something good is forgotten after fifteen minutes, when every run is over that may have looked before', async () => {
+describe('the memory', () => {
+  it('forgets a good condition after fifteen minutes, when every run that may have looked before is over', async () => {
     const { tell, memories, clock } = createHealthWorld();
     await tell([found('acme', 'rejected', START - 1)]);
     for (const at of [START, START + 1]) await tell([found('acme', 'accepted', at)]);
@@ -72,7 +72,7 @@ describe('what is remembered', () => {
     expect([...memories.entries().keys()]).toEqual([]);
   });
 
-  it('is no finding that is older', async () => {
+  it('takes no finding that is older', async () => {
     const { tell, memories } = createHealthWorld();
     const look = async (finding: Finding, at: number) =>
       (await tell([found('acme', finding, START + at, { checkedAt: START + at - 1 })])).subjects;
@@ -85,7 +85,7 @@ describe('what is remembered', () => {
     expect(await look('rejected', 15)).toEqual([]);
   });
 
-  it('is no more than there is room for, and no message is out that is not remembered', async () => {
+  it('takes as much as there is room for, and every message that is sent is remembered', async () => {
     const { tell, memories } = createHealthWorld();
     expect(await tell(rejected(2_000))).toMatchObject({ sent: 1_500, unsent: 500 });
     expect(await tell(rejected(2_000))).toMatchObject({ sent: 0, unsent: 500 });
@@ -102,7 +102,7 @@ describe('what is remembered', () => {
     expect(memories.writes()).toBe(3);
   });
 
-  it('is read again when another revision is there, and what is out is not sent again', async () => {
+  it('is read again when another revision is there, and sent messages are not repeated', async () => {
     const { tell, memories, messages } = createHealthWorld();
     const entries = new Map([[`other/${SERVICE}`, { condition: 'rejected', since: 0, at: 0 } as const]]);
     let isOvertaken = false;
@@ -115,7 +115,7 @@ describe('what is remembered', () => {
     expect([messages.length, memories.entries().size]).toEqual([7, 8]);
   });
 
-  it('and always overtaken is given up, and the next notification sends what is not remembered', async () => {
+  it('is given up when another run overtakes every write, and the next notification repeats the message', async () => {
     const { tell, memories, messages } = createHealthWorld();
     const store = { ...memories.store, write: async () => false };
     expect(await tell(rejected(1), { store })).toMatchObject({ sent: 1, unsent: 0, failures: ['memory-in-use'] });
@@ -123,7 +123,7 @@ describe('what is remembered', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('may give nothing back of what was written: a notification ends all the same', async () => {
+  it('may lose every write: a notification ends all the same', async () => {
     const { tell, memories } = createHealthWorld();
     const store = { ...memories.store, read: async () => ({ entries: new Map(), revision: memories.writes() }) };
     expect(await tell(rejected(12), { store })).toMatchObject({ sent: 12, unsent: 0, failures: [] });
@@ -174,7 +174,7 @@ describe('a message that does not get out', () => {
     expect(await tell(rejected(12))).toMatchObject({ sent: 12 - sent, unsent: 0 });
   });
 
-  it('is not what a bug is taken for', async () => {
+  it('does not hide a bug', async () => {
     const notify = () => fail(new TypeError('a bug'));
     await expect(createHealthWorld({ notify }).tell(rejected(1))).rejects.toThrow('a bug');
   });

@@ -61,7 +61,7 @@ describe('the pace of a run', () => {
 });
 
 describe('a run whose time is up', () => {
-  it('ends before its deadline, waits for no check beyond it, and names what it did not reach', async () => {
+  it('ends before its deadline, waits for no check beyond it, and names the pairs that it did not reach', async () => {
     const { run } = createHealthWorld({
       clients: clientsNamed(1_000),
       timeoutMs: 3 * MINUTE_MS,

@@ -32,7 +32,7 @@ describe('POST /token', () => {
     });
   });
 
-  it('gives nothing of the answer of the service but what the settings pass through', async () => {
+  it('returns only those members of the service’s answer that the settings pass through', async () => {
     const service = exampleService({ response: { lifetimeUnit: 'seconds', passThrough: ['region', 'expires_in'] } });
     const answered = { access_token: 'token-1', expires_in: '60', refresh_token: 'r', scope: 'read', region: 'eu' };
     const { post } = createBrokerWorld({
@@ -67,8 +67,8 @@ describe('POST /token', () => {
   });
 });
 
-describe('what is written down of a request', () => {
-  it('says from where it came, and whether it forced a token or asked how long it lives', async () => {
+describe('the audit line of a request', () => {
+  it('has its origin, and tells whether it forced a token or asked how long it lives', async () => {
     const { post, audited } = createBrokerWorld();
     const { json } = await post(MEMBERS, { sourceIp: '192.0.2.1' });
     await post({ ...MEMBERS, refused: json.fingerprint, min_ttl: 60 });
@@ -84,7 +84,7 @@ describe('what is written down of a request', () => {
   it.each([
     [200, { outcome: 'issued', cache: 'none', fingerprint: fingerprint('token-1'), credentialVersion: 'v1' }],
     [404, { outcome: 'token-endpoint-error' }],
-  ])('says what came of it, and how long that took: %i', async (status, record) => {
+  ])('has its outcome and its duration: %i', async (status, record) => {
     const { post, world, clock, audited } = createBrokerWorld();
     world.answer = () => {
       clock.now += 250;
@@ -126,7 +126,7 @@ describe('POST /check', () => {
   const checkers = [exampleRule({ operations: ['check'] })];
   const path = '/check';
 
-  it('tells what was found, and never a token', async () => {
+  it('has the finding, and never a token', async () => {
     const { post } = createBrokerWorld({ accessRules: checkers });
     const response = await post(MEMBERS, { path });
 

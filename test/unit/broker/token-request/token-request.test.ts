@@ -68,7 +68,7 @@ describe('a token request', () => {
     expect((await request([failure('connect'), failure('connect')], { random })).pauses).toEqual(expected);
   });
 
-  it('gives a repeat what is left of the time for all attempts', async () => {
+  it('gives a repeat the rest of the time for all attempts', async () => {
     const { sent } = await request([failure('connect')], { attemptMs: 2_000, random: 0 });
     expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([3_000, 2_000]);
   });
@@ -145,7 +145,7 @@ describe('a failure of sending', () => {
   });
 });
 
-describe('what is sent', () => {
+describe('the request that is sent', () => {
   const parameters = { grant_type: 'client_credentials', scope: 'a b', note: 'ü+&=' };
 
   function build(changes: Partial<Service> = {}) {

@@ -9,7 +9,7 @@ const HALF_AN_HOUR = 'response 1800';
 type Settings = NonNullable<Answer['settings']>;
 type Members = Readonly<Record<string, unknown>>;
 
-/** What tells how many seconds the token lives from the start of its request, or how the explanation begins. */
+/** The source of the expiry with the seconds from the start of the request, or the beginning of the explanation. */
 function expiryOf(members: Members, answer: Partial<Answer> = {}): string {
   const reading = read({ body: { access_token: TOKEN, ...members }, ...answer });
   if (reading.outcome === 'token') {

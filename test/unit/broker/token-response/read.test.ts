@@ -109,7 +109,7 @@ const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
 ];
 
 describe('an answer that is no token', () => {
-  it.each(UNUSABLE)('holds the version and says what is wrong with %s', (_, answer, says) => {
+  it.each(UNUSABLE)('holds the version and names the fault of %s', (_, answer, says) => {
     expect(read(answer).outcome).toBe('held');
     const { type, detail, shape } = problemOf(answer);
     expect(type).toBe('token-response-unusable');
@@ -117,7 +117,7 @@ describe('an answer that is no token', () => {
     expect(shape).toMatchObject({ status: answer.status ?? 200, bytes: bytesOf(answer).length });
   });
 
-  it.each(ODD_STATUSES)('with status %i and %j says what an operator should look at', (status, changes, says) => {
+  it.each(ODD_STATUSES)('with status %i and %j tells an operator where to look', (status, changes, says) => {
     const answer = { body: '', status, ...changes };
     const { type, detail, shape } = problemOf(answer);
     expect([type, shape?.status]).toEqual(['token-endpoint-error', status]);

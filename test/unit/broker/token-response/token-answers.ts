@@ -14,7 +14,7 @@ export interface Answer {
   readonly type?: string | null;
   /** More headers, names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What is no text and no bytes is sent as JSON. */
+  /** Sent as JSON unless it is text or bytes. */
   readonly body: unknown;
   readonly settings?: Partial<Omit<Service, 'response'>> & { readonly response?: Partial<TokenResponseSettings> };
 }
@@ -26,7 +26,7 @@ export function serviceOf({ response, ...settings }: Answer['settings'] = {}): S
   return exampleService({ ...settings, response: { lifetimeUnit: 'seconds', passThrough: [], ...response } });
 }
 
-/** What the broker reads in an answer to a token request with this credential. */
+/** Reads an answer to a token request with this credential as the broker does. */
 export function read(answer: Answer, { clientId = 'example-client', secret = 'example-passphrase' } = {}) {
   const { status = 200, type = 'application/json', headers = {}, settings } = answer;
   const text = new Redacted(JSON.stringify({ client_id: clientId, secret }));

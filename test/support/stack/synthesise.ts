@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync,
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { App } from 'aws-cdk-lib';
-import cdkJson from '../../cdk.json' with { type: 'json' };
-import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import cdkJson from '../../../cdk.json' with { type: 'json' };
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { TokenBrokerStack } from '../../../lib/token-broker-stack.ts';
 import { SYNTHESISED } from './synthesise-once.ts';
 
-/** What one environment becomes. */
+/** The stack of one environment. */
 export interface Synthesised {
   readonly text: string;
   readonly template: Template;
@@ -45,14 +45,14 @@ export interface Statement {
 interface Options {
   /** Bundling the code takes a second; without it the asset is not the function's code. */
   readonly bundled?: boolean;
-  /** As in `cdk.json`, beside what is there. */
+  /** Added to the context of `cdk.json`. */
   readonly context?: Readonly<Record<string, unknown>>;
 }
 
 /**
  * The stack of one environment. Each is synthesised once in a test run and kept as JSON, for the workers to share.
  *
- * @throws Error what the settings or the stack refuse
+ * @throws Error with the faults that the settings or the stack name
  */
 export function synthesise(name: string, form: unknown, options: Options = {}): Synthesised {
   const order = createHash('sha256').update(JSON.stringify({ name, form, options }));
@@ -66,7 +66,7 @@ export function synthesise(name: string, form: unknown, options: Options = {}): 
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** As `synthesise`, but never what another test has ordered; with the flags of `cdk.json`, as the CDK's command line does it. */
+/** As `synthesise`, without its cache; with the flags of `cdk.json`, as the CDK's command line does it. */
 export function synthesiseAnew(name: string, form: unknown, { bundled = false, context = {} }: Options): Synthesised {
   const environment = parseEnvironment(name, form);
   const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
@@ -87,7 +87,7 @@ export function synthesiseAnew(name: string, form: unknown, { bundled = false, c
 /** The CDK's own rules take ten times as long as the rest; test/stack/template-checks.test.ts has them. */
 const UNCHECKED = { analyticsReporting: false, treeMetadata: false, builtinCloudFormationValidation: false } as const;
 
-/** The CDK tells on standard error that it bundles; what a bundler complains of goes past this. */
+/** The CDK tells on standard error that it bundles; a bundler's own complaints go past this. */
 function quietly<Result>(act: () => Result): Result {
   const { write } = process.stderr;
   process.stderr.write = () => true;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { createCpuLimit } from './cpu-limit.ts';
 import { type Invoked, startRuntimeApi } from './runtime-api.ts';
 
-/** One execution environment of a function, as Lambda would start it: a process with a runtime client and a bundle. */
-export interface Environment {
+/** One instance of a function, as Lambda would start it: a process with a runtime client and a bundle. */
+export interface Instance {
   readonly initMs: number;
   readonly invoke: (event: object) => Promise<Invoked>;
   /** From now on it has only the processor time of a function of 512 MB. */
@@ -23,15 +23,15 @@ interface ProcessorTime {
   readonly waited: number;
 }
 
-export interface EnvironmentOptions {
+export interface InstanceOptions {
   readonly runtimeClient: string;
   /** Holds the bundle and takes the function's log: into a file, so that no reader of it competes for a processor. */
   readonly folder: string;
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** Starts an environment and waits until it asks for its first invocation. */
-export async function startEnvironment({ runtimeClient, folder, variables }: EnvironmentOptions): Promise<Environment> {
+/** Starts an instance and waits until it asks for its first invocation. */
+export async function startInstance({ runtimeClient, folder, variables }: InstanceOptions): Promise<Instance> {
   const api = await startRuntimeApi();
   const log = openSync(join(folder, 'function.log'), 'w');
   const env = {
@@ -45,7 +45,7 @@ export async function startEnvironment({ runtimeClient, folder, variables }: Env
   const child = spawn(process.execPath, [runtimeClient], { env, stdio: ['ignore', log, log] });
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(
-      `An environment ended with ${code}: ${readFileSync(join(folder, 'function.log'), 'utf8').slice(-2_000)}`,
+      `An instance ended with ${code}: ${readFileSync(join(folder, 'function.log'), 'utf8').slice(-2_000)}`,
     );
   });
   ended.catch(() => undefined);

@@ -1,14 +1,14 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
-import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { sealingKeyName } from '../../functions/contract.ts';
-import type { BrokerSettings } from '../../functions/environment.ts';
-import { startCodeDeploy } from '../support/aws/codedeploy.ts';
-import { type LambdaProcess, startLambda } from '../support/processes/lambda-process.ts';
-import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/processes/stand-ins.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
+import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../../bin/local/token-service/server.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
+import type { BrokerSettings } from '../../../functions/environment.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
+import { startCodeDeploy } from '../aws/codedeploy.ts';
+import { type LambdaProcess, startLambda } from '../processes/lambda-process.ts';
+import { startDynamoDB, startSecretsManager, startSns, startSts } from '../processes/stand-ins.ts';
 import { deployed, finder } from './deployed-stack.ts';
 import { type Synthesised, synthesise } from './synthesise.ts';
 
@@ -16,7 +16,7 @@ const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
 const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth', releaseCheck: 'ReleaseCheck' } as const;
 
-/** What the services accept of `acme`: the credential that is stored, and the one that will be. */
+/** The credentials of `acme` that the services accept: the stored one and its successor. */
 const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret' };
 export const NEXT_CREDENTIAL = { client_id: 'acme-id', secret: 'marked-next-secret' };
 
@@ -61,7 +61,7 @@ export async function deployWorld() {
     Object.entries(urls).map(([name, { url }]) => [`AWS_ENDPOINT_URL_${name}`, url]),
   );
 
-  // What CloudFormation makes, and what an operator then stores.
+  // The resources of CloudFormation, then the secrets of an operator.
   const asOperator = { region, credentials: operator };
   const table = new DynamoDBClient({ ...asOperator, endpoint: dynamodb.url });
   await ensurePairTable(table, find('PairTable', 'AWS::DynamoDB::Table').ref);
@@ -107,7 +107,7 @@ export async function deployWorld() {
   };
 }
 
-/** What the CDK makes of the example, its services where they are on this machine. */
+/** Synthesises the example, its services at their addresses on this machine. */
 function bundledFor(authUrl: (service: string) => string) {
   const { template, assets } = synthesise(ENVIRONMENT, exampleForm(), { bundled: true });
   const token = assets['token-broker-test'] ?? {};

@@ -1,4 +1,4 @@
-import type { Context, Request } from '../support/aws/iam.ts';
+import type { Context, Request } from '../aws/iam.ts';
 import type { DeployedStack } from './deployed-stack.ts';
 
 const TOKEN = 'TokenEndpointRole';
@@ -58,7 +58,7 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
   }
   ask('scan the table', 'dynamodb:Scan', table, []);
 
-  // The key: through whom, and for what.
+  // The key: through which service, for which purpose.
   const key = arnOf('ClientSecrets', 'AWS::KMS::Key');
   const [topic, queue] = [arnOf('OperatorTopic', 'AWS::SNS::Topic'), arnOf('FailedEvents', 'AWS::SQS::Queue')];
   const use = (what: string, action: string, may: readonly string[], service?: string, encrypted: Context = {}) =>
@@ -147,7 +147,7 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
   return rows;
 }
 
-/** What settings for it add: `tracing` and `vpc`. The network is for Lambda itself, not for the code that runs there. */
+/** Added by the settings `tracing` and `vpc`. The network is for Lambda itself, not for the code that runs there. */
 export function furtherRequestsTo({ account, region, arnOf }: DeployedStack): readonly Row[] {
   const ec2 = (resource: string) => `arn:aws:ec2:${region}:${account}:${resource}`;
   const context = { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') };

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, type Synthesised, synthesise, synthesiseAnew } from './synthesise.ts';
+import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/environment.ts';
+import { resourceOf, type Synthesised, synthesise, synthesiseAnew } from '../../support/stack/synthesise.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
 
 const TOKEN = 'token-broker-test';
 const HEALTH = 'token-broker-health-test';

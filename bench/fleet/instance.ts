@@ -18,8 +18,8 @@ import { createSend } from './token-service-send.ts';
 import type { TokenRequest, TokenServices } from './token-services.ts';
 import { HOUR_MS, SERVICE_NAMES, SERVICES, type World } from './world.ts';
 
-/** One environment of the token function: the real rules in a sandbox. It takes one call at a time. */
-export interface Environment {
+/** One instance of the token function: the real rules in a sandbox. It takes one call at a time. */
+export interface Instance {
   readonly sandbox: Sandbox;
   issue(pair: Pair): Promise<Issue>;
   check(pair: Pair): Promise<CheckResult>;
@@ -28,16 +28,17 @@ export interface Environment {
 interface Surroundings {
   readonly secretStore: SecretStore;
   readonly tokenServices: TokenServices;
-  /** Left out, each environment keeps records of its own. */
+  /** Left out, each instance keeps records of its own. */
   readonly sharedTable?: SharedTable | undefined;
   /** Told of every token request before it is sent. */
   readonly onTokenRequest: (request: TokenRequest, operation: Operation) => void;
 }
 
-/** Starts environments, cold; what a deployment gives to all of them is made once. */
-export function createEnvironments({ clock, random }: World, surroundings: Surroundings): () => Environment {
+/** Starts cold instances. The objects that a deployment shares between them are made once. */
+export function createInstances({ clock, random }: World, surroundings: Surroundings): () => Instance {
   const { secretStore, tokenServices, sharedTable, onTokenRequest } = surroundings;
   const { now } = clock;
+  // The word is part of the seed: with another one the recorded numbers change.
   const { uniform } = random('environments');
   const rule = exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] });
   const authorize = createAuthorize([rule], new Set(SERVICE_NAMES));
@@ -84,5 +85,5 @@ export function createEnvironments({ clock, random }: World, surroundings: Surro
   };
 }
 
-/** The time limit of the function, less what it needs to answer by itself. */
+/** The time limit of the function, less the time to write an answer. */
 const PATIENCE_MS = 14_500;

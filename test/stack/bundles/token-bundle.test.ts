@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeBundles } from '../../bench/start/bundles.ts';
-import { startVariant } from '../../bench/start/cold-start.ts';
-import { EVENT } from '../../bench/start/exchange.ts';
-import { startStandIns } from '../../bench/start/stand-ins.ts';
-import { environments } from '../../lib/environments.ts';
-import { BUNDLE, bundleAsStack } from '../support/stack-bundle.ts';
-import { synthesise } from './synthesise.ts';
+import { makeBundles } from '../../../bench/start/bundles.ts';
+import { startVariant } from '../../../bench/start/cold-start.ts';
+import { EVENT } from '../../../bench/start/exchange.ts';
+import { startStandIns } from '../../../bench/start/stand-ins.ts';
+import { environments } from '../../../lib/environments.ts';
+import { synthesise } from '../../support/stack/synthesise.ts';
+import { BUNDLE, bundleAsStack } from '../../support/stack-bundle.ts';
 
 describe('the bundle of the token function', () => {
   let bundle: Awaited<ReturnType<typeof analyseTokenBundle>>;
@@ -17,7 +17,7 @@ describe('the bundle of the token function', () => {
     bundle = await analyseTokenBundle();
   });
 
-  it('is what cdk synth makes, byte for byte', () => {
+  it('equals the asset of cdk synth, byte for byte', () => {
     const { assets } = synthesise('prod', environments.prod, { bundled: true });
     expect(assets['token-broker-prod']?.['index.mjs'] === bundle.code).toBe(true);
   }, 120_000);
@@ -30,7 +30,7 @@ describe('the bundle of the token function', () => {
     expect(Buffer.byteLength(bundle.code)).toBeLessThanOrEqual(MAX_KILOBYTES * 1_000);
   });
 
-  it('loads nothing later but what no call of ours reaches: streams of events, and calls at once in one environment', () => {
+  it('loads later only code that our calls never reach: event streams, and concurrent calls in one instance', () => {
     expect(bundle.code.match(/\bimport\([^)]*\)/g)?.toSorted()).toEqual([
       'import("@smithy/core/event-streams")',
       'import("node:async_hooks")',
@@ -38,20 +38,20 @@ describe('the bundle of the token function', () => {
   });
 });
 
-describe('an environment that has started, requested a token and answered from memory', () => {
+describe('an instance that has started, requested a token and answered from memory', () => {
   let loaded: Readonly<Record<'broker' | 'empty', readonly string[]>>;
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'token-bundle-'));
     const standIns = await startStandIns(folder);
     const bundles = await makeBundles(folder, standIns.authUrl);
     const modulesAfter = async (variant: 'broker' | 'empty') => {
-      const environment = await startVariant({ bundles, standIns }, variant);
+      const instance = await startVariant({ bundles, standIns }, variant);
       for (const cache of ['fwd=miss', 'hit; detail=memory']) {
-        const { result } = await environment.invoke(EVENT);
+        const { result } = await instance.invoke(EVENT);
         if (variant === 'broker') expect(JSON.stringify(result)).toContain(`token-broker; ${cache}`);
       }
-      const { result } = await environment.invoke({ tellModules: true });
-      await environment.close();
+      const { result } = await instance.invoke({ tellModules: true });
+      await instance.close();
       return Array.isArray(result) ? result.map(String) : [];
     };
     for (const file of [join(bundles.folders.broker, 'index.mjs'), join(bundles.folders.empty, 'index.js')]) {
@@ -84,7 +84,7 @@ const isOfBrowsers = (name: string) => /undici|webstreams/.test(name);
 
 const MAX_KILOBYTES = 225;
 
-/** Each of them starts with the function and can see what it sees: one more is a decision. */
+/** Each of them runs inside the function and can read its secrets: a further one is a decision. */
 const PACKAGES = [
   '@aws-sdk/client-secrets-manager',
   '@aws-sdk/core',
@@ -97,7 +97,7 @@ const PACKAGES = [
 
 const MODULES = ['crypto', 'dns', 'fs/promises', 'https', 'os', 'process', 'timers/promises', 'tls'];
 
-/** Stands before a function, and tells instead of calling it what Node has loaded. */
+/** Wraps a function, and can list the modules that Node has loaded. */
 const TELL_MODULES = `
 import * as functionModule from 'FILE';
 const handler_ = functionModule.handler;
@@ -106,7 +106,7 @@ export const handler = async (event, context) => event.tellModules ? process.mod
 
 /** Bundles the token function with the options of the stack, and tells from which packages a part went in. */
 async function analyseTokenBundle() {
-  const entry = fileURLToPath(new URL('../../functions/token.ts', import.meta.url));
+  const entry = fileURLToPath(new URL('../../../functions/token.ts', import.meta.url));
   const { outputFiles, metafile } = await bundleAsStack(entry);
   const inputs = Object.entries(metafile.outputs[BUNDLE]?.inputs ?? {});
   const used = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { createAuditLog, createUnreadableLog } from '../../functions/aws/log/audit-log.ts';
-import { createHealthLog } from '../../functions/aws/log/health-log.ts';
-import type { Warning } from '../../functions/broker/audit.ts';
-import { FINDINGS, PROBLEMS, type ProblemType } from '../../functions/contract.ts';
-import { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.ts';
+import { createAuditLog, createUnreadableLog } from '../../../functions/aws/log/audit-log.ts';
+import { createHealthLog } from '../../../functions/aws/log/health-log.ts';
+import type { Warning } from '../../../functions/broker/audit.ts';
+import { FINDINGS, PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
+import { IGNORED_EVENTS, UNREADABLE } from '../../../lib/monitoring/dashboard.ts';
 
 const WARNINGS = {
   'shared-cache-unavailable': true,
@@ -47,7 +47,7 @@ export function emittedMetrics(services: readonly string[]) {
   return lines.flatMap(metricsOf);
 }
 
-/** What CloudWatch takes out of a line; throws at one that is not as the embedded metric format wants it. */
+/** The metrics that CloudWatch reads in a line; throws for a line that breaks the embedded metric format. */
 function metricsOf(line: string) {
   const { _aws, ...members } = document.parse(JSON.parse(line));
   return _aws.CloudWatchMetrics.flatMap(({ Namespace: namespace, Dimensions, Metrics }) =>

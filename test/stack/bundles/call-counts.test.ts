@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { countCalls } from '../../bench/start/counted-calls.ts';
-import { EVENT } from '../../bench/start/exchange.ts';
-import type { TokenFunction } from '../../functions/token-function.ts';
+import { countCalls } from '../../../bench/start/counted-calls.ts';
+import { EVENT } from '../../../bench/start/exchange.ts';
+import type { TokenFunction } from '../../../functions/token-function.ts';
 
 it('calls AWS and the service exactly as often as each way to an answer needs', async () => {
-  const { startEnvironment, calls } = countCalls();
-  const first = startEnvironment();
+  const { startInstance, calls } = countCalls();
+  const first = startInstance();
 
   await first.readFirst();
   expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
@@ -16,7 +16,7 @@ it('calls AWS and the service exactly as often as each way to an answer needs', 
   expect(await ask(first)).toBe('token-broker; hit; detail=memory');
   expect(calls()).toEqual([]);
 
-  const second = startEnvironment();
+  const second = startInstance();
   await second.readFirst();
   expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
 
@@ -34,7 +34,7 @@ it('calls AWS and the service exactly as often as each way to an answer needs', 
   expect(calls()).toEqual([]);
 });
 
-/** Gives what the answer says about the caches, else its status. */
+/** Returns the answer's `Cache-Status`, else its status. */
 async function ask({ handler }: TokenFunction, rawPath = '/token', body?: string): Promise<string | number> {
   const event = { ...EVENT, rawPath, ...(body !== undefined && { body, isBase64Encoded: false }) };
   const { statusCode, headers } = await handler(event, { getRemainingTimeInMillis: () => 15_000 });

@@ -1,5 +1,5 @@
-import type { EnvironmentForm } from '../../lib/settings/environment.ts';
-import { type Deployed, deploy, type TemplateText } from '../support/aws/cloudformation.ts';
+import type { EnvironmentForm } from '../../../lib/settings/environment.ts';
+import { type Deployed, deploy, type TemplateText } from '../aws/cloudformation.ts';
 import { synthesise } from './synthesise.ts';
 
 /** The stack of an environment as it is in AWS. */
@@ -17,7 +17,7 @@ export function deployStack(name: string, form: EnvironmentForm | undefined) {
     resources,
     /** The ARN of the one resource of the type within the construct that is called so. */
     arnOf: (construct: string, type: string) => find(construct, type).arn ?? '',
-    /** What the Function URL runs: the alias that the URL is on. */
+    /** The target of the Function URL: the alias that the URL is on. */
     urlTarget: `${TargetFunctionArn}:${Qualifier}`,
   };
 }
