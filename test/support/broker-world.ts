@@ -73,7 +73,8 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     world.audit?.(record);
   };
   const { accessRules, principalOrgId } = world;
-  const endpoint = createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now: () => clock.now });
+  const settings = { accessRules, principalOrgId, rulesDigest: RULES_DIGEST };
+  const endpoint = createTokenEndpoint({ broker, ...settings, audit, inTime, now: () => clock.now });
 
   return {
     world,
@@ -141,6 +142,9 @@ export function exchange(status: number, members: unknown, headers: Record<strin
 export const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const satisfies SecretReading;
 
 /** A reading of a secret that has these members. */
+/** Of the access rules of a world, as `whoami` tells it. */
+export const RULES_DIGEST = '0123456789abcdef';
+
 export function found(
   versionId: string,
   members: unknown = { client_id: 'id', secret: 'secret' },

@@ -35,6 +35,8 @@ interface Dependencies {
   readonly broker: TokenBroker;
   readonly accessRules: readonly AccessRule[];
   readonly principalOrgId?: string | undefined;
+  /** Names the access rules, to the roles that are in them. */
+  readonly rulesDigest?: string | undefined;
   readonly audit: Audit;
   /** Gives what the work gives, `undefined` when that has not come in so many milliseconds. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
@@ -42,7 +44,8 @@ interface Dependencies {
 }
 
 /** Answers a request and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
-export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now }: Dependencies) {
+export function createTokenEndpoint(dependencies: Dependencies) {
+  const { broker, accessRules, principalOrgId, rulesDigest, audit, inTime, now } = dependencies;
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const { requestId, caller, sourceIp } = request;
@@ -77,7 +80,8 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
       const { partition, account, role } = caller;
       const own = rulesOf(accessRules, caller, principalOrgId);
       const rules = own.map(({ clients, services, operations }) => ({ clients, services, operations }));
-      return respond(200, { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules });
+      const identity = { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules };
+      return respond(200, { ...identity, ...(own.length > 0 && { rules_digest: rulesDigest }) });
     }
     if (record.operation === 'check') {
       const wanted = parseCheckRequest(contentType, body);
