@@ -1,12 +1,12 @@
-/** What a client or service name looks like, so that it fits a secret's name, a table key and a log field unescaped. */
+/** The names of clients and services: they fit a secret's name, a table key and a log field unescaped. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** Under which name a client's secret is stored; with an empty client the beginning that the names of all share. */
+/** The name of a client's secret; with an empty client, the prefix that all such names share. */
 export function secretName(environment: string, client: string): string {
   return `token-broker/${environment}/${client}`;
 }
 
-/** The secret of the key that seals tokens, outside the clients' prefix: a right to their secrets gives none to it. */
+/** The secret of the sealing key, outside the clients' prefix, so that a right to their secrets does not cover it. */
 export function sealingKeyName(environment: string): string {
   return `token-broker-keys/${environment}/sealing`;
 }
@@ -33,7 +33,7 @@ export const ASSUMED_ROLE_ARN =
 export const SECRET_STAGES = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const;
 export type SecretStage = (typeof SECRET_STAGES)[number];
 
-/** What a check says of a pair; `misconfigured` is a service that answers, but with no token. */
+/** The results of a check; `misconfigured` is a service that answers, but without a token. */
 export const FINDINGS = [
   'accepted',
   'rejected',
@@ -46,9 +46,42 @@ export const FINDINGS = [
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 
-/** How a finding came about: a token request of this check, or of traffic before it, or what keeps it from being made. */
+/** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for not making one. */
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
+
+/** Why the token of a shared record cannot be opened. */
+export const UNREADABLE = ['closed', 'no-key'] as const;
+export type Unreadable = (typeof UNREADABLE)[number];
+
+/** Why an event of Secrets Manager leads to no check. */
+export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
+export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
+
+/** The metric that counts each warning, which an operator must see although the caller got its answer. */
+export const WARNING_METRICS = {
+  /** DynamoDB was down, slow or throttled: the instance went on by itself. */
+  'shared-cache-unavailable': 'SharedCacheUnavailable',
+  /** Secrets Manager is down: the last known version served. */
+  'secret-stale': 'SecretStale',
+  rejected: 'CredentialRejected',
+  /** The current version is latched: its predecessor served. */
+  'previous-version': 'PreviousVersionUsed',
+  /** A member that repeats the credential was left out. */
+  'credential-echoed': 'CredentialEchoed',
+  /** A refused token is all that the service hands out. */
+  'same-token-again': 'SameTokenAgain',
+} as const;
+export type Warning = keyof typeof WARNING_METRICS;
+
+export const METRIC_NAMESPACE = 'TokenBroker';
+
+/** Every metric that the functions write, and the only ones that alarms and the dashboard can name. */
+export type MetricName = (typeof WARNING_METRICS)[Warning] | AnswerMetric | CheckMetric | RunMetric | OperatorMetric;
+type AnswerMetric = 'Requests' | 'Duration' | 'CacheHits' | 'TokenRequests' | 'UnreadableRecords';
+type CheckMetric = 'Findings' | 'CheckFailures' | 'CheckDuration' | 'IgnoredEvents' | 'ServiceIncidents';
+type RunMetric = 'Heartbeat' | 'RunDuration' | 'PairsChecked' | 'PairsNotReached' | 'PairsFailed' | 'PairsRejected';
+type OperatorMetric = 'Notifications' | 'NotificationFailures' | 'ProbeNotDenied' | 'OperatorsUnreachable';
 
 /** The origin of a token's expiry: the service's answer, the token itself (JWT `exp`), the settings, or an assumption. */
 export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
@@ -72,7 +105,7 @@ interface ProblemDefinition {
   readonly title: string;
   /** Who can end the problem. */
   readonly concerns: 'caller' | 'operator' | 'service' | 'broker';
-  /** What the problem says of its pair to a check; absent when it says nothing of the credential. */
+  /** The finding of a check that ends so; absent when the problem says nothing of the credential. */
   readonly finding?: Finding;
 }
 
@@ -103,7 +136,7 @@ const TABLE = {
 /** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
 export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
 
-/** What a person does about each problem. Apart from `PROBLEMS`, because no function reads it: a bundler leaves it out. */
+/** The remedy for each problem. Apart from `PROBLEMS`, because no function reads it: a bundler leaves it out. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
   'access-denied':
@@ -129,7 +162,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   internal: 'Try again; if it lasts, tell the operators of the broker the `request_id`.',
 };
 
-/** What an operator does about each finding of a check. */
+/** The operator's remedy for each finding of a check. */
 export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, string>> = {
   rejected:
     'Store the right credential with `client put <client>`; if the service has mended it on its side, `client retry <client>` lets it be sent again.',

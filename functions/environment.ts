@@ -7,10 +7,10 @@ import type { Service } from './broker/service.ts';
  * The environment variables of the token function. `lib/` must fill exactly these and `functions/` reads only these,
  * so a missing or misspelled one is a compile error in the stack.
  */
-export type BrokerEnvironment = Filled<typeof BROKER_NAMES>;
+export type BrokerVariables = Filled<typeof BROKER_NAMES>;
 
 export const BROKER_NAMES = [
-  /** Which environment's secrets this is: `token-broker/<environment>/<client>`. */
+  /** The environment in the names of the secrets: `token-broker/<environment>/<client>`. */
   'TOKEN_BROKER_ENVIRONMENT',
   /** The table of pairs that all instances of the function share. */
   'TOKEN_BROKER_TABLE',
@@ -37,13 +37,13 @@ export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings
 }
 
 /** The environment variables of the health function. */
-export type HealthEnvironment = Filled<typeof HEALTH_NAMES>;
+export type HealthVariables = Filled<typeof HEALTH_NAMES>;
 
 export const HEALTH_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The Function URL of the token function. */
   'TOKEN_BROKER_URL',
-  /** Where, beside the pairs, is remembered what was notified. */
+  /** The table with the memory of notifications, beside the pairs. */
   'TOKEN_BROKER_TABLE',
   /** Names of the configured services, separated by spaces. */
   'TOKEN_BROKER_SERVICES',
@@ -58,7 +58,7 @@ export const HEALTH_NAMES = [
 ] as const;
 
 /** The environment variables of the release check. */
-export type ReleaseCheckEnvironment = Filled<typeof RELEASE_CHECK_NAMES>;
+export type ReleaseCheckVariables = Filled<typeof RELEASE_CHECK_NAMES>;
 
 export const RELEASE_CHECK_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
@@ -73,7 +73,7 @@ export const RELEASE_CHECK_NAMES = [
 type Filled<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
 
 /** Reads a function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
-export function parseEnvironment<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
+export function parseVariables<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
   const missing = names.filter((name) => !variables[name]);
   if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
   const leaking = leakingVariables(variables);
@@ -86,8 +86,8 @@ export function parseEnvironment<Names extends readonly string[]>(names: Names, 
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * The variables that make Node itself write what it sends, Basic values too, or run code before ours. In `NODE_OPTIONS`
- * only what sizes the memory or maps stacks to sources is expected.
+ * The variables that make Node log its requests, Basic values too, or run code before ours. `NODE_OPTIONS` may only size the
+ * memory or map stacks to sources.
  */
 export function leakingVariables(variables: Variables): readonly string[] {
   const options = (variables.NODE_OPTIONS ?? '').split(/\s+/).filter((option) => option !== '');

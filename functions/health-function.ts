@@ -16,10 +16,10 @@ import type { CheckPair } from './broker/health/check-pairs.ts';
 import type { ProbeAnswer } from './broker/health/evaluate.ts';
 import { createNotify } from './broker/health/notify.ts';
 import { type AskAsProbe, createHealthRun, type HealthRun } from './broker/health/run.ts';
-import type { HealthEnvironment } from './environment.ts';
+import type { HealthVariables } from './environment.ts';
 
 interface Options {
-  /** What the checks are signed with; the function's own when left out. */
+  /** Credentials that sign the checks; those of the function by default. */
   readonly credentials?: TokenBrokerOptions['credentials'];
   readonly write?: (line: string) => void;
   /** How the time between two checks passes. */
@@ -27,10 +27,10 @@ interface Options {
 }
 
 /**
- * Wires the adapters to the rules. An event of Secrets Manager has the client that it names checked, and a call that fails
- * upon it is to be repeated; any other event is one run over all pairs, and gives what the run found out.
+ * Wires the adapters to the rules. An event of Secrets Manager starts a check of the client that it names, and Lambda
+ * repeats a failed one; any other event starts one run over all pairs, whose findings are returned.
  */
-export function createHealthFunction(variables: HealthEnvironment, options: Options = {}) {
+export function createHealthFunction(variables: HealthVariables, options: Options = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url, TOKEN_BROKER_TABLE: tableName } = variables;
   const { credentials, write = writeLine, sleep = setTimeout } = options;
   const intervalMs = Number(variables.TOKEN_BROKER_HEALTH_INTERVAL_SECONDS) * 1_000;
@@ -81,22 +81,22 @@ export function createHealthFunction(variables: HealthEnvironment, options: Opti
 /** A run sees the answer to each request, and decides by its own rules which it repeats. */
 const ONCE = { cache: false, maxAttempts: 1 };
 
-/** A run can wait for what a caller cannot. */
+/** A run can wait longer than a caller. */
 function patient(requestTimeout: number) {
   return { maxAttempts: 5, requestHandler: { requestTimeout, throwOnRequestTimeout: true } };
 }
 
-/** What the description of the secret, the last message and the last writes take at their worst. */
+/** The worst case of the description of the secret, the last message and the last writes. */
 const WRITING_MS = 25_000;
 
-/** Checks pairs through the broker's URL. What the broker itself could not do comes out as `failed`. */
+/** Checks pairs through the broker's URL. A failure of the broker itself is `failed`. */
 export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {
   return async (pair, timeoutMs) => {
     try {
       const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
       return { kind: 'checked', finding, provenBy, version, checkedAt };
     } catch (error) {
-      const failure = failureWord(error);
+      const failure = failureType(error);
       const isRetryable = error instanceof TokenBrokerError && error.retryable;
       return { kind: 'failed', failure, retryable: isRetryable || failure === TIMEOUT };
     }
@@ -110,20 +110,20 @@ export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
       await broker.token({ ...pair, signal: signalAfter(timeoutMs) });
       return { condition: 'not-denied', said: 'a-token' };
     } catch (error) {
-      return { condition: conditionOf(error), said: failureWord(error) };
+      return { condition: conditionOf(error), said: failureType(error) };
     }
   };
 }
 
-/** Every problem but a refusal, and but a broker that cannot say why it failed, comes after the access rules. */
+/** A problem other than a refusal or `internal` arises behind the access rules, so it proves that they let the probe in. */
 function conditionOf(error: unknown): ProbeAnswer['condition'] {
   if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
   if (error.type === 'access-denied' && error.status === 403) return 'denied';
   return error.type === 'internal' ? 'unproven' : 'not-denied';
 }
 
-/** One word, and nothing of what an answer says. */
-function failureWord(error: unknown): string {
+/** One word, without any text of an answer. */
+function failureType(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
   // The signal is only ever that of the time limit.
   if (error.type === 'aborted') return TIMEOUT;

@@ -4,8 +4,8 @@ import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
 
 /**
- * Goes once through all that a first call does, so that Node compiles it before a caller waits for it and while there is a
- * whole processor (AWS calls this priming). Never fails.
+ * Runs the code of a first call once, so that Node compiles it before a caller waits for it and while there is a whole
+ * processor (AWS calls this priming). Never fails.
  *
  * It issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made
  * up, and it writes nothing. Signing and sending are not in it, because the first reads go through them.
@@ -18,8 +18,8 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
     environment: NAME,
     tableName: NAME,
     settings: { services, provenForSeconds, accessRules },
-    // All that is used of the client is `send`.
-    secretsManager: { send: ({ input }: Call) => soon(madeUpSecret(input)) } as unknown as SecretsManagerClient,
+    // Only the client's `send` is used.
+    secretsManager: { send: ({ input }: Command) => soon(madeUpSecret(input)) } as unknown as SecretsManagerClient,
     dynamodb: { getItem: () => soon(undefined), updateItem: () => soon(undefined) },
     send: () => soon(TOKEN),
     write: () => undefined,
@@ -28,24 +28,24 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
   return handler(event, { getRemainingTimeInMillis: () => TIME_MS }).catch(() => undefined);
 }
 
-interface Call {
+interface Command {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
 /** Serves as the credential and as the sealing key. */
-function madeUpSecret({ SecretId, VersionStage }: Call['input']): object {
+function madeUpSecret({ SecretId, VersionStage }: Command['input']): object {
   const SecretString = JSON.stringify({ client_id: NAME, secret: 'which no service would accept' });
   return { Name: SecretId, VersionId: NAME, VersionStages: [VersionStage], SecretString };
 }
 
-/** Between two steps, what has come for the real reads is read. */
+/** Lets Node handle the answers to the real reads between two steps. */
 function soon<Answer>(answer: Answer): Promise<Answer> {
   return new Promise((resolve) => setImmediate(resolve, answer));
 }
 
 const NAME = 'priming';
 const ROLE = 'arn:aws:iam::000000000000:role/priming';
-/** An environment starts far sooner than in the ten seconds that Lambda gives it. */
+/** An instance starts far sooner than in the ten seconds that Lambda gives it. */
 const TIME_MS = 3_000;
 
 const TOKEN = {

@@ -9,11 +9,11 @@ import { writeLine } from './aws/log/write-line.ts';
 import { askUntil, type PairAnswer } from './broker/health/check-pairs.ts';
 import { pairsOf } from './broker/health/run.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
-import type { ReleaseCheckEnvironment } from './environment.ts';
+import type { ReleaseCheckVariables } from './environment.ts';
 import { createPairChecker, createProbe, signalAfter } from './health-function.ts';
 
 interface Options {
-  /** What the requests are signed with; the function's own when left out. */
+  /** Credentials that sign the requests; those of the function by default. */
   readonly credentials?: TokenBrokerOptions['credentials'];
   readonly write?: (line: string) => void;
   /** Epoch milliseconds. */
@@ -26,7 +26,7 @@ interface Options {
  * version must go by the access rules that were synthesised, come to a finding, good or bad, about one pair of each service,
  * and refuse a token of the same pair to this function, whose role may only check. All of it shares one deadline.
  */
-export function createReleaseCheckFunction(variables: ReleaseCheckEnvironment, options: Options = {}) {
+export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: Options = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url } = variables;
   const { credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
   const services = variables.TOKEN_BROKER_SERVICES.split(' ');
@@ -45,7 +45,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckEnvironment, o
     await report({ deploymentId, lifecycleEventHookExecutionId, status });
   };
 
-  /** What speaks against the version. A role and a URL that are new are not known to all of AWS at once. */
+  /** The faults of the version. Asks repeatedly, because a new role and URL are not known to all of AWS at once. */
   async function findFaults(endsAt: number): Promise<readonly string[]> {
     const listOnce = (timeoutMs: number) => listClients(timeoutMs).catch(() => undefined);
     const listed = await askUntil((one) => one !== undefined, listOnce, { endsAt }, { now, sleep });
@@ -71,7 +71,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckEnvironment, o
   }
 
   async function faultOfCheck(pair: Pair, endsAt: number): Promise<string | undefined> {
-    // A credential that does not work is not the fault of a version, nor that Secrets Manager cannot be read.
+    // A bad credential is not the fault of a version, and neither is an outage of Secrets Manager.
     const isFine = (one: PairAnswer) => one.kind === 'checked' || one.failure === 'secrets-unavailable';
     const answer = await askUntil(isFine, (timeoutMs) => checkPair(pair, timeoutMs), { endsAt }, { now, sleep });
     if (answer.kind === 'checked' || isFine(answer)) return undefined;
@@ -85,7 +85,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckEnvironment, o
   }
 }
 
-/** What the report takes at its worst; every question ends before it. */
+/** The worst case of the report; every question ends before it. */
 const REPORTING_MS = 15_000;
 
 /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/reference-appspec-file-structure-hooks.html */

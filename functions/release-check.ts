@@ -1,5 +1,5 @@
-import { parseEnvironment, RELEASE_CHECK_NAMES } from './environment.ts';
+import { parseVariables, RELEASE_CHECK_NAMES } from './environment.ts';
 import { createReleaseCheckFunction } from './release-check-function.ts';
 
 /** Lambda's entry point of the release check. */
-export const handler = createReleaseCheckFunction(parseEnvironment(RELEASE_CHECK_NAMES, process.env));
+export const handler = createReleaseCheckFunction(parseVariables(RELEASE_CHECK_NAMES, process.env));

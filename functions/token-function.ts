@@ -22,11 +22,11 @@ import { createTokenRequester } from './broker/token-request/token-request.ts';
 import { type BrokerSettings, rulesDigest } from './environment.ts';
 
 interface Options {
-  /** Whose secrets: `token-broker/<environment>/<client>`. */
+  /** The environment in the names of the secrets: `token-broker/<environment>/<client>`. */
   readonly environment: string;
   readonly tableName: string;
   readonly settings: BrokerSettings;
-  /** ARNs of the roles that may check every client on every service, beside what the access rules say. */
+  /** ARNs of the roles that may check every client on every service, beside the access rules. */
   readonly checkerRoles?: readonly string[];
   /** The version of the function that runs, as Lambda calls it. */
   readonly version?: string | undefined;
@@ -37,7 +37,7 @@ interface Options {
   readonly send?: Send;
 }
 
-/** Wires the adapters to the rules; each call makes a broker that shares nothing with another but what AWS holds. */
+/** Wires the adapters to the rules; two brokers share only the state that AWS holds. */
 export function createTokenFunction(options: Options) {
   const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
   const now = Date.now;
@@ -85,11 +85,11 @@ export function createTokenFunction(options: Options) {
     handler: async (event: unknown, context: InvocationContext): Promise<FunctionUrlResult> =>
       toResult(await endpoint(parseEvent(event, context, now()))),
     /**
-     * Makes an environment's first reads before a caller waits for them: the sealing key and a look into the table, which
-     * opens the connections to both. Ends soon and never fails: what has not come by then, the first call asks for again.
+     * Makes an instance's first reads before a caller waits for them: the sealing key and a look into the table, which
+     * opens the connections to both. Ends soon and never fails: the first call repeats a read that was too slow.
      */
     async readFirst(timeoutMs = FIRST_READS_MS): Promise<void> {
-      // The keys of pairs contain a slash, so this one is not that of a pair.
+      // The key of no pair: those contain a slash.
       const look = { TableName: tableName, Key: { pair: { S: 'first-read' } } };
       await Promise.allSettled([
         withTimeLimit(timeoutMs, (abortSignal) => dynamodb.getItem(look, abortSignal)),
@@ -103,7 +103,7 @@ export type TokenFunction = ReturnType<typeof createTokenFunction>;
 
 const FIRST_READS_MS = 300;
 
-/** Of all that a token request, and the reading of its answer, depends on beside the credential. */
+/** Covers every setting that can change a token request or the reading of its answer. */
 function settingsDigest(service: Service): string {
   const { authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403 } = service;
   return fingerprint(

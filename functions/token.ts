@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { BROKER_NAMES, type BrokerSettings, parseEnvironment } from './environment.ts';
+import { BROKER_NAMES, type BrokerSettings, parseVariables } from './environment.ts';
 import { prime } from './prime.ts';
 import { createTokenFunction } from './token-function.ts';
 
 const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS, TOKEN_BROKER_CHECKER_ROLES } =
-  parseEnvironment(BROKER_NAMES, process.env);
+  parseVariables(BROKER_NAMES, process.env);
 
 // Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
 const settings: BrokerSettings = JSON.parse(readFileSync(TOKEN_BROKER_SETTINGS, 'utf8'));
@@ -17,7 +17,7 @@ const tokenFunction = createTokenFunction({
   version: process.env.AWS_LAMBDA_FUNCTION_VERSION,
 });
 
-// While an environment starts it has a whole processor, and no caller waits for it yet.
+// While an instance starts it has a whole processor, and no caller waits for it yet.
 await Promise.all([tokenFunction.readFirst(), prime(settings)]);
 
 /** Lambda's entry point of the token function. */

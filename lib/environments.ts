@@ -3,7 +3,7 @@ import type { EnvironmentForm } from './settings/environment.ts';
 /**
  * The settings of every environment: the one file to edit. `npm run cdk -- synth` checks it and names every wrong place.
  * README.md tells how to add a client, a caller or a service. `npm run token-broker -- config <environment>` shows every
- * setting with its default; `settings/environment.ts` and `settings/service.ts` say what they mean.
+ * setting with its default; `settings/environment.ts` and `settings/service.ts` explain them.
  */
 export const environments: Readonly<Record<string, EnvironmentForm>> = {
   dev: {
@@ -84,8 +84,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     reservedConcurrency: 50,
     healthConcurrency: 10,
 
-    // A new version gets 10 % of the calls for 5 minutes first. docs/operations.md tells what else there is to set
-    // for production, such as trail and vpc.
+    // A new version gets 10 % of the calls for 5 minutes first. More settings for production: docs/operations.md.
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 365,
   },

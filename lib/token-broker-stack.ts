@@ -44,18 +44,18 @@ export class TokenBrokerStack extends Stack {
     }
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
-    const observation = { key, logRetentionDays, tracing };
+    const observability = { key, logRetentionDays, tracing };
     const operators = new OperatorTopic(this, 'OperatorTopic', { environment: name, key, notify: health.notify });
     const failedEvents = new FailedEvents(this, 'FailedEvents', { key });
 
     const pairs = new PairTable(this, 'PairTable', { environment: name, key });
     const { tableName } = pairs;
-    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', { environment, tableName, observation });
+    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', { environment, tableName, observability });
     secrets.allowReading(endpoint.role);
     pairs.allowSharing(endpoint.role);
 
     const { services } = environment;
-    const parts = { secrets, pairs, endpoint, operators, failedEvents, observation };
+    const parts = { secrets, pairs, endpoint, operators, failedEvents, observability };
     const checks = new CredentialHealth(this, 'CredentialHealth', {
       environment: name,
       every: health.every,
@@ -65,7 +65,7 @@ export class TokenBrokerStack extends Stack {
     });
     if (environment.canary !== 'off') {
       const { version } = endpoint;
-      endpoint.checkFirst(new ReleaseCheck(this, 'ReleaseCheck', { environment, version, secrets, observation }));
+      endpoint.checkFirst(new ReleaseCheck(this, 'ReleaseCheck', { environment, version, secrets, observability }));
     }
     const monitoring = new Monitoring(this, 'Monitoring', {
       environment,

@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 
-/** The date from which on an item is garbage: after 90 days, longer than any latch matters. */
+/** The date on which an item expires: after 90 days, longer than any latch matters. */
 export function forgetAt(now: number): AttributeValue {
   return numeric(Math.ceil(now / 1_000) + 90 * 24 * 60 * 60);
 }

@@ -7,7 +7,7 @@ export function defaultProvider() {
   return async () => {
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;
     if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) {
-      const error = new Error('There are no credentials in the environment.');
+      const error = new Error('The environment variables hold no credentials.');
       throw Object.assign(error, { name: 'CredentialsProviderError' });
     }
     return {
@@ -19,8 +19,8 @@ export function defaultProvider() {
 }
 
 /**
- * Stands there for `node:http` as well: to import it as an ES module touches each of its exports and loads what they need,
- * undici above all, 70 more modules that nothing here uses.
+ * Stands in for `node:http` too. Imported as an ES module, it would load all that its exports depend on: 70 more modules,
+ * undici above all, that nothing here uses.
  */
-// biome-ignore lint/style/noDefaultExport: this is what is imported of node:http
+// biome-ignore lint/style/noDefaultExport: the SDK imports the default of node:http
 export default process.getBuiltinModule('node:http');

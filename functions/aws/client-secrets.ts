@@ -10,7 +10,7 @@ import type { Promotion, SecretDescription } from '../broker/health/check-client
 import type { ClientList } from '../broker/health/run.ts';
 import { membersOf } from '../broker/json.ts';
 import type { ClientName } from '../broker/pair.ts';
-import { NAME_PATTERN, secretName } from '../contract.ts';
+import { type IgnoredEvent, NAME_PATTERN, secretName } from '../contract.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
 
 interface Dependencies {
@@ -19,7 +19,7 @@ interface Dependencies {
   readonly timeoutMs?: number;
 }
 
-/** Lists the clients, planned for deletion or not, as they were some minutes ago at worst. @throws Error with one word of the cause */
+/** Lists the clients, also those planned for deletion; the list may be some minutes old. @throws Error with one word of the cause */
 export function createClientList({ environment, secretsManager, timeoutMs = 60_000 }: Dependencies) {
   const prefix = secretName(environment, '');
 
@@ -27,7 +27,7 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
     const secrets = await withTimeLimit(Math.min(withinMs, timeoutMs), listSecrets).catch((error: unknown) => {
       throw new Error(`The clients cannot be listed: ${causeWord(error)}`);
     });
-    // The filter compares beginnings, and what it takes for one is for AWS to say.
+    // The filter compares beginnings by rules of AWS, which may let in other names.
     const found = [...secrets].filter(([name]) => name.startsWith(prefix));
     const all = found.map(([name, { Tags }]) => ({ client: name.slice(prefix.length), services: servicesTag(Tags) }));
     const clients = all.filter(({ client }) => NAME_PATTERN.test(client));
@@ -49,7 +49,7 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
   }
 }
 
-/** Looks at a client's secret as it is now; `undefined` without one, or before its deletion. @throws Error with one word of the cause */
+/** Looks at a client's secret as it is now; `undefined` if there is none, or its deletion is planned. @throws Error with one word of the cause */
 export function createSecretDescriber({ environment, secretsManager, timeoutMs = 10_000 }: Dependencies) {
   return async (client: ClientName): Promise<SecretDescription | undefined> => {
     const command = new DescribeSecretCommand({ SecretId: secretName(environment, client) });
@@ -73,11 +73,9 @@ function servicesTag(tags: readonly Tag[] = []): string | undefined {
 /** A client's secret has a new current version, or the event leads to no check. */
 type SecretEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: IgnoredEvent };
 
-export type IgnoredEvent = 'foreign' | 'malformed';
-
 /**
- * Reads the event that Secrets Manager sends when a stage moves to another version; `undefined` when the event is none of
- * Secrets Manager. No client is checked upon an event that is not exactly this one, of this environment and for AWSCURRENT.
+ * Reads the event that Secrets Manager sends when a stage moves to another version; `undefined` for an event of
+ * another source. Only this event, of a secret of this environment and for AWSCURRENT, has a client checked.
  *
  * @see https://docs.aws.amazon.com/secretsmanager/latest/userguide/event-detail-secret-label-updated-secretsmanager.html
  */

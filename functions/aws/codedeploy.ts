@@ -2,7 +2,7 @@ import { withRetry, withTimeLimit } from './calls.ts';
 import { createHttpsSender } from './https/sender.ts';
 import { createJsonApi } from './json-api.ts';
 
-/** What CodeDeploy is told of a hook that it started. */
+/** The result of a hook that CodeDeploy started. */
 interface HookStatus {
   readonly deploymentId: string;
   readonly lifecycleEventHookExecutionId: string;

@@ -19,7 +19,7 @@ export function createDynamoDB(access: Access) {
   };
 }
 
-/** As AWS says what an attribute is; those who read one look whether it is. */
+/** The types are those that AWS documents; each reader of an attribute checks its own. */
 function attributes(value: unknown) {
   return isRecord(value) ? (value as Readonly<Record<string, AttributeValue>>) : undefined;
 }

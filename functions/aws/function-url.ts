@@ -8,7 +8,7 @@ export interface InvocationContext {
   getRemainingTimeInMillis(): number;
 }
 
-/** What a Function URL sends back to the caller. */
+/** The answer in the form that a Function URL sends to the caller. */
 export type FunctionUrlResult = ReturnType<typeof toResult>;
 
 /**
@@ -57,7 +57,7 @@ function parseAuthorizer(authorizer: unknown): Caller | undefined {
   return { ...caller, roleId, principalOrgId: textOf(principalOrgId), accessKeyId: textOf(accessKey) };
 }
 
-/** Node skips what is not base64; a body that does not survive the way back was not base64. */
+/** Node skips characters that are not base64, so the bytes are encoded again and compared. */
 function decodeBase64(text: string): Uint8Array | undefined {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;

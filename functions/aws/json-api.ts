@@ -34,12 +34,12 @@ export function createJsonApi(service: string, version: string, contentType: str
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
     if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
-    if (answer.status !== 200) throw new Refusal(errorName(members.__type), answer.status);
+    if (answer.status !== 200) throw new AwsError(errorName(members.__type), answer.status);
     return members;
   };
 }
 
-/** Bytes travel as base64. They are looked up in their holder, because a `Buffer` has become something else by now. */
+/** Bytes travel as base64. They are read from their holder, because `value` is already the `toJSON` form of a `Buffer`. */
 function bytesToBase64(this: Readonly<Record<string, unknown>>, name: string, value: unknown): unknown {
   const given = this[name];
   return given instanceof Uint8Array ? Buffer.from(given).toString('base64') : value;
@@ -55,8 +55,8 @@ function errorName(type: unknown): string {
   return (typeof type === 'string' && /([^#:]+)(?::.*)?$/.exec(type)?.[1]) || 'UnknownError';
 }
 
-/** What `isDefinitive` and `causeWord` read of the SDK's errors, and nothing else. */
-class Refusal extends Error {
+/** Has only the members of the SDK's errors that `isDefinitive` and `causeWord` read. */
+class AwsError extends Error {
   override readonly name: string;
   readonly $fault = 'client';
   readonly $metadata: { readonly httpStatusCode: number };

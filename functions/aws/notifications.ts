@@ -22,7 +22,7 @@ interface Table {
 }
 
 /**
- * Keeps what the operators were told in items of their own beside the pairs: one per service, and one for all the rest.
+ * Keeps the memory of notifications in items of its own beside the pairs: one per service, and one for all the rest.
  * The health function has rights on keys that start with `notify:`, as no pair's key does, and on nothing else.
  */
 export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 3_000 }: Table): NotificationMemories {
@@ -38,7 +38,7 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
       const command = new UpdateItemCommand({
         ...keyOf(service),
         UpdateExpression: 'SET entries = :entries, revision = :revision, writeId = :writeId, forgetAt = :forgetAt',
-        // The first part is for what is no memory yet, the last for a call that is repeated because its answer was lost.
+        // The first part creates the item; the last makes a repeated call idempotent when its answer was lost.
         ConditionExpression:
           'NOT attribute_type(revision, :number) OR revision = :before OR (revision = :revision AND writeId = :writeId)',
         ExpressionAttributeValues: {
@@ -80,7 +80,7 @@ function rowsOf(entries: Entries) {
   return [...entries].map(([key, { condition, since, at, version }]) => [key, condition, since, at, version]);
 }
 
-/** What cannot be read counts as not remembered: the operators are told once more, which is better than not at all. */
+/** Entries that cannot be read count as missing: telling the operators twice is better than not at all. */
 function parseEntries(rows = ''): Entries {
   const known = rowsSchema.safeParse(parseJson(rows)).data?.filter((row) => row !== undefined) ?? [];
   return new Map(
@@ -99,7 +99,7 @@ interface Topic {
   readonly timeoutMs?: number;
 }
 
-/** Whether a message would reach an operator: whether any subscription of the topic is confirmed. */
+/** Whether any subscription of the topic is confirmed, so that a message reaches an operator. */
 export async function hasSubscriber({ sns, topicArn, timeoutMs = 5_000 }: Topic): Promise<boolean> {
   const command = new GetTopicAttributesCommand({ TopicArn: topicArn });
   const { Attributes } = await limited('notifier', timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));

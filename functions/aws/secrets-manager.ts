@@ -13,7 +13,7 @@ import { type SecretStage, secretName } from '../contract.ts';
 import { ANSWER_LIMITS, causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
 import { createHttpsSender, type HttpsSender } from './https/sender.ts';
 
-/** What reads the secrets of one environment; each reading, repetitions included, takes at most `timeoutMs`. */
+/** For reading the secrets of one environment; a reading with its repetitions takes at most `timeoutMs`. */
 export interface SecretDependencies {
   readonly environment: string;
   readonly secretsManager: SecretsManagerClient;
@@ -42,7 +42,7 @@ export function getSecretValue(
   return withTimeLimit(timeoutMs, send, deadline - now());
 }
 
-/** Whether an answer is about the secret, and the version of it, that was asked for; no other answer is believed. */
+/** Whether an answer is about the requested secret and version; any other answer is discarded. */
 export function isAbout(answer: GetSecretValueCommandOutput, asked: GetSecretValueCommandInput): boolean {
   const { SecretId, VersionId = answer.VersionId, VersionStage } = asked;
   const hasStage = VersionStage === undefined || answer.VersionStages?.includes(VersionStage) === true;
@@ -62,8 +62,8 @@ function readAnswer(
 }
 
 /**
- * What a failed reading says about the secret. An answer that says no is definitive. No answer, an unreadable one,
- * throttling and 5xx say nothing, and neither does a key that refuses: the secret itself is still there and still allowed.
+ * Whether a failure is about the secret. A refusal is definitive. No answer, an unreadable one, throttling, 5xx and a
+ * refusal of the key are not: the secret itself is still there and still allowed.
  */
 function readFailure(error: unknown): SecretReading {
   const down = { outcome: 'unavailable', cause: causeWord(error) } as const;
@@ -72,7 +72,7 @@ function readFailure(error: unknown): SecretReading {
   if (name === 'ResourceNotFoundException') return { outcome: 'missing' };
   if (name === 'InvalidRequestException') return { outcome: 'deleted' };
   if (name === 'DecryptionFailure' || name === 'KMSInvalidStateException') return down;
-  // A key that refuses differs only in its words from a secret that may not be read. Other words count as the stricter case.
+  // Only the message tells a refusal of the key from one of the secret. An unknown message counts as the stricter case.
   const isOfKey = name === 'AccessDeniedException' && message.startsWith('Access to KMS is not allowed');
   return isOfKey ? { ...down, cause: 'KMSAccessDenied' } : { ...down, outcome: 'denied' };
 }
@@ -85,17 +85,17 @@ function readFailure(error: unknown): SecretReading {
 export function createSecretsManagerClient({
   send = createHttpsSender(),
   ...config
-}: Access = {}): SecretsManagerClient {
+}: SecretsManagerOptions = {}): SecretsManagerClient {
   const requestHandler = { handle: (sent: Sent, limits: Signal) => exchange(send, sent, limits) };
   const provide = defaultProvider();
-  // A provider that is told of this client would send its own requests, to STS or SSO, over it.
+  // Given this client, the provider would send its own requests, to STS or SSO, over its connections.
   const credentials = () => provide();
   const client = new SecretsManagerClient({ maxAttempts: 1, requestHandler, credentials, ...config });
   client.middlewareStack.remove('loggerMiddleware');
   return client;
 }
 
-type Access = SecretsManagerClientConfig & { readonly send?: HttpsSender };
+type SecretsManagerOptions = SecretsManagerClientConfig & { readonly send?: HttpsSender };
 
 interface Sent {
   readonly protocol: string;

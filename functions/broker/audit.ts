@@ -1,4 +1,4 @@
-import type { ExpirySource, Finding, ProblemType } from '../contract.ts';
+import type { ExpirySource, Finding, ProblemType, Warning } from '../contract.ts';
 import type { Caller, Operation } from './authorize.ts';
 import type { Pair } from './pair.ts';
 
@@ -28,20 +28,6 @@ export interface Trace {
   tokenRequests: number;
   readonly warnings: Set<Warning>;
 }
-
-/** What an audit line tells beside the outcome: an operator wants to count it although the caller got its answer. */
-export type Warning =
-  /** DynamoDB was down, slow or throttled: the environment went on by itself. */
-  | 'shared-cache-unavailable'
-  /** Secrets Manager is down: the last known version served. */
-  | 'secret-stale'
-  | 'rejected'
-  /** The current version is latched: its predecessor served. */
-  | 'previous-version'
-  /** A member that repeats the credential was left out. */
-  | 'credential-echoed'
-  /** A refused token is all that the service hands out. */
-  | 'same-token-again';
 
 export function newTrace(): Trace {
   return { tokenRequests: 0, warnings: new Set() };

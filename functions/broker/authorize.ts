@@ -24,7 +24,7 @@ export function createAuthorize(
   services: ReadonlySet<ServiceName>,
   principalOrgId?: string,
 ): Authorize {
-  // Once, so that a decision costs one look-up however many rules there are.
+  // Indexed once, so that each decision is one look-up.
   const rulesOfRole = Map.groupBy(rules, (rule) => roleKey(rule.role));
   return (caller, operation, pair) => {
     const own = rulesOf(rulesOfRole.get(callerKey(caller)) ?? [], caller, principalOrgId);
@@ -46,7 +46,7 @@ export function accessDenied(): Problem {
   return new Problem('access-denied', `${denied}; ${advice}`);
 }
 
-/** A rule names a role with its path, a caller arrives without: the settings refuse two roles that differ by path only. */
+/** A rule's role has a path, a caller's has none: the settings refuse two roles that differ by path only. */
 function roleKey(arn: string): string {
   const [matched, partition = '', account = '', role = ''] = ROLE_ARN.exec(arn) ?? [];
   if (matched === undefined) throw new TypeError(`access rule for something that is not a role: ${arn}`);

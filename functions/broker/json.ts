@@ -3,7 +3,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The members of a JSON object; what is none has none. */
+/** The members of a JSON object; none for any other value. */
 export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
@@ -17,7 +17,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** What a JSON text holds, `undefined` when it is none: the error of the parser itself would quote the text. */
+/** Parses JSON; `undefined` when it is invalid, because the parser's own error would quote the text. */
 export function parseJson(text: string, reviver?: Reviver): unknown {
   try {
     return JSON.parse(text, reviver);
@@ -26,7 +26,7 @@ export function parseJson(text: string, reviver?: Reviver): unknown {
   }
 }
 
-/** The object that a JSON text holds, `undefined` when it holds none. */
+/** Parses a JSON object; `undefined` for any other text. */
 export function parseJsonObject(text: string, reviver?: Reviver): Readonly<Record<string, unknown>> | undefined {
   const value = parseJson(text, reviver);
   return isRecord(value) ? value : undefined;
@@ -34,7 +34,7 @@ export function parseJsonObject(text: string, reviver?: Reviver): Readonly<Recor
 
 type Reviver = (name: string, value: unknown) => unknown;
 
-/** The first name that an object of a valid JSON text has twice; `JSON.parse` takes the last one and says nothing. */
+/** The first duplicate name in an object of a valid JSON text; `JSON.parse` silently takes the last value. */
 export function duplicateMember(text: string): string | undefined {
   const objects: (Set<string> | undefined)[] = [];
   let last = '""';

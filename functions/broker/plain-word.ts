@@ -1,6 +1,6 @@
 /**
- * Whether a text is a word that a developer chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`. What a
- * machine made up, a token or a password, is none: its letters change between cases, and to digits, too often.
+ * Whether a text is a word that a developer chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`.
+ * A random text, such as a token or a password, is none: it changes between cases and digits too often.
  */
 export function isPlainWord(text: string, maxLength = 32): boolean {
   if (text.length > maxLength || !/^[\w.-]+$/.test(text)) return false;

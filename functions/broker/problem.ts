@@ -6,7 +6,7 @@ export class Problem extends Error {
   readonly type: ProblemType;
   /** For the caller: never a secret, a token or a value of a service's answer. */
   readonly detail: string;
-  /** Whole seconds after which trying again makes sense, or until when the broker answers so without a token request. */
+  /** Whole seconds until a retry makes sense, or while the broker repeats this answer without a token request. */
   readonly retryAfterSeconds: number | undefined;
   readonly shape: ShapeReport | undefined;
 
@@ -41,7 +41,7 @@ export interface ShapeMember {
   readonly length?: number | undefined;
 }
 
-/** What a failed token request says of the pair; `undefined` when the failure says nothing of the credential. */
+/** The finding that a failed token request proves; `undefined` when it says nothing of the credential. */
 export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {
   const isThrottled = type === 'token-endpoint-unavailable' && shape?.status === 429;
   return isThrottled ? 'throttled' : PROBLEMS[type].finding;

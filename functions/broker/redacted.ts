@@ -20,7 +20,7 @@ export class Redacted {
     return REDACTED;
   }
 
-  /** What Node's `console.log` shows; the symbol is registered, so nothing of Node is imported. */
+  /** For Node's `console.log`; the symbol is registered, so nothing of Node is imported. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return REDACTED;
   }
@@ -29,9 +29,9 @@ export class Redacted {
 const REDACTED = '[redacted]';
 
 /**
- * Whether a value of an answer, or any name or value within it, shows a secret text, or holds one of the `parts`: as it is
- * or JSON-escaped, URL-encoded, in hexadecimal or in either base64, one within another too, as in a JWT's claims. A short
- * text is shown only by what is nothing else: other words may well contain it.
+ * Whether a value, or any name or value within it, contains the secret or one of the `parts`, plain or encoded: JSON-escaped,
+ * URL-encoded, hexadecimal, base64 or base64url, also nested as in a JWT's claims. A short secret must be the whole text:
+ * other words may contain it by chance.
  */
 export function shows(value: unknown, secret: string, parts: readonly string[] = []): boolean {
   const contained = secret.length >= MIN_CONTAINED ? [secret, ...parts] : parts;
@@ -59,7 +59,7 @@ export function textsIn(value: unknown, entriesOf: (object: object) => unknown[]
   return values.filter((one) => typeof one === 'string' || typeof one === 'number').map(String);
 }
 
-/** All that a text can have been made of. Base64 is read from each of four places on: what stands before it may look like it. */
+/** All possible decodings of a text. Base64 is read from each of four offsets: the text before it may look like base64. */
 function decodingsOf(text: string): readonly string[] {
   const percent = (encoded: string) => encoded.replace(/(?:%[\da-f]{2})+/gi, (run) => fromHex(run.replaceAll('%', '')));
   return [

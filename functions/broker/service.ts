@@ -8,12 +8,12 @@ export interface Service {
   readonly parametersIn: 'query' | 'body';
   readonly headers: Readonly<Record<string, string>>;
   readonly response: TokenResponseSettings;
-  /** The life time of a token whose answer tells none; else it is assumed. */
+  /** The life time of a token whose answer gives none, instead of `assumedLifetimeSeconds`. */
   readonly tokenLifetimeSeconds?: number | undefined;
   readonly assumedLifetimeSeconds: number;
   readonly maxLifetimeSeconds: number;
   readonly rejectedOn403: boolean;
-  /** Whether a new token kills the old one. */
+  /** Whether a new token invalidates the old one. */
   readonly singleActiveToken: boolean;
   readonly attemptTimeoutMs: number;
   readonly requestTimeoutMs: number;
@@ -22,7 +22,7 @@ export interface Service {
 /** `raw`: RFC 7617, UTF-8 of `id:secret`. `form`: RFC 6749 §2.3.1, both parts form-encoded first. */
 export type BasicEncoding = 'raw' | 'form';
 
-/** Members are dotted paths such as `data.token`; a path that is given wins over the search and must match. */
+/** Members are dotted paths such as `data.token`; a path that is set replaces the search and must match. */
 export interface TokenResponseSettings {
   readonly tokenMember?: string | undefined;
   readonly lifetimeMember?: string | undefined;

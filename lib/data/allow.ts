@@ -16,7 +16,7 @@ export function allow(
   role.addToPrincipalPolicy(new PolicyStatement({ actions: [...actions], resources: [resource], conditions }));
 }
 
-/** Lets a role use the key through one service, and for what the encryption context names alone. */
+/** Lets a role use the key through one service only, and only with this encryption context. */
 export function allowKey(
   role: IPrincipal,
   key: IKey,

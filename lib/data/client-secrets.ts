@@ -23,9 +23,9 @@ interface ClientSecretsProps {
  * by hand; no template ever holds one.
  */
 export class ClientSecrets extends Construct {
-  /** What an operator encrypts a new secret with. */
+  /** Encrypts the clients' secrets. */
   readonly key: IKey;
-  /** What the name of every client's secret starts with. */
+  /** The prefix of the names of all clients' secrets. */
   readonly namePrefix: string;
   readonly #environment: string;
 
@@ -45,7 +45,7 @@ export class ClientSecrets extends Construct {
           });
   }
 
-  /** Lets a role read every client's secret, as the token function alone, and use the key for nothing else. */
+  /** Lets a role read every client's secret, only as the token function, and use the key for nothing else. */
   allowReading(role: IRole): void {
     const secrets = this.#secretArns();
     allow(role, ['secretsmanager:GetSecretValue'], secrets, asTokenFunction(this, this.#environment));
@@ -76,8 +76,8 @@ export class ClientSecrets extends Construct {
 }
 
 /**
- * The condition that a request comes from the code of the token function: its role reads nothing when another function or
- * a person has it. The ARN is written out, because the function itself waits for its role's policy.
+ * The condition that a request comes from the token function itself, so that its role is of no use to another function or
+ * a person. The ARN is written out, because the function itself waits for its role's policy.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html
  */
@@ -87,8 +87,8 @@ export function asTokenFunction(scope: Construct, environment: string) {
 }
 
 /**
- * What a key must allow for an environment; a key of one's own (`keyArn`) needs these statements too. They name no resource
- * that a new stack would make again, so a later stack can use the key unchanged.
+ * The policy that the key of an environment needs, one given as `keyArn` too. It names no resource that a new stack would
+ * make again, so a later stack can use the key unchanged.
  */
 export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
   const { account, region } = stack;

@@ -15,7 +15,7 @@ interface PairTableProps {
 }
 
 /**
- * What all instances of the token function share: one item per pair, its token sealed, and the key that seals it.
+ * The state that all instances of the token function share: one item per pair, its token sealed, and the sealing key.
  * A cache: it has no backups, and goes with its stack. Protected, because it also holds the operators' flags.
  */
 export class PairTable extends Construct {
@@ -30,7 +30,7 @@ export class PairTable extends Construct {
     super(scope, id);
     this.#environment = environment;
     this.#key = key;
-    // Written out, because the table is made after those who use it.
+    // Written out, because the table is created after its users.
     this.tableName = tableName(environment);
     this.#tableArn = Stack.of(this).formatArn({ service: 'dynamodb', resource: 'table', resourceName: this.tableName });
     this.#table = new Table(this, 'Table', {
@@ -56,7 +56,7 @@ export class PairTable extends Construct {
     this.#sealingKeyArn = sealingKey.ref;
   }
 
-  /** Makes the table the last of a stack: a creation that fails before it can be undone, which a protected table prevents. */
+  /** Creates the table last: a protected table would keep CloudFormation from undoing a failed creation. */
   createAfter(...others: IDependable[]): void {
     this.#table.node.addDependency(...others);
   }
@@ -82,7 +82,7 @@ export class PairTable extends Construct {
     this.createAfter(policy);
   }
 
-  /** Lets a role remember what the operators were told, in items beside the pairs; no pair is within its reach. */
+  /** Lets a role keep the memory of notifications in items beside the pairs, without access to any pair. */
   allowRemembering(role: IRole): void {
     // No name of a client holds a colon, so no pair's key begins like this.
     const besidePairs = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } };

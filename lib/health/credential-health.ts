@@ -6,13 +6,13 @@ import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
 import { Construct } from 'constructs';
-import type { HealthEnvironment } from '../../functions/environment.ts';
+import type { HealthVariables } from '../../functions/environment.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
 import type { PairTable } from '../data/pair-table.ts';
 import type { OperatorTopic } from '../monitoring/operator-topic.ts';
 import { type Environment, rateSeconds } from '../settings/environment.ts';
 import { healthFunctionName } from '../settings/names.ts';
-import { createLambdaFunction, type Observation } from '../token/lambda-function.ts';
+import { createLambdaFunction, type Observability } from '../token/lambda-function.ts';
 import type { TokenEndpoint } from '../token/token-endpoint.ts';
 import type { FailedEvents } from './failed-events.ts';
 
@@ -21,14 +21,14 @@ interface CredentialHealthProps {
   /** A rate such as `rate(1 hour)`. */
   readonly every: string;
   readonly services: Environment['services'];
-  /** How many secrets that changed at a time are checked at a time. */
+  /** How many changed secrets are checked at the same time. */
   readonly concurrency: Environment['healthConcurrency'];
   readonly secrets: ClientSecrets;
   readonly pairs: PairTable;
   readonly endpoint: TokenEndpoint;
   readonly operators: OperatorTopic;
   readonly failedEvents: FailedEvents;
-  readonly observation: Observation;
+  readonly observability: Observability;
 }
 
 /**
@@ -41,7 +41,7 @@ export class CredentialHealth extends Construct {
     const { environment, every, services, concurrency, secrets, pairs, endpoint, operators } = props;
     const names = Object.keys(services);
     const singleTokenNames = names.filter((service) => services[service]?.singleActiveToken);
-    const variables: HealthEnvironment = {
+    const variables: HealthVariables = {
       TOKEN_BROKER_ENVIRONMENT: environment,
       TOKEN_BROKER_URL: endpoint.url,
       TOKEN_BROKER_TABLE: pairs.tableName,
@@ -59,14 +59,14 @@ export class CredentialHealth extends Construct {
       memorySize: 256,
       timeout: Duration.minutes(12),
       environment: { ...variables },
-      observation: props.observation,
+      observability: props.observability,
       onFailure: props.failedEvents,
       // Lambda has one setting for runs and for events of secrets. An event takes 70 s at most, and Lambda repeats it after
       // one and after two minutes: within ten. A run that used up its time is older than that, so the next run takes its
       // place; a run that failed at once, because it could list nothing, is repeated.
       retryAttempts: 2,
       maxEventAge: Duration.minutes(10),
-      // Each event of a secret starts it once; what is beyond this waits.
+      // Each event of a secret starts it once; further events wait.
       ...(concurrency !== 'none' && { reservedConcurrentExecutions: concurrency }),
     });
     endpoint.allowChecks(role);

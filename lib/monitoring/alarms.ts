@@ -1,36 +1,37 @@
 import type { Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
+import type { MetricName } from '../../functions/contract.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
-/** When an alarm rings, and what its message says. */
+/** The condition of an alarm, and its message. */
 export interface AlarmDefinition<Watched> {
   readonly watch: (watched: Watched) => Metric;
-  /** Rings at this value, 1 by default. Milliseconds beyond services are added to the longest time that any may take. */
+  /** Rings at this value, 1 by default. `msBeyondServices` is added to the longest `requestTimeoutMs` of the services. */
   readonly threshold?: number | { readonly msBeyondServices: number };
-  /** The metric counts as percent of this one, when there are at least so many: a share of few requests says nothing. */
+  /** The threshold is a percentage of `whole`, and applies from `atLeast` on: a share of few requests says nothing. */
   readonly shareOf?: { readonly whole: (watched: Watched) => Metric; readonly atLeast: number };
-  /** Whether there is a value whenever there is traffic, or one from each run of health; silence rings when runs stay away. */
+  /** What the metric follows: requests, each run of health, or (`silence`) the absence of runs. */
   readonly of?: 'traffic' | 'run' | 'silence';
-  /** The period of traffic, 5 by default; that of a run is the time between two of them. */
+  /** The period for traffic, 5 by default; for runs of health it is their interval. */
   readonly minutes?: number;
-  /** Rings when so many periods are bad, of so many; 1 of 1 by default. */
+  /** Rings when `count` of the last `of` periods are bad; 1 of 1 by default. */
   readonly bad?: readonly [count: number, of: number];
-  /** One sentence: what has happened. */
+  /** One sentence: the event. */
   readonly means: string;
-  /** What to do about it. */
+  /** The remedy. */
   readonly act: string;
 }
 
-/** What the alarms of an environment look at. */
+/** The sources of an environment's alarms. */
 export interface WatchedBroker {
   readonly called: CalledFunction;
   readonly broker: BrokerMetric;
   readonly failedEvents: IQueue;
 }
 
-/** The alarms that tell the operators, by name; docs/operations.md repeats what they say. */
+/** The alarms that tell the operators, by name; docs/operations.md repeats their messages. */
 export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = {
-  // Whether callers get an answer, in time, and whether too many get one that they did not want.
+  // Answers to callers: missing, late, or too often a refusal.
   errors: {
     watch: ({ called }) => called.metricErrors(),
     means: 'The token function crashed, ran out of memory or ran into its time-out: callers got no answer.',
@@ -69,7 +70,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     act: 'The audit lines with the outcome access-denied name them: a role lacks a rule, or tries what it can reach.',
   },
 
-  // What traffic shows of credentials and of the stores that the broker keeps them in.
+  // Credentials, and the stores of tokens and credentials, as traffic finds them.
   'credential-rejected': {
     watch: ({ broker }) => broker('CredentialRejected'),
     means: 'A service rejected a credential.',
@@ -89,7 +90,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     act: 'Look at the state of AWS and at what the function may do with secrets and key. Rotate nothing until it is over.',
   },
 
-  // What the runs of health find, and that there are runs. They take different times, so one interval may see none end.
+  // Runs of health: their findings and their absence. Runs differ in length, so an interval may see no end of one.
   'latch-active': {
     ...ofRuns('PairsRejected'),
     means: 'Credentials are latched: their services rejected them, and they are not sent any more.',
@@ -126,12 +127,12 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
 };
 
 /** The most that a run of health has found. */
-function ofRuns(metricName: string) {
+function ofRuns(metricName: MetricName) {
   const watch = ({ broker }: WatchedBroker) => broker(metricName, {}, { statistic: 'Maximum' });
   return { watch, of: 'run' as const };
 }
 
-/** What the alarms of a new version look at: nothing of the version before, whose bugs must not keep out their repair. */
+/** The sources of a new version's alarms: none of the previous version, whose bugs must not stop their repair. */
 export interface WatchedVersion {
   readonly calls: (metricName: 'Errors' | 'Duration', statistic: string) => Metric;
   readonly requests: (outcome: string) => Metric;
@@ -140,8 +141,8 @@ export interface WatchedVersion {
 const GOES_BACK = 'During a deployment it is taken back by itself; mend it and deploy again.';
 
 /**
- * The alarms that take a new version back, in the part of the traffic that it has. They send no message: the alarms above
- * count what any version does. A credential that a service rejects rings none of them.
+ * The alarms that roll a new version back, by its own share of the traffic. They send no message: the alarms above count
+ * every version. A credential that a service rejects rings none of them.
  */
 export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedVersion>>> = {
   'new-version-errors': {
@@ -166,7 +167,7 @@ export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<Watched
   },
 };
 
-/** What the alarms of the trail look at: how many of its records a filter let through. */
+/** The source of the trail's alarms: the number of records that match a filter. */
 export interface WatchedTrail {
   readonly records: (metricName: string) => Metric;
 }
@@ -196,5 +197,5 @@ export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>
   },
 };
 
-/** What `alarms.off` may name. */
+/** The names that `alarms.off` may have. */
 export const ALARM_NAMES: readonly string[] = [ALARMS, NEW_VERSION_ALARMS, TRAIL_ALARMS].flatMap(Object.keys);

@@ -1,8 +1,15 @@
 import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
-import { FINDINGS, PROBLEMS, type ProblemType } from '../../functions/contract.ts';
+import {
+  FINDINGS,
+  IGNORED_EVENTS,
+  type MetricName,
+  PROBLEMS,
+  type ProblemType,
+  UNREADABLE,
+} from '../../functions/contract.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
-/** One row from edge to edge: a question with a hint, graphs side by side, or what the log alone can tell. */
+/** One row from edge to edge: a question with a hint, graphs side by side, or queries of the log. */
 export type Row =
   | { readonly question: string; readonly hint: string }
   | { readonly graphs: readonly Graph[] }
@@ -10,7 +17,7 @@ export type Row =
 
 interface Graph {
   readonly title: string;
-  /** What the numbers on the left are. */
+  /** The label of the left axis. */
   readonly unit: string;
   readonly left: readonly IMetric[];
   /** Percent, on an axis of its own. */
@@ -28,7 +35,7 @@ interface Shown {
   readonly healthMinutes: number;
 }
 
-/** What an operator who was woken looks at, from top to bottom: what callers see, each service, the broker. */
+/** The rows in the order of an operator's search at an alarm: callers, each service, the broker. */
 export function dashboardRows(shown: Shown): readonly Row[] {
   return [
     ...callerRows(shown),
@@ -36,12 +43,6 @@ export function dashboardRows(shown: Shown): readonly Row[] {
     ...brokerRows(shown),
   ];
 }
-
-/** Why the token of a shared record cannot be opened. */
-export const UNREADABLE = ['closed', 'no-key'] as const;
-
-/** Why an event of Secrets Manager leads to no check. */
-export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
 
 function callerRows({ services, broker, called }: Shown): readonly Row[] {
   const ofServices = (title: string, unit: string, outcome: string, names: readonly string[]) => {
@@ -81,7 +82,7 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
         query(
           'Credentials that were rejected',
           'fields pair, credentialVersion, outcome',
-          "filter CredentialRejected = 1 or outcome = 'credential-rejected' or PreviousVersionUsed = 1",
+          `filter ${counts('CredentialRejected')} or outcome = 'credential-rejected' or ${counts('PreviousVersionUsed')}`,
           'stats count(*) as requests, latest(@timestamp) as last by pair, credentialVersion, outcome',
           'sort last desc',
         ),
@@ -110,6 +111,9 @@ function query(title: string, ...lines: readonly string[]) {
   return { title, lines: [...lines, 'limit 20'] };
 }
 
+/** The filter of the lines that count for a metric. */
+const counts = (name: MetricName) => `${name} = 1`;
+
 function share(label: string, fraction: string, usingMetrics: Record<string, IMetric>): IMetric {
   return new MathExpression({ label, expression: `100 * ${fraction}`, usingMetrics });
 }
@@ -118,12 +122,15 @@ function graph(title: string, unit: string, left: readonly IMetric[], more: Part
   return { title, unit, left, ...more };
 }
 
-/** What the tokens of a service cost it and take, and whether its clients' credentials work. */
+/** A service: its token requests, their time, and whether its clients' credentials work. */
 function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown): readonly Row[] {
   const perPeriod = 'requests in 5 minutes';
   const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, { service }, props));
-  const by = (metricName: string, outcome: string, props: { readonly label?: string; readonly statistic?: string }) =>
-    broker(metricName, { service, outcome }, props);
+  const by = (
+    metricName: MetricName,
+    outcome: string,
+    props: { readonly label?: string; readonly statistic?: string },
+  ) => broker(metricName, { service, outcome }, props);
   const tokenRequests = counted({
     TokenRequests: 'sent',
     CredentialRejected: 'rejected',
@@ -181,14 +188,14 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
   ];
 }
 
-/** What a line is called, by its metric. */
-type Labels = Readonly<Record<string, string>>;
+/** The label of each line, by its metric. */
+type Labels = { readonly [name in MetricName]?: string };
 
-function lines(labels: Labels, metric: (name: string, props: { readonly label: string }) => IMetric) {
-  return Object.entries(labels).map(([name, label]) => metric(name, { label }));
+function lines(labels: Labels, metric: (name: MetricName, props: { readonly label: string }) => IMetric) {
+  return Object.entries(labels).map(([name, label]) => metric(name as MetricName, { label }));
 }
 
-/** What lies behind every service: the function, and health. */
+/** The broker itself: the token function and the runs of health. */
 function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly Row[] {
   const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, {}, props));
   const ofRuns = (title: string, unit: string, labels: Labels) => {

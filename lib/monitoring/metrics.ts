@@ -1,21 +1,22 @@
 import { Metric, type MetricProps } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Alias } from 'aws-cdk-lib/aws-lambda';
+import { METRIC_NAMESPACE, type MetricName } from '../../functions/contract.ts';
 
-/** What callers call: the alias with the URL. Its metrics are those of all calls, whichever version answers. */
+/** The alias with the URL. Its metrics cover all calls, whichever version answers. */
 export type CalledFunction = Pick<Alias, 'metric' | 'metricErrors' | 'metricThrottles' | 'metricDuration'>;
 
-/** A metric of the lines that the functions of one environment write; each exists under a few sets of dimensions only. */
+/** A metric of the log lines of one environment's functions; each exists under a few sets of dimensions only. */
 export type BrokerMetric = (
-  metricName: string,
+  metricName: MetricName,
   dimensions?: { readonly service?: string; readonly outcome?: string; readonly version?: string },
   props?: Pick<MetricProps, 'label' | 'statistic'>,
 ) => Metric;
 
-/** Makes the metrics of an environment; a test compares them with what the functions write. */
+/** Creates metrics of an environment; a test compares them with the lines of the functions. */
 export function brokerMetrics(environment: string): BrokerMetric {
   return (metricName, dimensions, props) => {
     const dimensionsMap = { environment, ...dimensions };
-    return new Metric({ namespace: 'TokenBroker', metricName, dimensionsMap, statistic: 'Sum', ...props });
+    return new Metric({ namespace: METRIC_NAMESPACE, metricName, dimensionsMap, statistic: 'Sum', ...props });
   };
 }
 

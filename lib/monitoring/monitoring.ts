@@ -29,12 +29,12 @@ interface MonitoringProps {
   readonly called: CalledFunction;
   /** Of the token function. */
   readonly log: ILogGroup;
-  /** Where the events are that a function failed at for good. */
+  /** The queue of events that a function failed to handle for good. */
   readonly failedEvents: IQueue;
   readonly operators: OperatorTopic;
 }
 
-/** Tells the operators by an alarm what they must act on, and shows them on a dashboard what there is to see. */
+/** The alarms that tell the operators to act, and the dashboard for finding the cause. */
 export class Monitoring extends Construct {
   /** Opens the dashboard in the console. */
   readonly dashboardUrl: string;
@@ -75,7 +75,7 @@ export function createAlarms<Watched>(
   definitions: Readonly<Record<string, AlarmDefinition<Watched>>>,
   watched: Watched,
 ): readonly Alarm[] {
-  // What takes longer is not a service's fault.
+  // Longer calls are not a service's fault.
   const longestRequestMs = Math.max(...Object.values(environment.services).map((one) => one.requestTimeoutMs));
   return Object.entries(definitions)
     .filter(([name]) => !environment.alarms.off.includes(name))
@@ -111,14 +111,13 @@ function watchedMetric<Watched>(
       period,
     });
   }
-  // Values come five minutes late at the most: a shorter period would be taken for silent, and not be looked at again.
+  // Values may come five minutes late: a shorter period would be judged empty and not evaluated again.
   if (of === 'run' || minutes < 5) return metric.with({ period });
-  // Where there are no values CloudWatch looks for older ones: an alarm would come and go after its cause is over, or be
-  // late when it waits for silence.
+  // Without values CloudWatch takes older ones: an alarm would ring again after its cause is over, or late for silence.
   return new MathExpression({ expression: 'FILL(found, 0)', usingMetrics: { found: metric }, period });
 }
 
-/** Where nothing happens there is no value: that says nothing about traffic, and leaves a run as the last one found it. */
+/** Without data, traffic is fine, and an alarm on runs keeps the state that the last run left. */
 const MISSING = {
   traffic: TreatMissingData.NOT_BREACHING,
   run: TreatMissingData.IGNORE,

@@ -16,7 +16,7 @@ interface OperatorTopicProps {
   readonly notify: readonly string[];
 }
 
-/** How the operators learn that they must act: from the functions of this stack and from its alarms. */
+/** The topic by which the functions and the alarms of this stack tell the operators to act. */
 export class OperatorTopic extends Construct {
   readonly topic: ITopic;
   readonly #key: IKey;

@@ -22,7 +22,7 @@ interface TrailProps {
 
 /**
  * Records who invokes the token function, and every change that is made in this region of the account, and tells the
- * operators of what neither the URL nor a deployment has done. The records outlive the stack.
+ * operators of those made neither through the URL nor by a deployment. The records outlive the stack.
  */
 export class Trail extends Construct {
   constructor(scope: Construct, id: string, { environment, key, operators }: TrailProps) {
@@ -125,8 +125,8 @@ function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
 }
 
 /**
- * What rings, by metric, in the words of CloudWatch Logs: for the records of CloudTrail, where what a service of AWS does
- * for a deployment has that service's name in place of an address.
+ * The filter pattern of each metric, for the records of CloudTrail. A record of an action that an AWS service took for a
+ * deployment has the service's name in place of an address.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html
  */

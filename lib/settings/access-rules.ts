@@ -28,8 +28,8 @@ function listedNameFault(name: string): string | undefined {
 }
 
 /**
- * What is wrong between access rules, and between a rule and the services and region beside it, of what is right in itself:
- * the schema finds the other faults.
+ * The contradictions between valid access rules, and between a rule and the services and the region of its environment;
+ * the schema finds the faults within a rule.
  */
 export function accessRuleFaults(settings: unknown): readonly Fault[] {
   const { region, services, accessRules } = readable.parse(settings);
@@ -62,7 +62,7 @@ export function accessRuleFaults(settings: unknown): readonly Fault[] {
   });
 }
 
-/** What can be read of settings that may be wrong anywhere. */
+/** The readable part of settings that may be wrong anywhere. */
 const readable = z
   .object({
     region: z.string().catch(''),
@@ -92,7 +92,7 @@ export function callerAccounts(accessRules: readonly { readonly role: string }[]
 }
 
 /**
- * So many accounts have room in the policy of the alias, which has 20 480 bytes and takes two statements for each.
+ * The limit of the alias's policy: 20 480 bytes, with two statements for each account.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */

@@ -1,6 +1,6 @@
 /**
  * Why a service's `authUrl` is not `https://<DNS name>` with an optional base path; loopback is this machine, with any port
- * and with http. The text itself is judged, not what a URL parser makes of it: a parser turns backslashes into slashes, drops
+ * and with http. The text itself is judged, not its parsed URL: a parser turns backslashes into slashes, drops
  * white space and reads `0x7f.1` as 127.0.0.1.
  */
 export function authUrlFault(url: string, { allowLoopback }: { readonly allowLoopback: boolean }): string | undefined {

@@ -11,10 +11,10 @@ export interface Environment extends z.output<typeof environmentSchema> {
   readonly name: string;
 }
 
-/** What an operator writes for one environment; a member that has a default may be left out. */
+/** The settings of one environment as an operator writes them; a member with a default may be left out. */
 export type EnvironmentForm = z.input<typeof environmentSchema>;
 
-/** The age of an old credential where no setting says another one. */
+/** The default age of an old credential. */
 export const CREDENTIAL_MAX_AGE_DAYS = 365;
 
 /** Everything that an environment can have; `parseEnvironment` also checks how it fits together. */
@@ -31,9 +31,9 @@ export const environmentSchema = z.strictObject({
   ).optional(),
   // Whether roles of the accounts in the access rules reach the URL, or every role of `principalOrgId`, to be judged by them.
   callers: z.enum(['accounts', 'organization']).default('accounts'),
-  // Which alarms there shall not be.
+  // The alarms that are not created.
   alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
-  // Which part of the calls a new version gets at first, and for how long; 'off': all of them at once.
+  // The share of calls that a new version gets first, and for how long; 'off': all calls at once.
   canary: z
     .union(
       [
@@ -46,7 +46,7 @@ export const environmentSchema = z.strictObject({
       { error: "must be 'off' or an object with percent and minutes" },
     )
     .prefault({}),
-  // How many calls of the token function may run at a time, × 10 requests a second; 0 turns the broker off.
+  // The limit of concurrent calls of the token function, each up to 10 requests a second; 0 turns the broker off.
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
@@ -56,9 +56,9 @@ export const environmentSchema = z.strictObject({
     .default('none'),
   // How many instances of the token function stand ready, paid for while they wait.
   provisionedConcurrency: concurrency().default(0),
-  // From which age on the commands call a credential old.
+  // The age at which the commands call a credential old.
   credentialMaxAgeDays: z.int().min(1).max(3_650).default(CREDENTIAL_MAX_AGE_DAYS),
-  // How long the lines are kept that say who asked for what: what CloudWatch Logs offers.
+  // How long audit lines are kept, in the periods that CloudWatch Logs offers.
   logRetentionDays: z
     .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])
     .default(365),
@@ -78,7 +78,7 @@ export const environmentSchema = z.strictObject({
       securityGroupIds: idsOf('sg').max(5),
     })
     .optional(),
-  // Tags of one's own on every resource, such as a cost centre; the stack's two tags stay as they are.
+  // More tags on every resource, such as a cost centre; the stack's own two cannot be overridden.
   tags: recordOf(tagFault, text(tagValueFault)).default({}),
   // The key that an earlier stack of this environment left behind; without it a new one is made.
   keyArn: text(keyArnFault).optional(),
@@ -148,12 +148,12 @@ function nameFaults(name: string): readonly Fault[] {
     const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
     return [{ path: [], reason }];
   }
-  // To the commands `local` is this machine; with the others two functions would have one name.
+  // `local` means this machine to the commands; the other names would give two functions the same name.
   const reason = 'must not be called local, health-… or release-check-…';
   return /^(local$|health-|release-check-)/.test(name) ? [{ path: [], reason }] : [];
 }
 
-/** What is wrong between settings that are right in themselves. */
+/** The contradictions between settings that are valid by themselves. */
 function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
@@ -200,7 +200,7 @@ function tagFault(name: string): string | undefined {
   return name === '' ? 'must have a name' : tagValueFault(name);
 }
 
-/** What every service of AWS takes; some take more. */
+/** Every service of AWS accepts these; some accept more. */
 function tagValueFault(text: string): string | undefined {
   if (/^aws:/i.test(text)) return 'must not begin with aws:';
   if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
@@ -234,7 +234,7 @@ function rateFault(rate: string): string | undefined {
     : 'must be between rate(15 minutes) and rate(1 day)';
 }
 
-/** A run may take twelve minutes, and no two of them shall overlap. */
+/** A run may take twelve minutes, and runs must not overlap. */
 const MIN_SECONDS = 900;
 /** An alarm on silence looks back on three intervals, and on a week at most. */
 const MAX_SECONDS = 86_400;
@@ -243,5 +243,5 @@ function emailFault(address: string): string | undefined {
   return address.length <= 254 && EMAIL.test(address) ? undefined : 'must be an e-mail address such as ops@example.com';
 }
 
-/** What people have: no quotes, no comments, no address literals. */
+/** The usual form: no quotes, no comments, no address literals. */
 const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/;

@@ -48,10 +48,10 @@ function elementOf(schema: unknown): unknown {
   return schema instanceof z.ZodArray ? schema.element : undefined;
 }
 
-/** What the name of a role's access begins with in a template; `npm run diff` reads it there. */
+/** The prefix of the names of roles' access in a template; `npm run diff` looks for it. */
 export const ACCESS_KEY = 'Access of ';
 
-/** Who may have what, by role, then by operation and service: in the code asset a change of rules is only another hash. */
+/** Access by role, then by operation and service: in the code asset a changed rule is only another hash. */
 export function listAccess(rules: Environment['accessRules']) {
   const access: Record<string, Record<string, readonly string[]>> = {};
   for (const { role, clients, services, operations } of rules) {

@@ -5,14 +5,14 @@ import { accessRuleFaults } from './access-rules.ts';
 import { brokerMembers, environmentSchema, toBrokerSettings } from './environment.ts';
 import { check, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
 
-/** What `npm start -- --config FILE` runs with. */
+/** The configuration of `npm start -- --config FILE`. */
 export interface LocalConfig extends BrokerSettings {
   readonly callers: readonly LocalCaller[];
-  /** What each client's secret holds. */
+  /** The content of each client's secret. */
   readonly credentials: Readonly<Record<string, unknown>>;
 }
 
-/** Who may sign requests to the broker on this machine, and with what. */
+/** The roles that may sign requests to the broker on this machine, and their access keys. */
 export interface LocalCaller {
   readonly role: string;
   readonly accessKeyId: string;
@@ -38,7 +38,7 @@ const callerSchema = z.strictObject({
   ),
 });
 
-/** As in Secrets Manager: strings, and under `services` those of single services. What is missing is found when it is used. */
+/** As in Secrets Manager: strings, and under `services` those of single services. A missing member is reported on use. */
 const credentialSchema = z
   .object({ services: z.record(z.string(), z.record(z.string(), z.string())).optional() })
   .catchall(z.string());

@@ -1,7 +1,7 @@
-/** What AWS calls the parts of an environment: fixed, so that callers, operators and policies can rely on it. */
+/** The names of an environment's parts in AWS: fixed, so that callers, operators and policies can rely on them. */
 export const stackName = (environment: string) => `TokenBroker-${environment}`;
 
-/** What the ARNs of a region begin with, after `arn:`. */
+/** The beginning of a region's ARNs, after `arn:`. */
 export const partitionOf = (region: string) =>
   region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
 
@@ -20,10 +20,10 @@ export const ALIAS = 'live';
 /** The alias of the version that was deployed last, whether callers reach it or not. */
 export const NEXT_ALIAS = 'next';
 
-/** Who the token function is: what a resource policy on a client's secret names. */
+/** The role of the token function, named in resource policies on clients' secrets. */
 export const tokenRoleName = (environment: string) => `token-broker-${environment}`;
 
-/** The table of pairs; what changes its key schema must change this name too, or CloudFormation cannot replace it. */
+/** The table of pairs. A new key schema needs a new name, or CloudFormation cannot replace the table. */
 export const tableName = (environment: string) => `token-broker-${environment}`;
 
 /** The topic of the operators. */

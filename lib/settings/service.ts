@@ -40,7 +40,7 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
 /** At least so long that a token is of use after its margin, a fifth, and the longest request; at most a month. */
 const lifetimeSeconds = z.int().min(10).max(2_592_000);
 
-/** In the 15 s of a call fit the lease of another one, which lasts 2 s longer than its request, and a request of its own. */
+/** So that a call's 15 s suffice for another call's lease, 2 s longer than its request, and a request of its own. */
 const timeoutMs = z.int().min(100).max(6_000);
 
 /** The settings are no place for secrets, and a part of a credential differs between clients. */
@@ -51,7 +51,7 @@ function parameterFault(name: string): string | undefined {
     : undefined;
 }
 
-/** How a service's answer is read; members are dotted paths such as `data.token`, and `$` is an answer that is all token. */
+/** How a service's answer is read; members are dotted paths such as `data.token`, and `$` is the whole answer. */
 const responseSchema = z
   .strictObject({
     tokenMember: text(memberFault).optional(),
@@ -95,6 +95,6 @@ function headerValueFault(value: string): string | undefined {
     : 'must be visible ASCII characters, with white space only between them';
 }
 
-/** What would change who is asked, as whom, or where the request and its answer end. */
+/** Headers that would change the host, the credential, or the framing of the request or its answer. */
 const BY_BROKER = /^(?:accept-encoding|authorization|content-(?:encoding|length|type)|cookie|expect|host)$/i;
 const BY_HTTP = /^(?:connection|keep-alive|proxy-(?:authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;

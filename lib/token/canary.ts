@@ -8,7 +8,7 @@ import {
 import { type IRole, Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Alias, FunctionUrlAuthType, type IFunction, type IVersion } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { type ReleaseCheckEnvironment, rulesDigest } from '../../functions/environment.ts';
+import { type ReleaseCheckVariables, rulesDigest } from '../../functions/environment.ts';
 import { allowUrlCalls } from '../data/allow.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
 import { NEW_VERSION_ALARMS } from '../monitoring/alarms.ts';
@@ -16,7 +16,7 @@ import { brokerMetrics, newVersionMetric } from '../monitoring/metrics.ts';
 import { createAlarms } from '../monitoring/monitoring.ts';
 import type { Environment } from '../settings/environment.ts';
 import { ALIAS, functionName, NEXT_ALIAS, releaseCheckName } from '../settings/names.ts';
-import { createLambdaFunction, type Observation } from './lambda-function.ts';
+import { createLambdaFunction, type Observability } from './lambda-function.ts';
 
 interface CanaryProps {
   readonly environment: Environment;
@@ -25,7 +25,7 @@ interface CanaryProps {
   readonly minutes: number;
 }
 
-/** Gives a new version a part of the traffic first, and the rest if no alarm of its own has rung by then. */
+/** Gives a new version a part of the traffic first, and the rest unless one of its own alarms rings. */
 export class Canary extends Construct {
   readonly #alias: Alias;
   readonly #group: LambdaDeploymentGroup;
@@ -59,7 +59,7 @@ export class Canary extends Construct {
     this.#group.node.addDependency(policy);
   }
 
-  /** Gives a new version no traffic at all until the check has asked it; what the check finds fails the deployment. */
+  /** Keeps traffic from a new version until the check has passed; a failed check fails the deployment. */
   checkFirst(check: ReleaseCheck): void {
     // A broker that is turned off answers no request, and can still be deployed.
     if (this.#isTurnedOff) return;
@@ -90,7 +90,7 @@ export class Canary extends Construct {
           actions: ['lambda:GetAlias', 'lambda:GetProvisionedConcurrencyConfig', 'lambda:UpdateAlias'],
           resources: [tokenFunction, `${tokenFunction}:${ALIAS}`],
         }),
-        // How CodeDeploy asks for the alarms is its own affair.
+        // CodeDeploy chooses how it queries the alarms.
         new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: [arn('cloudwatch', 'alarm:*')] }),
       ],
     });
@@ -103,7 +103,7 @@ interface ReleaseCheckProps {
   /** Of the token function, made by this deployment. */
   readonly version: IVersion;
   readonly secrets: ClientSecrets;
-  readonly observation: Observation;
+  readonly observability: Observability;
 }
 
 /**
@@ -111,17 +111,17 @@ interface ReleaseCheckProps {
  * no role may invoke the function past a URL. Health cannot do it, because its function is updated after the callers' URL.
  */
 export class ReleaseCheck extends Construct {
-  /** Who asks. */
+  /** Makes the requests of the check. */
   readonly role: IRole;
   readonly hook: IFunction;
   /** The ARN of `hook`, written out: the function waits for the deployment group, and the group for the policy with the ARN. */
   readonly hookArn: string;
 
-  constructor(scope: Construct, id: string, { environment, version, secrets, observation }: ReleaseCheckProps) {
+  constructor(scope: Construct, id: string, { environment, version, secrets, observability }: ReleaseCheckProps) {
     super(scope, id);
     const { name, services } = environment;
     const next = new Alias(this, 'Alias', { aliasName: NEXT_ALIAS, version });
-    const variables: ReleaseCheckEnvironment = {
+    const variables: ReleaseCheckVariables = {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_URL: next.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url,
       TOKEN_BROKER_RULES_DIGEST: rulesDigest(environment),
@@ -134,7 +134,7 @@ export class ReleaseCheck extends Construct {
       memorySize: 256,
       timeout: Duration.minutes(2),
       environment: { ...variables },
-      observation,
+      observability,
     });
     allowUrlCalls(role, next);
     secrets.allowListing(role);

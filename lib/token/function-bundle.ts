@@ -12,20 +12,20 @@ export const SETTINGS_PATH = '/var/task/settings.json';
 export interface BundleOptions {
   /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
   readonly settings?: object | undefined;
-  /** For what callers wait for: what starts slowly and is not needed is left out. */
+  /** For a function that callers wait for: leaves out modules that load slowly and are not needed. */
   readonly startsFast?: boolean | undefined;
 }
 
 /**
- * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash of the result is taken from what it
- * holds, so a changed setting is a changed asset.
+ * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash covers both, so a changed setting is
+ * a changed asset.
  */
 export function functionBundle(
   scope: Construct,
   { settings, startsFast = false }: BundleOptions = {},
 ): BundlingOptions {
   return {
-    // The CDK would leave out the AWS SDK that Lambda brings along: that one changes without us and starts slower.
+    // The CDK would leave out the AWS SDK, for which Lambda has a copy: it changes without a deployment and starts slower.
     externalModules: startsFast ? NEVER_LOADED : [],
     mainFields: ['module', 'main'],
     target: 'node24',
@@ -41,7 +41,7 @@ export function functionBundle(
 /** The SDK imports it when a call sends or receives a stream of events, which none of ours does. */
 const NEVER_LOADED = ['@smithy/core/event-streams'];
 
-/** What starts slowly, and the file that takes its place. */
+/** Modules that load slowly, and their replacement. */
 const STAND_INS = ['@aws-sdk/credential-provider-node', 'node:http'].map(
   (name) => `${name}=${fileURLToPath(new URL('../../functions/aws/bundle.ts', import.meta.url))}`,
 );

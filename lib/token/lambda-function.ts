@@ -9,8 +9,8 @@ import type { Construct } from 'constructs';
 import { allow } from '../data/allow.ts';
 import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
-/** What every function of an environment has in common. */
-export interface Observation {
+/** Logs and traces, alike for every function of an environment. */
+export interface Observability {
   /** Encrypts the logs. */
   readonly key: IKey;
   readonly logRetentionDays: RetentionDays;
@@ -24,19 +24,19 @@ interface Props
     BundleOptions {
   readonly entry: 'token.ts' | 'health.ts' | 'release-check.ts';
   readonly environment: Readonly<Record<string, string>>;
-  readonly observation: Observation;
+  readonly observability: Observability;
   readonly roleName?: string;
 }
 
 /** A function of `functions/` on Node 24 and arm64; its role may do nothing but write its log, and traces if there are any. */
 export function createLambdaFunction(
   scope: Construct,
-  { entry, settings, startsFast, observation, roleName, ...props }: Props,
+  { entry, settings, startsFast, observability, roleName, ...props }: Props,
 ) {
   // It holds the audit lines, so it stays when the stack is destroyed; not when its creation fails.
   const logGroup = new LogGroup(scope, 'Log', {
-    encryptionKey: observation.key,
-    retention: observation.logRetentionDays,
+    encryptionKey: observability.key,
+    retention: observability.logRetentionDays,
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   const role = new Role(scope, 'Role', {
@@ -53,7 +53,7 @@ export function createLambdaFunction(
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
     // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.
-    ...(observation.tracing && { tracing: Tracing.ACTIVE }),
+    ...(observability.tracing && { tracing: Tracing.ACTIVE }),
     // Kept as the way back, but not if its creation fails: Lambda would not publish the same code and settings again.
     currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE },
     // Otherwise the CDK adds a variable that only version 2 of the SDK reads.

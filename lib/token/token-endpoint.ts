@@ -17,7 +17,7 @@ import {
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
-import type { BrokerEnvironment } from '../../functions/environment.ts';
+import type { BrokerVariables } from '../../functions/environment.ts';
 import { allow, allowUrlCalls } from '../data/allow.ts';
 import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
@@ -26,33 +26,33 @@ import { type Environment, toBrokerSettings } from '../settings/environment.ts';
 import { ALIAS, functionName, tokenRoleName, urlParameterName } from '../settings/names.ts';
 import { Canary, type ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
-import { createLambdaFunction, type Observation } from './lambda-function.ts';
+import { createLambdaFunction, type Observability } from './lambda-function.ts';
 
 interface TokenEndpointProps {
   readonly environment: Environment;
   readonly tableName: string;
-  readonly observation: Observation;
+  readonly observability: Observability;
 }
 
 /** The function that issues tokens, behind a URL that only this stack and the accounts of the access rules, or an organization, can call. */
 export class TokenEndpoint extends Construct {
   readonly url: string;
-  /** What the function may do; at first it may only write its own log. */
+  /** The role of the function; at first it may only write its own log. */
   readonly role: IRole;
   readonly called: CalledFunction;
   /** Holds the audit lines. */
   readonly log: ILogGroup;
-  /** What the newest deployment made. */
+  /** The version of the newest deployment. */
   readonly version: IVersion;
   readonly #canary: Canary | undefined;
   /** The version in use. No role may call another version, or the function without its alias. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
 
-  constructor(scope: Construct, id: string, { environment, tableName, observation }: TokenEndpointProps) {
+  constructor(scope: Construct, id: string, { environment, tableName, observability }: TokenEndpointProps) {
     super(scope, id);
     const { name, canary, reservedConcurrency, provisionedConcurrency } = environment;
-    const variables: BrokerEnvironment = {
+    const variables: BrokerVariables = {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_TABLE: tableName,
       TOKEN_BROKER_SETTINGS: SETTINGS_PATH,
@@ -70,7 +70,7 @@ export class TokenEndpoint extends Construct {
       memorySize: 512,
       timeout: Duration.seconds(15),
       environment: { ...variables },
-      observation,
+      observability,
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
     this.role = role;

@@ -1,8 +1,6 @@
 import { expect, expectTypeOf, it } from 'vitest';
-import type { IgnoredEvent } from '../../functions/aws/client-secrets.ts';
-import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
-import { PROBLEMS } from '../../functions/contract.ts';
-import type { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.ts';
+import type { Unreadable as FoundByTable } from '../../functions/aws/pair-table/table.ts';
+import { PROBLEMS, type Unreadable } from '../../functions/contract.ts';
 import { createBrokerDay } from '../support/aws/cloudwatch/broker-day.ts';
 import { alarmsOf, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
 import { functionUrlEvent } from '../support/aws/function-url-events.ts';
@@ -65,13 +63,12 @@ it('shows, together with the alarms, every metric that the functions write, but 
   expect([...unseen].toSorted()).toEqual(UNSEEN);
 });
 
-it('has an outcome for every problem there is, and every reason to read past a record or to ignore an event', () => {
+it('has an outcome for every problem there is, and every reason to read past a record', () => {
   const requests = widgets.flatMap(metricsIn).filter((key) => key.includes('"Requests"'));
   const outcomes = requests.map((key) => /\["outcome","([\w-]+)"\]/.exec(key)?.[1]);
   expect(new Set(outcomes)).toEqual(new Set(['issued', ...Object.keys(PROBLEMS)]));
   // Proven by the compiler.
-  expectTypeOf<(typeof UNREADABLE)[number]>().toEqualTypeOf<Unreadable>();
-  expectTypeOf<(typeof IGNORED_EVENTS)[number]>().toEqualTypeOf<IgnoredEvent>();
+  expectTypeOf<Unreadable>().toEqualTypeOf<FoundByTable>();
 });
 
 interface Widget {

@@ -1,13 +1,13 @@
-import type { Audit, Warning } from '../../broker/audit.ts';
+import type { Audit } from '../../broker/audit.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
+import { type Unreadable, WARNING_METRICS } from '../../contract.ts';
 import { causeWord } from '../calls.ts';
-import type { Unreadable } from '../pair-table/table.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
 interface Options extends Log {
   /** The version of the function that runs, as Lambda calls it. */
   readonly version?: string | undefined;
-  /** The configured ones: what a caller makes up must not become a metric. */
+  /** The configured ones: a name that a caller makes up must not become a metric. */
   readonly services: ReadonlySet<string>;
   readonly rulesDigest?: string;
 }
@@ -55,7 +55,7 @@ export function createAuditLog({ environment, version, services, rulesDigest, no
   };
 }
 
-/** Writes one line each time that a shared record is found without a token that can be opened, although it holds one. */
+/** Writes one line for each read of a shared record whose token cannot be opened. */
 export function createUnreadableLog({ environment, now, write }: Log) {
   return (outcome: Unreadable, pair: Pair): void => {
     const line = { environment, service: pair.service, outcome, UnreadableRecords: 1, pair: pairKey(pair) };
@@ -69,22 +69,12 @@ const METRICS = [
   metrics({ by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] }),
 ].join();
 
-/** Of a new version while only some of the requests go there: its bugs, and not its predecessor's, take it back. */
+/** By version, so that a deployment is rolled back for its own bugs and not for its predecessor's. */
 const BUG_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] });
-
-/** What an operator is told by an alarm rather than by reading lines. */
-const WARNING_METRICS = {
-  'shared-cache-unavailable': 'SharedCacheUnavailable',
-  'secret-stale': 'SecretStale',
-  rejected: 'CredentialRejected',
-  'previous-version': 'PreviousVersionUsed',
-  'credential-echoed': 'CredentialEchoed',
-  'same-token-again': 'SameTokenAgain',
-} as const satisfies Record<Warning, string>;
 
 const UNREADABLE_METRICS = metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] });
 
-/** Where something unexpected was thrown, and nothing of what it says: messages quote what the code stumbled over. Never throws. */
+/** The name and the place of a bug, without its message, which may quote a secret. Never throws. */
 export function bugPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {
   try {
     if (!(thrown instanceof Error)) return { name: typeof thrown, at: [] };
@@ -94,7 +84,7 @@ export function bugPlace(thrown: unknown): { readonly name: string; readonly at:
   }
 }
 
-/** The lines at the end that are nothing but places: a line of the message can look like one. */
+/** Only the last lines that are all stack frames: a line of the message can look like one. */
 function framesOf({ stack = '', message }: Error): readonly string[] {
   const at = stack.indexOf(message);
   const lines = (at === -1 ? stack : stack.slice(at + message.length)).split('\n');

@@ -1,3 +1,5 @@
+import { METRIC_NAMESPACE, type MetricName } from '../../contract.ts';
+
 /** Where the lines of an environment go. */
 export interface Log {
   readonly environment: string;
@@ -6,20 +8,20 @@ export interface Log {
 }
 
 /**
- * Metrics of a line, and the sets of its members under each of which CloudWatch keeps them: an alarm cannot add up others.
- * Never by client or caller: each combination of values is paid for.
+ * Metrics of a line, and their sets of dimensions: an alarm cannot add up any others. Never by client or caller, because
+ * each combination of values is paid for.
  */
 interface MetricSet {
   readonly by: readonly (readonly string[])[];
-  readonly counts?: readonly string[];
-  readonly milliseconds?: readonly string[];
+  readonly counts?: readonly MetricName[];
+  readonly milliseconds?: readonly MetricName[];
 }
 
-/** The definition of metrics, as text: most lines have the same, and it is most of the line. */
+/** The definition of metrics, as text and made once: it is the larger part of most lines. */
 export function metrics({ by, counts = [], milliseconds = [] }: MetricSet): string {
-  const ofUnit = (Unit: string, names: readonly string[]) => names.map((Name) => ({ Name, Unit }));
+  const ofUnit = (Unit: string, names: readonly MetricName[]) => names.map((Name) => ({ Name, Unit }));
   const Metrics = [...ofUnit('Count', counts), ...ofUnit('Milliseconds', milliseconds)];
-  return JSON.stringify({ Namespace: 'TokenBroker', Dimensions: by, Metrics });
+  return JSON.stringify({ Namespace: METRIC_NAMESPACE, Dimensions: by, Metrics });
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { CheckRecord, MissedPair } from '../../broker/health/check-pairs.ts';
 import type { HealthRun } from '../../broker/health/run.ts';
 import { pairKey } from '../../broker/pair.ts';
-import type { IgnoredEvent } from '../client-secrets.ts';
+import type { IgnoredEvent, MetricName } from '../../contract.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
 /** Writes one line per check, of a run or upon an event, one per run and one per event that is ignored, with their metrics. */
@@ -27,7 +27,7 @@ export function createHealthLog({ environment, now, write }: Log) {
       const { clients, checked, missed, ignored, unknown, incidents, probe, reported, milliseconds } = run;
       const missedFor = (why: MissedPair['reason']) =>
         some(missed.filter(({ reason }) => reason === why).map(({ pair }) => pairKey(pair)));
-      const counts = {
+      const counts: { readonly [name in MetricName]?: number } = {
         Heartbeat: 1,
         PairsChecked: checked.length,
         PairsNotReached: missed.length,
@@ -39,7 +39,8 @@ export function createHealthLog({ environment, now, write }: Log) {
         ProbeNotDenied: probe.condition === 'denied' ? 0 : 1,
         OperatorsUnreachable: run.hasSubscriber ? 0 : 1,
       };
-      writeLine(metrics({ by: [BY_ENVIRONMENT], counts: Object.keys(counts), milliseconds: ['RunDuration'] }), {
+      const names = Object.keys(counts) as MetricName[];
+      writeLine(metrics({ by: [BY_ENVIRONMENT], counts: names, milliseconds: ['RunDuration'] }), {
         outcome: missed.length === 0 ? 'complete' : 'incomplete',
         ...counts,
         RunDuration: milliseconds,

@@ -1,12 +1,12 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Writes a line, its end included, to the standard output; what a pipe takes whole goes past the stream, which is half of what
- * a memory hit costs. Never `console.log`: Lambda's JSON log format nests what that prints, and no metric appears.
+ * Writes a line, with its line end, to the standard output. A short one bypasses the stream, which would double the cost of
+ * a memory hit. Never `console.log`: Lambda's JSON log format nests its output, and no metric appears.
  */
 export function writeLine(line: string): void {
   const bytes = Buffer.from(line);
-  // A line must not get into the middle of one that the stream still holds.
+  // Past the stream, the line would land in the middle of one that it still buffers.
   const isStreamBusy = stream !== undefined && stream.writableLength > 0;
   const written = bytes.length <= PIPE_BUF && !isStreamBusy ? writeAtOnce(bytes) : 0;
   if (written === bytes.length) return;
@@ -14,13 +14,13 @@ export function writeLine(line: string): void {
   stream.write(bytes.subarray(written));
 }
 
-/** What Linux writes to a pipe in one piece. */
+/** Linux writes so many bytes to a pipe in one piece. */
 const PIPE_BUF = 4_096;
 
-/** Node makes it when it is first asked for, and most environments never need it. */
+/** Created on first use; most instances never need it. */
 let stream: typeof process.stdout | undefined;
 
-/** Gives how many bytes were written; none where the other end does not keep up, or is gone. */
+/** Gives the number of bytes written; 0 when the reader does not keep up, or is gone. */
 function writeAtOnce(bytes: Uint8Array): number {
   try {
     return writeSync(1, bytes);

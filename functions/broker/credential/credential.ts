@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
 import type { BasicEncoding } from '../service.ts';
 
-/** What the broker authenticates with at a service; the client id too is half of a log-in. */
+/** Authenticates a client at a service. The client id is redacted too: it is half of a log-in. */
 export interface Credential {
   readonly clientId: Redacted;
   readonly secret: Redacted;
@@ -13,11 +13,11 @@ export interface Credential {
 }
 
 /**
- * Reads the credential for one service out of a client's secret: `{ "client_id", "secret", "services"? }`. What the
- * service's own entry in `services` has wins over the top level. Other members are those of tools that rotate secrets.
+ * Reads the credential for one service out of a client's secret: `{ "client_id", "secret", "services"? }`. The
+ * service's own entry in `services` overrides the top level. Unknown members are ignored: rotation tools add their own.
  *
- * @throws Problem `credential-malformed`, naming the member that is wrong and none of its content; `credential-missing`
- * when the secret names its services and this is none of them
+ * @throws Problem `credential-malformed`, with the name of the wrong member and never its content; `credential-missing`
+ * when the secret names its services and this one is not among them
  */
 export function parseCredential(text: Redacted, service: ServiceName, encoding: BasicEncoding): Credential {
   const secret = parseJsonObject(text.reveal());
@@ -52,7 +52,7 @@ const SECRET_NAMES = ['secret', 'client_secret', 'password'] as const;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What a secret holds for a service alone. */
+/** The members that a secret has for this service alone. */
 function entryOf(secret: Members, service: ServiceName): Members {
   const services = servicesOf(secret);
   if (services === undefined) throw malformed('services is not an object or an array of names');
@@ -66,7 +66,7 @@ function entryOf(secret: Members, service: ServiceName): Members {
   return entry;
 }
 
-/** The services that a secret names, with what it holds for each of them alone; `undefined` when they are malformed. */
+/** The services that a secret names, each with its own members; `undefined` when they are malformed. */
 function servicesOf({ services = 'all' }: Members): Members | 'all' | undefined {
   if (services === 'all' || isRecord(services)) return services;
   const areNames = Array.isArray(services) && services.every((name) => typeof name === 'string');

@@ -20,7 +20,7 @@ export interface SecretDescription {
 interface Dependencies extends CheckDependencies {
   /** The configured ones. */
   readonly services: readonly ServiceName[];
-  /** Those on which a new token ends the one before: a living one proves the credential, whichever version it is of. */
+  /** Those where a new token ends the old one: a living token proves the credential, whatever its version. */
   readonly singleTokenServices: readonly ServiceName[];
   /** `undefined` when there is none, or when it is planned for deletion. */
   readonly describeSecret: (client: ClientName) => Promise<SecretDescription | undefined>;
@@ -29,11 +29,11 @@ interface Dependencies extends CheckDependencies {
 
 /**
  * Has the broker check a client's current version on every configured service, so that a new version is proven and its
- * token shared before a caller needs it. What does not work is told to the operators, of the services in the tag of the
- * secret. A late or repeated event does no harm: the broker proves what is current, and proves it once.
+ * token shared before a caller needs it. Tells the operators of failures on the services in the tag of the secret.
+ * Idempotent: the broker proves the current version, and proves it once, however late or often the event comes.
  *
- * @throws Error when the event is to be repeated: a service told nothing about the version, and it is current still; or
- * the operators could not be told. Its message names the client, and services and failures as one word each
+ * @throws Error when Lambda must repeat the event: a service gave no finding on the current version, or a message was not
+ * sent. The error names the client, and services and failures as one word each
  */
 export function createClientCheck(dependencies: Dependencies) {
   const { services, singleTokenServices, describeSecret, notify, now } = dependencies;
@@ -43,7 +43,7 @@ export function createClientCheck(dependencies: Dependencies) {
       askUntil<CheckRecord>(
         (record) => unfinished(record, version) === undefined,
         (timeoutMs) => checkOnce(pair, timeoutMs, dependencies, version),
-        // A read may show the version before for a moment.
+        // The first read may still show the previous version.
         { endsAt, attempts: 2 },
         dependencies,
       );
@@ -58,11 +58,11 @@ export function createClientCheck(dependencies: Dependencies) {
     if (reasons.length > 0) throw new Error(`${client}: ${reasons.join(', ')}`);
   };
 
-  /** What keeps the event from being done. */
+  /** Why the event must be repeated for this service; `undefined` when it need not. */
   function unfinished({ pair: { service }, answer }: CheckRecord, version: string): string | undefined {
     if (answer.kind === 'failed') return `${service} ${answer.failure}`;
     const { finding, provenBy } = answer;
-    // A service that does not answer says nothing about the version; whether it answers others is for a run to find out.
+    // Without an answer the version is not proven. Whether the service answers other clients is for a run to find out.
     if (isSilent(finding)) return `${service} ${finding}`;
     // The secret is gone or does not name the service, or the client is stopped: no version of it is sent.
     if (answer.version === version || finding === 'secret-missing' || finding === 'disabled') return undefined;
@@ -70,7 +70,7 @@ export function createClientCheck(dependencies: Dependencies) {
     return isKept ? undefined : `${service} another-version`;
   }
 
-  /** What failed, one word each. */
+  /** Gives the failures, one word each. */
   async function tell({ pair, answer }: CheckRecord, endsAt: number): Promise<readonly string[]> {
     if (answer.kind === 'failed' || isSilent(answer.finding)) return [];
     const checked = [{ ...answer, pair, at: now() }];

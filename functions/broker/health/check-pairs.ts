@@ -1,7 +1,7 @@
 import type { Finding, ProvenBy } from '../../contract.ts';
 import type { Pair } from '../pair.ts';
 
-/** A pair of which the broker could say something. Times are epoch milliseconds. */
+/** A pair with a finding of the broker. Times are epoch milliseconds. */
 export interface CheckedPair {
   readonly pair: Pair;
   readonly finding: Finding;
@@ -13,7 +13,7 @@ export interface CheckedPair {
   readonly at: number;
 }
 
-/** A pair about which this run says nothing; `failed`: the broker itself had no finding, for a reason of one word. */
+/** A pair without a finding in this run; `failed`: the broker had none, and `failure` is the reason in one word. */
 export interface MissedPair {
   readonly pair: Pair;
   readonly reason: 'out-of-time' | 'sampled' | 'failed';
@@ -23,7 +23,7 @@ export interface MissedPair {
 /** Asks the broker about one pair. Never throws, and ends within the time it is given. */
 export type CheckPair = (pair: Pair, timeoutMs: number) => Promise<PairAnswer>;
 
-/** What the broker says about a pair, or why it says nothing. */
+/** The finding about a pair, or why there is none. */
 export type PairAnswer =
   | ({ readonly kind: 'checked' } & Omit<CheckedPair, 'pair' | 'at'>)
   | { readonly kind: 'failed'; readonly failure: string; readonly retryable: boolean };
@@ -51,9 +51,9 @@ export interface CheckDependencies {
 }
 
 /**
- * Checks every pair once, in a new order each time, at most five at a time, spread over the time until `windowEndsAt`. A
- * service that does not answer ten times in a row is only sampled until it answers again, and so is the broker. What the
- * broker could not say is asked once more.
+ * Checks every pair once, in a new order each time, at most five at a time, spread over the time until `windowEndsAt`. After
+ * ten failures in a row a service is only sampled until it answers again, and so is the broker. A check that the broker
+ * could not make is repeated once.
  */
 export async function checkPairs(
   pairs: readonly Pair[],
@@ -63,7 +63,7 @@ export async function checkPairs(
 ): Promise<Checks> {
   const { now, sleep } = dependencies;
   const tickets = new Map(pairs.map((pair) => [pair, random()]));
-  // A run that ends early does not always miss the same pairs.
+  // In random order, so that runs that end early miss different pairs.
   const queue = pairs.toSorted((one, other) => (tickets.get(one) ?? 0) - (tickets.get(other) ?? 0));
   const repeated = new Set<Pair>();
   const checked: CheckedPair[] = [];
@@ -81,7 +81,7 @@ export async function checkPairs(
         missed.push({ pair, reason: 'sampled' });
         continue;
       }
-      // What is left is always spread evenly over the time that is left: a run that is late catches up without a burst.
+      // The remaining pairs are spread evenly over the remaining time: a late run catches up without a burst.
       const askedAt = now();
       const startAt = Math.max(askedAt, nextStartAt);
       nextStartAt = startAt + Math.min(MAX_GAP_MS, Math.max(0, windowEndsAt - startAt) / (queue.length + 1));
@@ -122,7 +122,7 @@ export async function checkOnce(
   return result;
 }
 
-/** Asks once, and until an answer is final again every 5 s: at most so many times, and not after `endsAt`, epoch milliseconds. */
+/** Asks every 5 s until an answer is final: at most `attempts` times, and not after `endsAt`, epoch milliseconds. */
 export async function askUntil<Answer>(
   isFinal: (answer: Answer) => boolean,
   ask: (timeoutMs: number) => Promise<Answer>,
@@ -138,23 +138,23 @@ export async function askUntil<Answer>(
 
 /** Longer than the broker's function can take. */
 const CHECK_TIMEOUT_MS = 20_000;
-/** Longer than a read of a secret can be behind, and short enough for the callers. */
+/** Longer than a read of a secret can be stale, and short enough for the callers. */
 const PAUSE_MS = 5_000;
 
 /**
- * Whether the service itself was asked lately. A token of earlier traffic says nothing about how the service is now, and
- * the budget for checks (`throttled`, proven by `latch`) nothing about the service at all.
+ * Whether the finding comes from a recent token request. A token of earlier traffic does not show the present state of the
+ * service, and the budget for checks (`throttled`, proven by `latch`) says nothing about the service at all.
  */
 export function wasAsked({ provenBy }: Pick<CheckedPair, 'provenBy'>): boolean {
   return provenBy === 'request' || provenBy === 'pause';
 }
 
-/** Whether the service had nothing to say about the credential. */
+/** Whether the finding says nothing about the credential. */
 export function isSilent(finding: string): boolean {
   return finding === 'throttled' || finding === 'unreachable';
 }
 
-/** Lets everything through until ten fail in a row, and from then on every tenth, until one succeeds. */
+/** Lets all checks through until ten fail in a row, then every tenth until one succeeds. */
 class FailureSampler {
   #failuresInARow = 0;
   #passedOver = 0;

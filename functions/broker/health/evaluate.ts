@@ -2,10 +2,10 @@ import { FINDINGS, type Finding } from '../../contract.ts';
 import { type Pair, pairKey, type ServiceName } from '../pair.ts';
 import { type CheckedPair, type Checks, isSilent, wasAsked } from './check-pairs.ts';
 
-/** What was found out, and the service in whose memory it belongs. */
+/** New findings, and the service in whose memory they belong. */
 export type Findings = RunFindings | ClientFindings;
 
-/** What a run found out, as far as it is about one service; without one: about the broker and the probe. */
+/** The findings of a run about one service; with `undefined`, about the broker and the probe. */
 interface RunFindings {
   readonly kind: 'run';
   readonly service: ServiceName | undefined;
@@ -16,21 +16,21 @@ interface RunFindings {
   readonly at: number;
 }
 
-/** What an event found out about a client on one service, from which nothing follows for the service. */
+/** The finding of an event about one client on one service. Nothing about the service follows from it. */
 interface ClientFindings {
   readonly kind: 'client';
   readonly service: ServiceName;
   readonly checked: readonly CheckedPair[];
 }
 
-/** What the role without an access rule was answered, or why it was not, as one word; and what that proves. */
+/** Whether the broker refused the role without an access rule; `said` is its answer or the failure, as one word. */
 export interface ProbeAnswer {
-  /** Refused as it must be, more than that, or neither is proven. */
+  /** Refused, as it must be; not refused; or not known. */
   readonly condition: 'denied' | 'not-denied' | 'unproven';
   readonly said: string;
 }
 
-/** What a look at something told. Times are epoch milliseconds. */
+/** The condition of a pair, a service, the broker or the probe. Times are epoch milliseconds. */
 export type Observation =
   | (Look & { readonly kind: 'pair'; readonly pair: Pair; readonly condition: Finding })
   | (Look & { readonly kind: 'service'; readonly service: ServiceName; readonly condition: 'incident' | 'answering' })
@@ -49,7 +49,7 @@ interface Look {
 
 export const CONDITIONS = [...FINDINGS, 'incident', 'answering', 'denied', 'not-denied', 'unproven'] as const;
 
-/** What is remembered of a look. One at something that is as it should be is remembered only for a while. */
+/** The last known condition. Good ones are dropped after 15 minutes. */
 export interface Entry {
   readonly condition: (typeof CONDITIONS)[number];
   readonly since: number;
@@ -58,16 +58,16 @@ export interface Entry {
   readonly version?: string | undefined;
 }
 
-/** By the key of what was looked at: that of a pair, or the kind. */
+/** By the key of a pair; by the kind for the others. */
 export type Entries = ReadonlyMap<string, Entry>;
 
-/** What findings come to, and the entries that are still of interest; no message tells of the others. */
+/** Observations from findings, and the entries that still count; the others are dropped without a message. */
 export interface Evaluation {
   readonly observations: readonly Observation[];
   readonly kept: Entries;
 }
 
-/** What findings come to, given what is remembered of earlier ones. */
+/** Draws observations from findings and the memory of earlier ones. */
 export function evaluate(findings: Findings, entries: Entries): Evaluation {
   if (findings.kind === 'client') {
     return { observations: observePairs(findings.checked, openIncident(entries) !== undefined), kept: entries };
@@ -81,17 +81,17 @@ export function hasIncident(service: ServiceName, { checked }: Checks): boolean 
   return hasBegun(checked.filter(({ pair }) => pair.service === service));
 }
 
-/** Whether there is nothing to do about it. */
+/** Whether the condition needs no action. */
 export function isGood({ condition }: Pick<Entry, 'condition'>): boolean {
   return condition === 'accepted' || condition === 'answering' || condition === 'denied';
 }
 
 /**
- * While a service answers hardly any request there is an incident of the service, which takes the place of everything that
- * could be said about single clients that got no answer.
+ * While a service answers hardly any request, one incident of the service replaces the messages about single clients that
+ * got no answer.
  *
  * An incident begins when at least five pairs were asked and at least 80 % of them got no answer. It ends when more pairs
- * are answered than are not; between the two nothing changes, so that a service in a bad way does not come and go.
+ * are answered than not. The gap between both limits keeps a shaky service from flapping.
  */
 function evaluateService(service: ServiceName, { listed, checks, at }: RunFindings, entries: Entries): Evaluation {
   const checked = checks.checked.filter(({ pair }) => pair.service === service);
@@ -100,7 +100,7 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const condition = isIncident ? 'incident' : 'answering';
   const detail = `Of ${checked.filter(wasAsked).length} pairs that were asked, ${silentOnes(checked).length} got no answer.`;
 
-  // Of a client that there is no more there is nothing to tell: the check has withdrawn its token.
+  // A deleted client needs no message: the check has withdrawn its token.
   const listedKeys = new Set(listed.map(pairKey));
   const isGone = ({ pair, finding }: CheckedPair) =>
     (finding === 'secret-missing' || finding === 'disabled') && !listedKeys.has(pairKey(pair));
@@ -129,7 +129,7 @@ const MIN_SHARE = 0.8;
 
 function hasEnded(checked: readonly CheckedPair[], { at: lastSeenAt }: Entry): boolean {
   const isAnswered = (pair: CheckedPair) =>
-    // Callers may be faster than the checks in getting the tokens which show that the service is back.
+    // Traffic may prove that the service is back before a check does.
     wasAsked(pair) ? !isSilent(pair.finding) : pair.provenBy === 'traffic' && pair.checkedAt > lastSeenAt;
   return checked.filter(isAnswered).length > silentOnes(checked).length;
 }
@@ -148,14 +148,14 @@ function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings
   const look = { since: at, at };
   const broker = observeBroker(checks);
   const observations: Observation[] = broker === undefined ? [] : [{ kind: 'broker', ...look, ...broker }];
-  // When no request gets an answer of the broker, one message says so.
+  // While the broker answers no request at all, the message about the broker is enough.
   if (broker?.condition !== 'incident' || condition !== 'unproven') {
     observations.push({ kind: 'probe', ...look, condition, detail: `The answer was: ${said}.` });
   }
   return { observations, kept: entries };
 }
 
-/** The broker is in trouble when it had something to say about no pair at all; `undefined` when it was not asked. */
+/** An incident when the broker had no finding for any pair; `undefined` when it was not asked. */
 function observeBroker({ checked, missed }: Checks) {
   if (checked.length > 0) return { condition: 'answering' } as const;
   const failures = missed.flatMap(({ failure }) => failure ?? []);

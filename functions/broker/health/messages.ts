@@ -1,13 +1,13 @@
 import { FINDING_ADVICE, type Finding, secretName } from '../../contract.ts';
 import type { Entry, Observation } from './evaluate.ts';
 
-/** What an operator reads. The subject is one line of at most 99 characters of ASCII, as SNS wants it. */
+/** A message to the operators. The subject is one line of at most 99 ASCII characters, as SNS requires. */
 export interface Message {
   readonly subject: string;
   readonly text: string;
 }
 
-/** Says what has changed, since when, and what to do. Nothing in it is a value of a secret or of a service's answer. */
+/** Describes a change, its start and the remedy, without any value of a secret or of a service's answer. */
 export function messageOf(environment: string, observation: Observation, before: Entry | undefined): Message {
   const { condition, since, detail } = observation;
   const facts = new Map([
@@ -24,7 +24,7 @@ export function messageOf(environment: string, observation: Observation, before:
   const paragraphs = [sentence, detail, table.join('\n'), `What to do: ${advice}`, command];
   const text = `${paragraphs.filter((paragraph) => paragraph !== undefined).join('\n\n')}\n`;
   const subject = `[token-broker ${environment}] ${headline}`;
-  // All names are ASCII, and SNS refuses what is longer.
+  // All names are ASCII, and SNS refuses a longer subject.
   return { subject: subject.length > 99 ? `${subject.slice(0, 96)}...` : subject, text };
 }
 

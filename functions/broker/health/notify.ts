@@ -10,36 +10,36 @@ import {
 } from './evaluate.ts';
 import { type Message, messageOf } from './messages.ts';
 
-/** What the operators were told, as it is remembered; `revision` counts the writes. */
+/** The conditions that the operators were told; `revision` counts the writes. */
 export interface NotificationMemory {
   readonly entries: Entries;
   readonly revision: number;
 }
 
-/** Keeps one memory per service, and one of all that concerns no single service (`undefined`). */
+/** Keeps one memory per service, and one (`undefined`) of the broker and the probe. */
 export interface NotificationMemories {
   /** The latest one; an empty one when there is none. @throws NotificationFailure */
   readonly read: (service: ServiceName | undefined) => Promise<NotificationMemory>;
-  /** Writes a memory in the place of its predecessor; `false` when another one is there. @throws NotificationFailure */
+  /** Replaces the previous revision; `false` when another writer came first. @throws NotificationFailure */
   readonly write: (service: ServiceName | undefined, memory: NotificationMemory) => Promise<boolean>;
 }
 
 /** Sends a message to the operators. @throws NotificationFailure when it may not have been sent */
 export type SendMessage = (message: Message) => Promise<void>;
 
-/** The memory or the topic failed. The message is one word and holds nothing of what was written or sent. */
+/** The memory or the topic failed. The message is one word without any of the content. */
 export class NotificationFailure extends Error {
   override readonly name = 'NotificationFailure';
 }
 
-/** Begins nothing after `endsAt`, epoch milliseconds. Never throws a `NotificationFailure`. */
+/** Sends no further message after `endsAt`, epoch milliseconds. Never throws a `NotificationFailure`. */
 export type Notify = (findings: Findings, endsAt: number) => Promise<Notified>;
 
 export interface Notified {
   readonly sent: number;
   /** Messages that are left to the next run or event. */
   readonly unsent: number;
-  /** What failed, one word each. */
+  /** The failures, one word each. */
   readonly failures: readonly string[];
 }
 
@@ -51,15 +51,15 @@ interface Dependencies {
 }
 
 /**
- * Tells the operators what has changed since they were last told, a few messages at a time, and remembers it.
+ * Sends the operators the changes since the last messages, a few at a time, and remembers them.
  *
- * The memory is written after the messages, in the place of the revision that was read; where it has another revision by
- * then, everything is evaluated anew. What could not be sent is not remembered, so the next run sends it: no message is
- * lost. A message is sent twice when runs and events send it at once, or its sender dies before it writes.
+ * The memory is written after the messages, by compare-and-set on its revision; if another writer came first, everything
+ * is evaluated again. A message that was not sent is not remembered, so the next run sends it: none is lost. A message is
+ * sent twice when runs and events overlap, or its sender dies before it writes.
  */
 export function createNotify({ environment, memories, sendMessage, now }: Dependencies): Notify {
   return async (findings, endsAt) => {
-    /** Changes, by key: no message is sent twice, also where the memory is read again. */
+    /** Changes, by key, so that no message is sent twice when the memory is read again. */
     const tried = new Set<string>();
     const told = new Set<string>();
     const failures: string[] = [];
@@ -71,7 +71,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
       for (let overtaken = 0; overtaken < MAX_OVERTAKEN; ) {
         const { entries, revision } = await memories.read(findings.service);
         const { transitions, quiet } = findTransitions(evaluate(findings, entries), now());
-        // With more than fits into the memory, everything would be told again and again.
+        // Changes that do not fit into the memory would be told again on each run.
         let room = MAX_ENTRIES - entries.size;
         const batch = transitions
           .filter(({ key }) => !tried.has(key))
@@ -109,15 +109,15 @@ interface Transition {
   readonly before: Entry | undefined;
 }
 
-/** Where observations differ from what is remembered; `quiet` is what can be remembered without a message. */
+/** The observations that differ from the memory; `quiet` are the entries to remember without a message. */
 function findTransitions({ observations, kept }: Evaluation, now: number) {
-  // A look at something good is of use until every run is over that may have looked before.
+  // Good entries are kept as long as a run can last, because they outrank its older observations.
   const quiet = new Map([...kept].filter(([, entry]) => !isGood(entry) || now - entry.at <= LONGEST_RUN_MS));
   const transitions: Transition[] = [];
   for (const observation of observations) {
     const [key, entry] = entryOf(observation);
     const before = quiet.get(key);
-    // A run or an event that looked later was faster.
+    // A newer observation is remembered already.
     if (before !== undefined && observation.at <= before.at) continue;
     if (isTransition(entry, before)) transitions.push({ key: `${key} ${entry.condition}`, observation, before });
     else if (before !== undefined && !isGood(before)) quiet.set(key, { ...before, at: observation.at });
@@ -128,7 +128,7 @@ function findTransitions({ observations, kept }: Evaluation, now: number) {
 /** No Lambda function runs longer. */
 const LONGEST_RUN_MS = 15 * 60_000;
 
-/** What was never seen counts as good. Another version that is no better is told: an operator has tried. */
+/** A first observation is told unless it is good. A new version that still fails is told: an operator has tried. */
 function isTransition({ condition, version }: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return !isGood({ condition });
   if (before.condition !== condition) return true;
@@ -136,7 +136,7 @@ function isTransition({ condition, version }: Entry, before: Entry | undefined):
   return isOther && (condition === 'rejected' || condition === 'secret-malformed');
 }
 
-/** What is remembered once the operators have been told. */
+/** The memory of an observation that needs no message any more. */
 function entryOf(observation: Observation): readonly [key: string, entry: Entry] {
   const { kind, condition, since, at, version } = observation;
   return [kind === 'pair' ? pairKey(observation.pair) : kind, { condition, since, at, version }];

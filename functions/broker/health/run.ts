@@ -3,14 +3,14 @@ import { askUntil, type CheckDependencies, type Checks, checkPairs } from './che
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
 import type { NotificationMemories, Notified, Notify } from './notify.ts';
 
-/** What a run found out and told. */
+/** The findings of a run, and its messages. */
 export interface HealthRun extends Checks {
   readonly clients: number;
-  /** Secrets under the clients' prefix whose names are none of a client. */
+  /** Secrets under the clients' prefix whose names no client can have. */
   readonly ignored: readonly string[];
   /** Pairs that a client's tag names and whose service is not configured. */
   readonly unknown: readonly Pair[];
-  /** Services that answered hardly any request in this run, as if it were the first one. */
+  /** Services with an incident by the findings of this run alone. */
   readonly incidents: readonly ServiceName[];
   readonly probe: ProbeAnswer;
   readonly reported: Notified;
@@ -19,7 +19,7 @@ export interface HealthRun extends Checks {
   readonly milliseconds: number;
 }
 
-/** What there is under the clients' prefix; `ignored` are the names that cannot be those of clients. */
+/** The secrets under the clients' prefix; `ignored` are names that no client can have. */
 export interface ClientList {
   /** As the list of secrets shows them, with their tag `services`; a secret may be planned for deletion. */
   readonly clients: readonly { readonly client: ClientName; readonly services?: string | undefined }[];
@@ -33,7 +33,7 @@ interface Dependencies extends CheckDependencies {
   /** The configured ones. */
   readonly services: readonly ServiceName[];
   readonly intervalMs: number;
-  /** Throws when there is no list: a run that saw nothing must not look like one that found nothing wrong. */
+  /** Throws when there is no list: a blind run must not look like a good one. */
   readonly listClients: () => Promise<ClientList>;
   readonly askAsProbe: AskAsProbe;
   readonly memories: Pick<NotificationMemories, 'read'>;
@@ -46,14 +46,14 @@ interface Dependencies extends CheckDependencies {
 
 /**
  * Proves every pair and the refusal of a role without an access rule, and tells the operators what has changed. Ends before
- * the deadline, epoch milliseconds, and before the next run begins; what it did not reach by then is in `missed`.
+ * the deadline, epoch milliseconds, and before the next run begins; pairs not reached by then are in `missed`.
  */
 export function createHealthRun(dependencies: Dependencies) {
   const { services, intervalMs, listClients, askAsProbe, memories, notify, now, random } = dependencies;
 
   return async (deadline: number): Promise<HealthRun> => {
     const startedAt = now();
-    // Most of the time is for the checks; messages and the last writes have what they need at their worst.
+    // Messages and the last writes keep the time of their worst case; the checks have the rest.
     const totalMs = Math.max(0, Math.min(deadline - startedAt, intervalMs));
     const reportsEndAt = startedAt + totalMs - Math.min(WRITING_MS, totalMs / 5);
     const endsAt = reportsEndAt - Math.min(REPORTING_MS, totalMs / 5);
@@ -87,10 +87,10 @@ export function createHealthRun(dependencies: Dependencies) {
     return { ...checks, ...found, reported, hasSubscriber, milliseconds: now() - startedAt };
   };
 
-  /** Clients that the list shows no more: a check takes the token of a secret that is gone out of use. */
+  /** Clients no longer listed: the check of a deleted secret withdraws its token. */
   async function rememberedPairs(): Promise<readonly Pair[]> {
     const ofServices = services.map(async (service) => {
-      // Without its memory a run checks what the list shows; the notification tells what is wrong with the memory.
+      // A run without memory checks the listed pairs; `notify` reports the failure of the memory.
       const { entries } = await memories.read(service).catch(() => ({ entries: new Map<string, never>() }));
       const suffix = pairKey({ client: '', service });
       const keys = [...entries.keys()].filter((key) => key.endsWith(suffix));
@@ -99,18 +99,18 @@ export function createHealthRun(dependencies: Dependencies) {
     return (await Promise.all(ofServices)).flat();
   }
 
-  /** A pair that there is, so that nothing but the missing rule can be why the probe is refused. */
+  /** An existing pair, so that only the missing rule can be the reason for a refusal. */
   function probePair(pairs: readonly Pair[]): Pair {
     return pairs[Math.floor(random() * pairs.length)] ?? { client: 'no-such-client', service: services[0] ?? 'none' };
   }
 }
 
-/** Leaves room below ten minutes for a thousand pairs on services that need their time. */
+/** Lets a run check a thousand pairs on slow services within ten minutes. */
 const WINDOW_MS = 8 * 60_000;
 const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
 
-/** Every pair that the list shows; `unknown` are those whose service is not among the configured ones. */
+/** The pairs of the listed clients; `unknown` are those whose service is not configured. */
 export function pairsOf(clients: ClientList['clients'], configured: readonly ServiceName[]) {
   const all = clients.flatMap(({ client, services }): Pair[] =>
     servicesOf(services, configured).map((service) => ({ client, service })),

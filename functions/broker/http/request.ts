@@ -23,7 +23,7 @@ export function parseCheckRequest(contentType: string | undefined, body: Body): 
   return { pair: pairOf(members), stage: SECRET_STAGES.find((stage) => stage === members.stage) ?? 'AWSCURRENT' };
 }
 
-/** Reads the body of `POST /whoami`, which has no members, so that its media type says nothing. */
+/** Reads the body of `POST /whoami`, which has no members, so any media type will do. */
 export function parseWhoamiRequest(body: Body): void {
   const text = readText(body);
   refuseWrong(text === '' ? {} : readJson(text), []);
@@ -35,7 +35,7 @@ function pairOf({ client, service }: Members): Pair {
   return { client: String(client), service: String(service) };
 }
 
-/** Reads a body of the two media types into its members, of which none is wrong. */
+/** Reads a body in either media type; throws unless every member is right. */
 function parseMembers(contentType = '', body: Body, known: readonly (keyof typeof FAULTS)[]): Members {
   const type = mediaTypeOf(contentType);
   if ((type !== JSON_TYPE && type !== FORM_TYPE) || FOREIGN_CHARSET.test(contentType)) {
@@ -61,7 +61,7 @@ function refuseWrong(members: Members, known: readonly (keyof typeof FAULTS)[]):
   if (faults.length > 0) throw invalid(`${faults.join('; ')}.`);
 }
 
-/** What is wrong with the value of a member; undefined when nothing is. */
+/** The fault of each member's value, if any. */
 const FAULTS = {
   client: faultOfName,
   service: faultOfName,
@@ -87,7 +87,7 @@ function faultOfName(name: unknown): string | undefined {
   return NAME_PATTERN.test(name) ? undefined : rule;
 }
 
-/** Far more than a request needs, far less than a parser could be hurt with. */
+/** Far above the size of any request, far below one that could hurt a parser. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 function readText(sent: Body): string {
@@ -120,7 +120,7 @@ function readForm(text: string): Members {
   return Object.fromEntries(members);
 }
 
-/** A name that is no word may be a token that was sent as a whole form, and callers write our problems into their logs. */
+/** Callers log problems, and an unknown name may be a token that was sent as a whole form: only plain words are shown. */
 function shownName(name: string): string {
   return /^\w+$/.test(name) && isPlainWord(name) ? `"${name}"` : 'whose name is not shown';
 }

@@ -38,7 +38,7 @@ interface Dependencies {
   /** Names the access rules, to the roles that are in them. */
   readonly rulesDigest?: string | undefined;
   readonly audit: Audit;
-  /** Gives what the work gives, `undefined` when that has not come in so many milliseconds. */
+  /** The result of `work`, `undefined` after `ms`. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
   readonly now: () => number;
 }
@@ -51,7 +51,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
     const { requestId, caller, sourceIp } = request;
     const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
     try {
-      // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
+      // The deadline already bounds this call's own work; this also bounds its wait for a request that another call shares.
       const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record));
       if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE, { retryAfterSeconds: 1 });
       audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
@@ -113,7 +113,7 @@ type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
   -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
 };
 
-/** Only what the contract names (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
+/** Only the members of the contract (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
 function tokenResponse({ token, cache }: Issue, startedAt: number, now: number): BrokerResponse {
   const members = {
     ...token.passThrough,
@@ -154,7 +154,7 @@ function problemResponse(problem: Problem, requestId: string): BrokerResponse {
   return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }
 
-/** Never more than the whole life: the clock of this environment may lie behind the one that the token was issued by. */
+/** At most the whole life time: the clock of this instance may be behind that of the issuing one. */
 function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
   return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }

@@ -1,20 +1,20 @@
 import { decodeUtf8, isRecord, parseJson } from '../json.ts';
 import { mediaTypeOf } from '../media-type.ts';
 
-/** What a token endpoint answered, complete and unread. Header names are lower-case, repeated ones joined by `, `. */
+/** The raw answer of a token endpoint. Header names are lower-case, repeated ones joined by `, `. */
 export interface TokenResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-/** What the body of a token response holds, or why it cannot be read. */
+/** The content of a token response, or why it cannot be read. */
 export type DecodedBody =
   | { readonly value: unknown; readonly isJson: boolean }
   | { readonly value?: undefined; readonly unreadable: string };
 
 /**
- * Decodes a body as JSON, as a form or as a bare text by what it looks like, because services mislabel what they send.
+ * Decodes a body as JSON, as a form or as a bare text, judged by its content, because services send wrong media types.
  * A type that cannot hold a token, such as HTML, is never read: pages of proxies and log-in forms have it.
  *
  * @see RFC 6749 §5.1, RFC 8259 §8.1
@@ -28,7 +28,7 @@ export function decodeBody({ headers, body }: TokenResponse): DecodedBody {
   }
   if (text === undefined) return { unreadable: 'its body is not UTF-8.' };
   const isForm = /\bx-www-form-urlencoded$/.test(type) || LOOKS_LIKE_FORM.test(text);
-  // A raw JWT is unmistakable; any other word in a body declared as JSON may be a broken rest.
+  // A raw JWT is unmistakable; any other word in a body declared as JSON may be a truncated one.
   if (/^[{["]/.test(text) || (/\bjson$/.test(type) && !isForm && !text.startsWith('eyJ'))) {
     const value = parseJson(text);
     if (value !== undefined) return { value, isJson: true };
@@ -42,7 +42,7 @@ const WRONG_PLACE =
 
 const TOKEN_TYPE = /^(?:text\/plain)?$|\b(?:json|jwt|x-www-form-urlencoded)$/;
 
-/** The `=` that pads base64 is followed by nothing or by another one. */
+/** A padding `=` of base64 is the last character, or another `=` follows. */
 const LOOKS_LIKE_FORM = /^[\w.-]{1,64}=[^=]/;
 
 /** The names that lead to a member, from the outside in. */
@@ -69,19 +69,19 @@ export interface FoundToken extends FoundMember {
   readonly value: string;
 }
 
-/** Thrown while an answer is read, when no token can come of it; says what is wrong and which setting would help. */
+/** An answer that yields no token; the message names the fault and the setting that would help. */
 export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
 }
 
-/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name; one that is too long is none. */
+/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name; a name that is too long becomes empty. */
 export function plainName(name: string): string {
   return name.length > MAX_NAME_LENGTH ? '' : name.toLowerCase().replace(/[-_. ]/g, '');
 }
 
 export const MAX_NAME_LENGTH = 64;
 
-/** The members of an answer down to two objects below the outermost, the outer ones first, and none of a refresh token's. */
+/** The members of an answer down to two objects below the outermost, the outer ones first, without those inside a refresh token. */
 export function listMembers(answer: unknown): readonly FoundMember[] {
   const found: FoundMember[] = [];
   const objects: FoundMember[] = [{ path: [], value: answer, around: [] }];

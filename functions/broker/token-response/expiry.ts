@@ -4,9 +4,9 @@ import type { Service } from '../service.ts';
 import { type FoundToken, memberAt, type PrintPath, plainName, type TokenResponse, UnusableAnswer } from './body.ts';
 
 /**
- * Reads when a token expires. Of everything that tells it the earliest counts: `lifetimeMember` when it is set, else the
- * members beside and around the token and the headers that tell an expiry; and the `exp` of a JWT. When nothing tells it,
- * the settings do.
+ * Reads when a token expires. The earliest of all sources counts: `lifetimeMember` when it is set, else the
+ * members beside and around the token and the headers that name an expiry; and the `exp` of a JWT. Without any, the
+ * settings do.
  *
  * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`)
  * @throws UnusableAnswer when the expiry cannot be read, or has passed
@@ -56,13 +56,13 @@ interface ExpiryClaim extends Expiry {
   readonly where: string;
 }
 
-/** By which moments an answer is read; the offset turns one by the service's clock into one by this clock. */
+/** The reference times of an answer; adding the offset converts the service's clock to this one. */
 interface Clock {
   readonly requestStartedAt: number;
   readonly offsetMs: number;
 }
 
-/** What cannot be read is passed over only when another member can, or when `tokenLifetimeSeconds` is set. */
+/** An unreadable member is ignored only when another is readable, or when `tokenLifetimeSeconds` is set. */
 function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): ExpiryClaim[] {
   const { lifetimeMember, lifetimeUnit } = service.response;
   const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }): readonly ExpiryClaim[] => {
@@ -83,7 +83,7 @@ function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): 
   throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
 }
 
-/** Members and headers, not read yet, with what their names say of an expiry. */
+/** Members and headers, not read yet, each with the meaning of its name. */
 function candidatesOf({ token, body, headers }: AnsweredToken, lifetimeMember: string | undefined) {
   if (lifetimeMember !== undefined) {
     const member = memberAt(body, lifetimeMember);
@@ -113,8 +113,8 @@ interface ExpiryMeaning {
 }
 
 /**
- * What a member's name says of a token's expiry, undefined when it says nothing: `expires_in`, `ttl`, `valid_until` …,
- * in all spellings, also with the token's name before (`accessTokenExpiresAt`) or `ms` behind (`expiresInMs`).
+ * The meaning of a member's name if it is one of an expiry: `expires_in`, `ttl`, `valid_until` …, in all spellings, also
+ * with the token's name before (`accessTokenExpiresAt`) or `ms` behind (`expiresInMs`).
  */
 export function expiryNameOf(name: string): ExpiryMeaning | undefined {
   const bare = plainName(name).replace(TOKEN_PREFIX, '');

@@ -10,10 +10,9 @@ import {
 import { readJwt } from './expiry.ts';
 
 /**
- * Finds the token in a decoded answer. With `tokenMember` the member at that path counts and nothing else; without it the
- * first of `TOKEN_NAMES`, at the top level or up to two levels down, or a body that is nothing but a JWT or an opaque word.
- * A refresh token is never taken. Two such members with different values are refused; only what usually comes along with
- * a token (an `id_token`, a session) may differ from it.
+ * Finds the token in a decoded answer: at `tokenMember` if that is set, else the first of `TOKEN_NAMES`, at the top level or
+ * up to two levels down, or a body that is a bare JWT or opaque word. A refresh token is never taken. Two candidates with
+ * different values are refused, except for usual companions of a token (an `id_token`, a session).
  *
  * @throws UnusableAnswer when there is no token, more than one, or one that no `Authorization` header can carry
  */
@@ -69,7 +68,7 @@ function flawOf(token: unknown): string | undefined {
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
 }
 
-/** Whether what no name calls a token is one: a JWT, or an opaque word unlike `Unauthorized` or `invalid_client`. */
+/** Whether a value without a telling name is a token: a JWT, or an opaque word unlike `Unauthorized`. */
 function looksLikeToken(value: unknown): boolean {
   const text = withoutScheme(value);
   if (typeof text !== 'string') return false;
@@ -93,8 +92,8 @@ export const TOKEN_NAMES: readonly string[] = [
   ...['logintoken', 'xauthtoken', 'tokenvalue', 'tokenstring', 'bearer', 'authorization', 'access', ...SESSION_NAMES],
 ];
 
-/** Members that come along with a token without being one, so that they do not contradict it. */
+/** Members that accompany a token, so that their different values do not contradict it. */
 const COMPANIONS: ReadonlySet<string> = new Set(['idtoken', 'authorization', 'access', ...SESSION_NAMES]);
 
-/** Words that also mean something else (`"access": "granted"`): only a value that looks like a token is taken for one. */
+/** Ambiguous names (`"access": "granted"`), whose value must look like a token. */
 const VAGUE_NAMES: ReadonlySet<string> = new Set(['access', 'authorization', 'bearer', 'session', 'ticket']);

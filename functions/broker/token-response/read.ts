@@ -22,7 +22,7 @@ export type TokenResponseReading =
   | { readonly outcome: 'token'; readonly token: ServiceToken; readonly hasEcho: boolean }
   /** The service definitively refused the credential. */
   | { readonly outcome: 'rejected' }
-  /** Held: the same request would be answered the same, and may count as a failed log-in. Failed: it may succeed later. */
+  /** Held: repeating the request cannot help, and may count as a failed log-in. Failed: it may succeed later. */
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem };
 
 /** A token as its service gave it. */
@@ -35,8 +35,8 @@ export interface ServiceToken extends Expiry {
 }
 
 /**
- * Reads what a token endpoint answered to a token request with the credential (RFC 6749 §5). Never throws, and no value of
- * the answer is in a problem. A success without a usable token is held, as is every 4xx but 408 and 429.
+ * Reads a token endpoint's answer to a request with the credential (RFC 6749 §5). Never throws; a problem has no value of
+ * the answer. A success without a usable token is held, as is every 4xx but 408 and 429.
  */
 export function readTokenResponse(
   response: TokenResponse,
@@ -61,7 +61,7 @@ export function readTokenResponse(
   }
 }
 
-/** Nothing else is definitive, because a rejected credential is not sent again (RFC 6749 §5.2). */
+/** Only these are definitive, because a rejected credential is not sent again (RFC 6749 §5.2). */
 function isRejected(status: number, body: DecodedBody, rejectedOn403: boolean): boolean {
   if (status === 401 || (status === 403 && rejectedOn403)) return true;
   return status === 400 && 'isJson' in body && body.isJson && oauthErrorOf(body) === 'invalid_client';
@@ -122,7 +122,7 @@ function readToken(
   credential: Credential,
 ): { readonly token: ServiceToken; readonly hasEcho: boolean } {
   if ('unreadable' in body) throw new UnusableAnswer(body.unreadable);
-  // An error in a success is no rejection: what a service means by it is not defined, so nothing is latched.
+  // An error in a success is no rejection: its meaning is not defined, so nothing is latched.
   if (['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value))) {
     throw new UnusableAnswer(`it reports ${oauthErrorOf(body) ?? 'an error'}, although its status says success.`);
   }
@@ -133,7 +133,7 @@ function readToken(
     throw new UnusableAnswer('where its token should be, it repeats the credential.');
   }
   const expiry = readExpiry({ token, body: body.value, headers, print }, times, service);
-  // A client id may be part of a scope or an address, but a value that is nothing else is not passed on.
+  // A client id may be part of a scope or an address, but a value that equals it is not passed on.
   const clientId = credential.clientId.reveal();
   const isTold = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
   const [type, scope] = [readTokenType(around, text), readScope(around, text)];
@@ -164,7 +164,7 @@ function readTokenType(around: readonly Level[], token: string): string {
   return isScheme && !shows(word, token) ? word : 'Bearer';
 }
 
-/** The granted scope, as a text or an array; undefined when the answer tells none that may be shown (RFC 6749 §3.3). */
+/** The granted scope, given as a text or an array; undefined when there is none that may be shown (RFC 6749 §3.3). */
 function readScope(around: readonly Level[], token: string): string | undefined {
   const given = nearest(around, 'scope') ?? nearest(around, 'scopes');
   const scope = Array.isArray(given) && given.every((one) => typeof one === 'string') ? given.join(' ') : given;
@@ -189,7 +189,7 @@ function readPassThrough(body: unknown, paths: readonly string[], token: string)
   });
 }
 
-/** Not so deep that writing it as JSON could fail, and without a member that names a secret, or whose name is not read. */
+/** Shallow enough for a JSON writer, and without a member whose name is that of a secret or too long to read. */
 function isFlatAndOpen(name: string, value: unknown, depth: number): boolean {
   if (name.length > MAX_NAME_LENGTH || SECRET_NAME.test(plainName(name))) return false;
   if (typeof value === 'number') return Number.isFinite(value);

@@ -48,10 +48,9 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
 }
 
 /**
- * Makes what prints the paths of one answer, dotted, `$` for the answer itself. A name that the broker knows is always
- * shown, because a mask there would tell what the credential holds. Another one is shown when it is a plain word, is no
- * value of the answer and repeats nothing of the credential. Any other name may be a secret (a token used as a key), and is
- * shown as `*`.
+ * Creates the printer of paths in one answer: dotted, `$` for the answer itself. A known name is always shown, because a mask
+ * would reveal that the credential has it. Another name is shown if it is a plain word, no value of the answer and no part of
+ * the credential. All others may be secrets, such as a token used as a key, and are shown as `*`.
  */
 export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
   const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);

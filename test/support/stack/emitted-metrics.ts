@@ -1,18 +1,15 @@
 import { z } from 'zod';
 import { createAuditLog, createUnreadableLog } from '../../../functions/aws/log/audit-log.ts';
 import { createHealthLog } from '../../../functions/aws/log/health-log.ts';
-import type { Warning } from '../../../functions/broker/audit.ts';
-import { FINDINGS, PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
-import { IGNORED_EVENTS, UNREADABLE } from '../../../lib/monitoring/dashboard.ts';
-
-const WARNINGS = {
-  'shared-cache-unavailable': true,
-  'secret-stale': true,
-  rejected: true,
-  'previous-version': true,
-  'credential-echoed': true,
-  'same-token-again': true,
-} satisfies Record<Warning, true>;
+import {
+  FINDINGS,
+  IGNORED_EVENTS,
+  PROBLEMS,
+  type ProblemType,
+  UNREADABLE,
+  WARNING_METRICS,
+  type Warning,
+} from '../../../functions/contract.ts';
 
 /** Every metric that the functions of an environment write, by making their logs write lines of every kind. */
 export function emittedMetrics(services: readonly string[]) {
@@ -23,7 +20,7 @@ export function emittedMetrics(services: readonly string[]) {
   const health = createHealthLog(wiring);
   const unreadable = createUnreadableLog(wiring);
   const problems = Object.keys(PROBLEMS) as ProblemType[];
-  const warnings = new Set(Object.keys(WARNINGS) as Warning[]);
+  const warnings = new Set(Object.keys(WARNING_METRICS) as Warning[]);
 
   for (const service of [...services, 'unknown']) {
     const pair = { client: 'acme', service };
