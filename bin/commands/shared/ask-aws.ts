@@ -17,11 +17,12 @@ interface Question extends Partial<Pick<AwsQuestion, 'method' | 'path' | 'query'
 export function askService(shell: Shell, region: string | undefined) {
   const ask = openAws(shell, region);
   return async (
-    service: 'codedeploy' | 'lambda' | 'logs',
+    service: Exclude<AwsQuestion['service'], keyof typeof QUERIED>,
     operation: string,
     { target, body, ...question }: Question,
   ) => {
-    const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
+    const version = service === 'dynamodb' ? '1.0' : '1.1';
+    const type = target === undefined ? 'application/json' : `application/x-amz-json-${version}`;
     const headers = { 'content-type': type, ...(target && { 'x-amz-target': target }) };
     const read = (text: string) => parseJsonObject(text === '' ? '{}' : text);
     return ask(service, operation, { ...question, ...(body && { body: JSON.stringify(body), headers }) }, read);
@@ -38,7 +39,12 @@ export function queryService(shell: Shell, region: string | undefined) {
 }
 
 /** The versions of their APIs. */
-const QUERIED = { cloudformation: '2010-05-15' } as const;
+const QUERIED = {
+  cloudformation: '2010-05-15',
+  monitoring: '2010-08-01',
+  sns: '2010-03-31',
+  sts: '2011-06-15',
+} as const;
 
 /** The text of the first element of this name. */
 export function elementOf(xml: string, name: string): string | undefined {
@@ -92,6 +98,11 @@ export function awsFailure(error: unknown, action: string, region: string | unde
 /** Whether AWS refused or failed, so that a command may go on without; Ctrl-C ends every command. */
 export function isRefused(error: unknown): error is CommandFailure {
   return error instanceof CommandFailure && error.type !== 'aborted';
+}
+
+/** Whether the identity may not do it, so that another one has to. */
+export function isDenied(error: unknown): error is CommandFailure {
+  return isRefused(error) && error.type === 'aws-access-denied';
 }
 
 /** Whether AWS was down or throttled the call, so that the same call may succeed in a moment. */
