@@ -50,16 +50,24 @@ export function createAsker(shell: Shell, environment: Environment, { profileDep
     return work(other).catch((error) => Promise.reject(isDenied(error) ? new NotAllowed(action, role) : error));
   }
 
+  const json = (role: Role, ...[service, operation, question]: Parameters<ReturnType<typeof askService>>) =>
+    as(role, `${service}:${operation}`, (who) => askService(who, region)(service, operation, question));
+
   return {
     as,
-    json: (role: Role, ...[service, operation, question]: Parameters<ReturnType<typeof askService>>) =>
-      as(role, `${service}:${operation}`, (who) => askService(who, region)(service, operation, question)),
+    json,
+    /** Describes something, as the role that may look at everything. */
+    look: (service: Parameters<typeof json>[1], target: string, body: object): Promise<Properties> =>
+      json('lookup', service, target.replace(/^.*\./, ''), { target, body }),
     xml: (role: Role, ...[service, action, members]: Parameters<ReturnType<typeof queryService>>) =>
       as(role, `${service}:${action}`, (who) => queryService(who, region)(service, action, members)),
   };
 }
 
 export type Asker = ReturnType<typeof createAsker>;
+
+// biome-ignore lint/suspicious/noExplicitAny: a resource has one of a hundred shapes, and each line looks at one of them
+export type Properties = any;
 
 /** The same shell, signed in by a profile. */
 export function asProfile(shell: Shell, profile: string): Shell {

@@ -48,9 +48,9 @@ export const CALLED: readonly Line[] = [
 ];
 
 /** Whether the broker knows the role, and goes by the rules of this checkout. */
-async function examineSignedCall({ shell, url, environment }: World): Promise<Seen> {
+async function examineSignedCall({ shell, url, region, environment }: World): Promise<Seen> {
   const { credentials, signal } = shell;
-  const broker = createTokenBroker({ url, region: environment.region, credentials, cache: false, maxAttempts: 1 });
+  const broker = createTokenBroker({ url, region, credentials, cache: false, maxAttempts: 1 });
   try {
     const { role, rules, rulesDigest: inForce } = await broker.whoami({ signal });
     const wanted = rulesDigest(environment);
@@ -72,7 +72,9 @@ async function examineSignedCall({ shell, url, environment }: World): Promise<Se
 
 /** The schedule's own path, with a role without a rule that must be refused. */
 async function examineHealthRun({ shell, asker, environment }: World): Promise<Seen> {
-  const { pairs, faults } = await asker.as('deploy', 'lambda:InvokeFunction', (who) => runHealth(who, environment));
+  const { pairs, faults } = await asker.as('deploy', 'lambda:InvokeFunction', (who) =>
+    runHealth(who, environment, RUN_MS),
+  );
   const table = findingsTable(pairs, { ...shell, env: { ...shell.env, NO_COLOR: '1' } });
   if (pairs.length > 0) shell.stderr.write(table);
   const seen = `${summaryOf(pairs)}; a role without an access rule`;
@@ -80,6 +82,9 @@ async function examineHealthRun({ shell, asker, environment }: World): Promise<S
     ? good(`${seen} was refused`)
     : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');
 }
+
+/** A run of a few clients takes seconds; that of thousands is for the schedule to show. */
+const RUN_MS = 100_000;
 
 /** Lambda decides upon a dry run as upon an invocation, and runs nothing. */
 async function examineDirectInvoke({ shell, environment, direct }: World): Promise<Seen> {

@@ -1,16 +1,16 @@
 import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { DoctorOptions } from '../../../client/commands/doctor.ts';
-import { explainFailure } from '../../../client/commands/failure.ts';
+import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
 import { printJson, printLine, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { type DoctorStep, unknown } from '../../../client/commands/step.ts';
+import type { DoctorStep } from '../../../client/commands/step.ts';
 import { isRefused } from '../shared/ask-aws.ts';
 import { knownSettings } from '../shared/environment.ts';
 import { createAsker, NotAllowed, type Profiles } from './ask.ts';
 import { CALLED } from './called.ts';
 import { DESCRIBED } from './described.ts';
-import { deployedOf, type Line, type World } from './world.ts';
+import { deployedOf, type Line, unproven, type World, wrong } from './world.ts';
 
 interface StackOptions extends DoctorOptions, Profiles {
   readonly environment: string;
@@ -44,7 +44,11 @@ export function examineStack(shell: Shell, given: DoctorOptions, command: Comman
   // `commander` gives a command all its options: those of the client package, and those that are added here.
   const options = given as StackOptions;
   const { environment, json, report } = options;
-  if (!options.stack) return undefined;
+  if (!options.stack) {
+    const only = STACK_ONLY.find((name) => options[name] !== undefined);
+    if (only !== undefined) command.error(`error: --${only.replace(/[A-Z]/g, '-$&').toLowerCase()} needs --stack`);
+    return undefined;
+  }
   const settings = knownSettings(environment, command);
   return explainFailure(shell, options, async () => {
     const startedAt = new Date();
@@ -55,6 +59,7 @@ export function examineStack(shell: Shell, given: DoctorOptions, command: Comman
       environment: settings,
       asker,
       ...deployed,
+      region: options.region ?? settings.region,
       direct: options.guarded ? options.profileDirect : undefined,
     };
     const steps: DoctorStep[] = [];
@@ -67,7 +72,7 @@ export function examineStack(shell: Shell, given: DoctorOptions, command: Comman
       if (!json) printLine(shell, lineText(step));
     }
     if (json) printJson(shell, { environment, at: startedAt.toISOString(), steps });
-    if (report !== undefined) writeFileSync(report, reportText(settings, startedAt, steps));
+    if (report !== undefined) writeReport(report, reportText(settings, startedAt, steps));
     const failures = steps.filter(({ outcome }) => outcome === 'failed');
     for (const { step, advice } of failures) talk(shell, `${step}: ${advice}`);
     talk(shell, summary(steps));
@@ -75,14 +80,25 @@ export function examineStack(shell: Shell, given: DoctorOptions, command: Comman
   });
 }
 
+const STACK_ONLY = ['report', 'guarded', 'profileDirect', 'profileDeploy', 'profileEmergency'] as const;
+
+function writeReport(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch {
+    throw new CommandFailure('report-not-written', `${file} cannot be written`, 'Name a file in a folder of yours.');
+  }
+}
+
 /** A line that AWS refuses to show proves nothing; a line that fails otherwise says so and is not proven either. */
 async function examine(world: World, { line, look }: Line): Promise<DoctorStep> {
   try {
     return { step: line, ...(await look(world)) };
   } catch (error) {
-    if (error instanceof NotAllowed) return unknown(line, error.message);
+    if (error instanceof NotAllowed) return { step: line, ...unproven(error.message) };
     if (!isRefused(error)) throw error;
-    return unknown(line, error.detail);
+    const isSilent = error.type.startsWith('aws-') && error.type !== 'aws-not-found';
+    return { step: line, ...(isSilent ? unproven(error.detail) : wrong(error.detail, error.advice)) };
   }
 }
 

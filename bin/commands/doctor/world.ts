@@ -5,8 +5,7 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { stackName } from '../../../lib/settings/names.ts';
-import { elementOf } from '../shared/ask-aws.ts';
-import type { Asker } from './ask.ts';
+import type { Asker, Properties } from './ask.ts';
 
 /** One thing to prove. */
 export interface Line {
@@ -24,6 +23,8 @@ export interface World extends Deployed {
   readonly shell: Shell;
   readonly environment: Environment;
   readonly asker: Asker;
+  /** Of the signatures for the URL. */
+  readonly region: string;
   /** The profile for the direct invocation. */
   readonly direct: string | undefined;
 }
@@ -31,14 +32,13 @@ export interface World extends Deployed {
 interface Deployed {
   /** What CloudFormation says of the stack, as XML. */
   readonly stack: string;
+  /** Of the broker to call. */
   readonly url: string;
+  readonly outputUrl: string;
   readonly keyArn: string;
   /** The resources as the settings of this checkout make them, by type. */
   readonly synthesised: (type: string) => readonly Properties[];
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: a resource has one of a hundred shapes, and each line looks at one of them
-export type Properties = any;
 
 /** The outputs of the stack, and the template that the settings make now. @throws CommandFailure when there is no stack */
 export async function deployedOf(asker: Asker, environment: Environment, url: string | undefined): Promise<Deployed> {
@@ -51,13 +51,11 @@ export async function deployedOf(asker: Asker, environment: Environment, url: st
   return {
     stack,
     url: url ?? output('Url'),
+    outputUrl: output('Url'),
     keyArn: output('KeyArn'),
     synthesised: (type) => resources.filter((one) => one.Type === type).map(({ Properties }) => Properties),
   };
 }
-
-/** Whether the stack, when it was last deployed, came to a good end. */
-export const stackStatus = (stack: string) => elementOf(stack, 'StackStatus') ?? 'unknown';
 
 /** Without the functions' code, which takes seconds to bundle. */
 async function synthesise(environment: Environment): Promise<readonly { Type: string; Properties: Properties }[]> {
@@ -82,8 +80,11 @@ export const good = (detail: string): Seen => ({ outcome: 'ok', detail });
 export const unproven = (detail: string): Seen => ({ outcome: 'unknown', detail });
 export const wrong = (detail: string, advice: string): Seen => ({ outcome: 'failed', detail, advice });
 
+const DIFFERS =
+  'Deploy what these settings say. If no deployment changed it, look in the records of CloudTrail for who did.';
+
 /** Good when nothing differs; each difference is a few words. */
-export function compared(what: string, differences: readonly (string | false)[], advice: string): Seen {
+export function compared(what: string, differences: readonly (string | false)[]): Seen {
   const found = differences.filter((one) => one !== false);
-  return found.length === 0 ? good(what) : wrong(found.join('; '), advice);
+  return found.length === 0 ? good(what) : wrong(found.join('; '), DIFFERS);
 }

@@ -133,7 +133,7 @@ const KNOWN: readonly Known[] = [
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   ],
   [/Throttl|LimitExceeded|TooManyRequests/, 'aws-throttled', 'AWS throttles this account', 'Try again in a moment.'],
-  [/^ResourceNotFound/, 'aws-not-found', 'AWS has nothing of this name', 'Is it deployed, in this region?'],
+  [/NotFound/, 'aws-not-found', 'AWS has nothing of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
 ];
 

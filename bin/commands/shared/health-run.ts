@@ -27,12 +27,16 @@ interface SeenRun {
 }
 
 /** Has the health function run once, as its schedule does. @throws CommandFailure also when the run itself fails */
-export async function runHealth(shell: Shell, place: Pick<Environment, 'name' | 'region'>): Promise<SeenRun> {
+export async function runHealth(
+  shell: Shell,
+  place: Pick<Environment, 'name' | 'region'>,
+  timeoutMs = RUN_MS,
+): Promise<SeenRun> {
   const functionName = healthFunctionName(place.name);
   const fail = (name: string) =>
     awsFailure(Object.assign(new Error(name), { name }), 'lambda:InvokeFunction', place.region);
   const credentials = await shell.credentials().catch(() => Promise.reject(fail('CredentialsProviderError')));
-  const { status, headers, body } = await invoke(shell, place.region, functionName, credentials).catch(() =>
+  const { status, headers, body } = await invoke(shell, place.region, functionName, credentials, timeoutMs).catch(() =>
     Promise.reject(fail(shell.signal.aborted ? 'AbortError' : 'NoAnswer')),
   );
   if (status !== 200) throw fail(headers['x-amzn-errortype']?.replace(/:.*/, '') ?? `${status}`);
@@ -71,6 +75,7 @@ async function invoke(
   region: string,
   functionName: string,
   credentials: Awaited<ReturnType<Shell['credentials']>>,
+  timeoutMs: number,
 ) {
   const host = `https://lambda.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
   const url = new URL(`/2015-03-31/functions/${functionName}/invocations`, env.AWS_ENDPOINT_URL_LAMBDA || host);
@@ -78,10 +83,7 @@ async function invoke(
   const request = { method: 'POST', protocol, hostname, path, headers: { host: url.host }, body: '{}' } as const;
   const signer = new SignatureV4({ service: 'lambda', region, credentials, sha256: Sha256 });
   const { headers } = await signer.sign(request);
-  return createHttpsSender()(
-    { ...request, url, headers },
-    { timeoutMs: RUN_MS, maxBodyBytes: MAX_ANSWER_BYTES, signal },
-  );
+  return createHttpsSender()({ ...request, url, headers }, { timeoutMs, maxBodyBytes: MAX_ANSWER_BYTES, signal });
 }
 
 /** Longer than the function may take. */
