@@ -96,7 +96,10 @@ async function examineDirectInvoke({ shell, environment, direct }: World): Promi
     headers: { 'x-amz-invocation-type': 'DryRun' },
     body: '{}',
   };
-  const credentials = await asProfile(shell, direct).credentials();
+  const credentials = await asProfile(shell, direct)
+    .credentials()
+    .catch(() => undefined);
+  if (credentials === undefined) return unproven(`The profile ${direct} gives no AWS credentials`);
   const { status, text, word } = await askAws(shell, { service: 'lambda', region, credentials, ...asked });
   if (status === 204)
     return wrong(

@@ -66,6 +66,8 @@ export function examineStack(shell: Shell, given: DoctorOptions, command: Comman
     const lines = [...DESCRIBED, ...CALLED].filter(({ isFor }) => isFor?.(world, Boolean(options.guarded)) ?? true);
     // In their order, however long each takes.
     const looks = lines.map((line) => examine(world, line));
+    // One that fails waits for its turn to be told.
+    for (const look of looks) look.catch(() => undefined);
     for (const look of looks) {
       const step = await look;
       steps.push(step);

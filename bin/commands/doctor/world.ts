@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { stackName } from '../../../lib/settings/names.ts';
+import { elementOf } from '../shared/ask-aws.ts';
 import type { Asker, Properties } from './ask.ts';
 
 /** One thing to prove. */
@@ -47,6 +49,10 @@ export async function deployedOf(asker: Asker, environment: Environment, url: st
   });
   const outputs = [...stack.matchAll(/<OutputKey>(\w+)<\/OutputKey>\s*<OutputValue>([^<]*)<\/OutputValue>/g)];
   const output = (name: string) => outputs.find(([, key]) => key === name)?.[2] ?? '';
+  if (output('Url') === '') {
+    const detail = `The stack has no outputs: it is ${elementOf(stack, 'StackStatus')}`;
+    throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/operations.md, "When a deployment fails".');
+  }
   const resources = await synthesise(environment);
   return {
     stack,

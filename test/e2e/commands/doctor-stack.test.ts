@@ -21,7 +21,7 @@ import { motoIsInstalled, startMoto } from '../../support/aws/moto.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
 import { makeInMoto } from '../../support/stack/moto-stack.ts';
 import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ISOLATED, runCommandLine, SHELL_KEY } from './command-line.ts';
+import { beginCommandLine, ISOLATED, runCommandLine, SHELL_KEY } from './command-line.ts';
 
 const NAMES =
   'CLOUDFORMATION CLOUDTRAIL CLOUDWATCH CLOUDWATCH_LOGS DYNAMODB EVENTBRIDGE KMS LAMBDA SCHEDULER SECRETS_MANAGER SNS SSM STS';
@@ -300,6 +300,26 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(text).toContain('| logs | ok |');
   });
 
+  it('does not prove direct-invoke without a profile that has credentials', async () => {
+    for (const args of [[], ['--profile-direct', 'nobody']]) {
+      const { exitCode, lines } = await doctor('--guarded', ...args);
+      expect(lines).toContainEqual(
+        expect.stringMatching(/^\? +direct-invoke +(?:--profile-direct must|The profile nobody)/),
+      );
+      expect(exitCode).toBe(0);
+    }
+  });
+
+  it('ends at once on Ctrl-C', async () => {
+    const args = ['doctor', '--stack', '--environment', 'dev', '--url', broker.url, '--region', 'us-east-1'];
+    const { interrupt, finished } = beginCommandLine(args, endpoints(aws.url));
+    world.answers.set('DescribeTable', () => {
+      interrupt();
+      return json(200, {});
+    });
+    expect(await finished).toMatchObject({ exitCode: 130 });
+  });
+
   it('says that a report cannot be written, after it has shown its lines', async () => {
     const { exitCode, lines, stderr } = await doctor('--report', path.join(folder(), 'none', 'stack.md'));
     expect({ exitCode, count: lines.length }).toEqual({ exitCode: 1, count: 18 });
@@ -314,6 +334,11 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
       stderr: expect.stringContaining('error: --profile-deploy needs --stack'),
     });
     expect(await runCommandLine(['doctor', '--stack', '--environment', 'local'])).toMatchObject({ exitCode: 2 });
+  });
+
+  it('ends with 1 when the stack came to no outputs', async () => {
+    world.replaced.set('DescribeStacks', [/<Outputs>.*<\/Outputs>/s, '']);
+    expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('error: stack-incomplete: ') });
   });
 
   it('ends with 1 when there is no stack, or AWS does not say', async () => {
