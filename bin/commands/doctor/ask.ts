@@ -1,4 +1,5 @@
 import cdkJson from '../../../cdk.json' with { type: 'json' };
+import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { arn } from '../own-policies.ts';
@@ -18,14 +19,7 @@ const ROLES = {
   emergency: 'the role for emergencies (--profile-emergency)',
 } as const;
 
-export type Role = keyof typeof ROLES;
-
-/** None of the roles at hand may look. */
-export class NotAllowed extends Error {
-  constructor(action: string, role: Role) {
-    super(`${action} is not allowed to you: this line is for ${ROLES[role]}`);
-  }
-}
+type Role = keyof typeof ROLES;
 
 /** Asks AWS as the person who runs the command and, where that is denied, as the role that a line is for. */
 export function createAsker(shell: Shell, environment: Environment, { profileDeploy, profileEmergency }: Profiles) {
@@ -38,7 +32,7 @@ export function createAsker(shell: Shell, environment: Environment, { profileDep
     emergency: async () => (profileEmergency === undefined ? undefined : asProfile(shell, profileEmergency)),
   };
 
-  /** @throws NotAllowed, or CommandFailure for what is no refusal */
+  /** @throws CommandFailure also when none of the roles at hand may */
   async function as<Answer>(role: Role, action: string, work: (shell: Shell) => Promise<Answer>): Promise<Answer> {
     try {
       return await work(shell);
@@ -46,8 +40,10 @@ export function createAsker(shell: Shell, environment: Environment, { profileDep
       if (!isDenied(error)) throw error;
     }
     const other = await others[role]();
-    if (other === undefined) throw new NotAllowed(action, role);
-    return work(other).catch((error) => Promise.reject(isDenied(error) ? new NotAllowed(action, role) : error));
+    const notAllowed = `${action} is not allowed to you: this line is for ${ROLES[role]}`;
+    const refusal = new CommandFailure('aws-access-denied', notAllowed, 'Run it as that role.');
+    if (other === undefined) throw refusal;
+    return work(other).catch((error) => Promise.reject(isDenied(error) ? refusal : error));
   }
 
   const json = (role: Role, ...[service, operation, question]: Parameters<ReturnType<typeof askService>>) =>

@@ -7,7 +7,7 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
 import { isRefused } from '../shared/ask-aws.ts';
 import { knownSettings } from '../shared/environment.ts';
-import { createAsker, NotAllowed, type Profiles } from './ask.ts';
+import { createAsker, type Profiles } from './ask.ts';
 import { CALLED } from './called.ts';
 import { DESCRIBED } from './described.ts';
 import { deployedOf, type Line, unproven, type World, wrong } from './world.ts';
@@ -97,7 +97,6 @@ async function examine(world: World, { line, look }: Line): Promise<DoctorStep> 
   try {
     return { step: line, ...(await look(world)) };
   } catch (error) {
-    if (error instanceof NotAllowed) return { step: line, ...unproven(error.message) };
     if (!isRefused(error)) throw error;
     const isSilent = error.type.startsWith('aws-') && error.type !== 'aws-not-found';
     return { step: line, ...(isSilent ? unproven(error.detail) : wrong(error.detail, error.advice)) };

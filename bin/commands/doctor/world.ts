@@ -14,7 +14,7 @@ export interface Line {
   readonly line: string;
   /** Left out, the line is for every environment. */
   readonly isFor?: (world: World, isGuarded: boolean) => boolean;
-  /** @throws NotAllowed, or CommandFailure when AWS does not say */
+  /** @throws CommandFailure when AWS does not say */
   readonly look: (world: World) => Promise<Seen>;
 }
 
