@@ -42,11 +42,11 @@ export function createTokenFunction(options: Options) {
   const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
-  const https = createHttpsSender();
+  const aws = createHttpsSender({ keepAlive: true });
   const {
-    secretsManager = createSecretsManagerClient({ send: https }),
-    dynamodb = createDynamoDB({ send: https }),
-    send = https,
+    secretsManager = createSecretsManagerClient({ send: aws }),
+    dynamodb = createDynamoDB({ send: aws }),
+    send = createHttpsSender(),
   } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));

@@ -8,6 +8,7 @@ import { FailedEvents } from './health/failed-events.ts';
 import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
+import { parseRoleArn } from './settings/access-rules.ts';
 import type { Environment } from './settings/environment.ts';
 import { listAccess } from './settings/listing.ts';
 import { ReleaseCheck } from './token/canary.ts';
@@ -35,6 +36,7 @@ export class TokenBrokerStack extends Stack {
     // In the code asset a changed rule is only another key: `cdk diff` shows this.
     this.templateOptions.metadata = { AccessRules: rulesDigest(environment), ...listAccess(environment.accessRules) };
 
+    warnOfOwnCallers(this, environment);
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     if (environment.canary !== 'off' && health.notify.length === 0) {
       Annotations.of(this).addWarningV2(
@@ -87,4 +89,19 @@ export class TokenBrokerStack extends Stack {
     for (const [name, [value, description]] of Object.entries(outputs))
       new CfnOutput(this, name, { value, description });
   }
+}
+
+/** A role of the broker's account may have a way past the URL, on which no access rule decides. */
+function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail }: Environment): void {
+  const own = accessRules.filter(
+    ({ role, operations }) => operations.includes('token') && parseRoleArn(role)?.account === account,
+  );
+  // An environment with neither is for trying things out.
+  if (own.length === 0 || (canary === 'off' && trail === 'off')) return;
+  Annotations.of(stack).addWarningV2(
+    'token-broker:caller-in-own-account',
+    `Roles of the broker's own account are callers: ${[...new Set(own.map(({ role }) => role))].join(', ')}. A role of this ` +
+      'account that may invoke the function itself can claim to be any caller. Give the callers another account; or ' +
+      'attach the guard (docs/operations.md, "Guard the function"), and acknowledge this.',
+  );
 }

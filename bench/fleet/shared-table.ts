@@ -1,6 +1,5 @@
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
-import { StoreUnavailable } from '../../functions/broker/pair/record.ts';
-import type { PairStore } from '../../functions/broker/pair/store.ts';
+import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { createReferencePairStore } from '../../test/support/pair/reference-pair-store.ts';
 import type { Sandbox } from './sandbox.ts';
@@ -22,18 +21,14 @@ export function createSharedTable({ clock, tally, random, scale }: World) {
         tally.reads += 1;
         return call(sandbox, () => table.read(...args));
       },
-      acquire: (...args) => write(sandbox, () => table.acquire(...args)),
-      end: (pair, lease, ending, deadline) =>
-        write(sandbox, async () => {
-          const isMine = await table.end(pair, lease, ending, deadline);
-          if (isMine && ending.kind === 'publish') {
-            const { token } = ending;
-            tally.published += 1;
-            tally.untilRefreshMs += token.refreshAt - token.issuedAt;
-          }
-          return isMine;
-        }),
-      reject: (...args) => write(sandbox, () => table.reject(...args)),
+      async replace(pair, seen, next, deadline) {
+        const written = await write(sandbox, () => table.replace(pair, seen, next, deadline));
+        if (written !== undefined && next.token?.accessToken && next.token !== seen.record.token) {
+          tally.published += 1;
+          tally.untilRefreshMs += next.token.refreshAt - next.token.issuedAt;
+        }
+        return written;
+      },
     }),
   };
 

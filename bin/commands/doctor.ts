@@ -10,12 +10,12 @@ import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName, topicName } from '../../lib/settings/names.ts';
 import { addStackOptions, examineStack } from './doctor/stack.ts';
-import { arn } from './own-policies.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { mapConcurrently } from './shared/checks.ts';
 import { versionWith } from './shared/client-secret.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
+import { arn } from './shared/statements.ts';
 
 /** The `doctor` of the client package, and the steps that only an operator can take. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {

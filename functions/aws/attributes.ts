@@ -9,7 +9,7 @@ export function numeric(value: number): AttributeValue {
   return { N: `${value}` };
 }
 
-export function json(value: object): AttributeValue {
+export function json(value: object | number): AttributeValue {
   return { S: JSON.stringify(value) };
 }
 

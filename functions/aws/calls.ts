@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRecord } from '../broker/json.ts';
-import { StoreUnavailable } from '../broker/pair/record.ts';
+import { StoreUnavailable } from '../broker/pair/store.ts';
 import { isPlainWord } from '../broker/plain-word.ts';
 import { isWithin } from '../broker/time.ts';
 
 /**
- * Gives what the call gives, or throws `OutOfTime` after `timeoutMs`, or after the `clockMs` that are left until a deadline;
- * without any time the call is not made. The signal ends what is left of the call, also after an answer.
+ * Runs `call` for at most the smaller of two limits, then throws `OutOfTime`; without any time the call is not made. The signal
+ * ends the rest of the call, also after an answer.
  */
 export async function withTimeLimit<Result>(
   timeoutMs: number,
-  call: Call<Result>,
+  call: SignalledCall<Result>,
   clockMs = Infinity,
 ): Promise<Result> {
   const limitMs = Math.min(timeoutMs, clockMs);
@@ -29,7 +29,7 @@ export async function withTimeLimit<Result>(
   }
 }
 
-type Call<Result> = (abortSignal: AbortSignal) => Promise<Result>;
+export type SignalledCall<Result> = (abortSignal: AbortSignal) => Promise<Result>;
 
 class OutOfTime extends Error {
   override readonly name = 'OutOfTime';
@@ -94,43 +94,46 @@ export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 export interface CallTerms {
   /** Epoch milliseconds. A call that is cut off by it says nothing of the store. */
   readonly deadline: number;
-  /** Others wait for what this call writes: it has the longer time, and is made even while the circuit is open. */
+  /** Others wait for this write, the end of a lease: it has the longer time, and is made even while the circuit is open. */
   readonly endsLease?: boolean;
 }
 
 /**
- * The circuit breaker of one environment; waiting for the store must never cost more than doing without it. A call has
- * 150 ms while the store is known to be connected: it has answered within the last 30 s, and the environment's first call is
- * over. Else it has 1 s, because it may have to connect, and a fleet needs the store most when it starts. After three
- * failures in a row the circuit is open for ten seconds; then a single call finds out, and has 1 s as well. Every failure of
- * a call is thrown as `StoreUnavailable`.
+ * The circuit breaker of one instance: waiting for the store must never cost more than doing without it. Three failures in a
+ * row open it for ten seconds; then one call probes the store. A call has 150 ms while the store is known to be connected: it
+ * has answered within the last 30 s, and the instance's first call is over. Else it has 1 s, because it may have to connect, and a
+ * fleet needs the store most when it starts. Every failure of a call is thrown as `StoreUnavailable`; throttling, mostly of one
+ * busy key, is none of the store.
  */
 export function createCircuitBreaker(now: () => number, connectedMs = 150, patientMs = 1_000) {
-  let firstCallAt: number | undefined;
-  let answeredAt: number | undefined;
+  let state: 'closed' | 'open' | 'probing' = 'closed';
   let failures = 0;
-  /** When the last call failed, or began to find out whether calls still fail: no other begins beside it. */
   let failedAt: number | undefined;
+  let answeredAt: number | undefined;
+  let firstCallAt: number | undefined;
 
-  return async <Answer>({ deadline, endsLease = false }: CallTerms, call: Call<Answer>): Promise<Answer> => {
+  return async <Answer>({ deadline, endsLease = false }: CallTerms, call: SignalledCall<Answer>): Promise<Answer> => {
     firstCallAt ??= now();
-    const isProbe = failures >= MAX_FAILURES && !endsLease;
-    if (isProbe && isWithin(OPEN_MS, failedAt, now())) throw unavailable('circuit-open');
+    const mayProbe = state === 'open' && !isWithin(OPEN_MS, failedAt, now());
+    if (state !== 'closed' && !mayProbe && !endsLease) throw unavailable('circuit-open');
+    const isProbe = mayProbe && !endsLease;
+    if (isProbe) state = 'probing';
     const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
     const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
     const clockMs = deadline - now();
-    const failedBefore = failedAt;
-    if (isProbe) failedAt = now();
     try {
       const answer = await withTimeLimit(timeoutMs, call, clockMs);
+      state = 'closed';
       failures = 0;
       answeredAt = now();
       return answer;
     } catch (error) {
-      if (!(clockMs < timeoutMs && error instanceof OutOfTime)) {
+      const saysNothing = (clockMs < timeoutMs && error instanceof OutOfTime) || THROTTLED.test(causeWord(error));
+      if (!saysNothing) {
         failures += 1;
         failedAt = now();
-      } else if (isProbe) failedAt = failedBefore;
+      }
+      if (failures >= MAX_FAILURES) state = 'open';
       throw unavailable(causeWord(error));
     }
   };
@@ -141,6 +144,7 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
+const THROTTLED = /Throttl|LimitExceeded|TooManyRequests|ThroughputExceeded/;
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
 /** As long as an idle connection is used again. */

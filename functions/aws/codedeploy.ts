@@ -15,7 +15,7 @@ interface HookStatus {
  * @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html
  */
 export function createHookReporter(timeoutMs = 10_000) {
-  const send = createHttpsSender();
+  const send = createHttpsSender({ keepAlive: true });
   const call = createJsonApi('codedeploy', 'CodeDeploy_20141006', 'application/x-amz-json-1.1', { send });
   return (status: HookStatus) =>
     withTimeLimit(timeoutMs, (signal) =>

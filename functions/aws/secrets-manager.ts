@@ -73,9 +73,14 @@ function readFailure(error: unknown): SecretReading {
   if (name === 'InvalidRequestException') return { outcome: 'deleted' };
   if (name === 'DecryptionFailure' || name === 'KMSInvalidStateException') return down;
   // Only the message tells a refusal of the key from one of the secret. An unknown message counts as the stricter case.
-  const isOfKey = name === 'AccessDeniedException' && message.startsWith('Access to KMS is not allowed');
-  return isOfKey ? { ...down, cause: 'KMSAccessDenied' } : { ...down, outcome: 'denied' };
+  if (name !== 'AccessDeniedException') return { ...down, outcome: 'denied' };
+  if (message.startsWith('Access to KMS is not allowed')) return { ...down, cause: 'KMSAccessDenied' };
+  // The secret's own policy says no to the broker: nobody writes that by mistake, and `client disable` does.
+  return { ...down, outcome: message.includes(EXPLICIT_DENY) ? 'stopped' : 'denied' };
 }
+
+/** AWS's words for a denial by the policy of the secret itself. */
+const EXPLICIT_DENY = 'with an explicit deny in a resource-based policy';
 
 /**
  * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`) that
@@ -83,7 +88,7 @@ function readFailure(error: unknown): SecretReading {
  * output of each call.
  */
 export function createSecretsManagerClient({
-  send = createHttpsSender(),
+  send = createHttpsSender({ keepAlive: true }),
   ...config
 }: SecretsManagerOptions = {}): SecretsManagerClient {
   const requestHandler = { handle: (sent: Sent, limits: Signal) => exchange(send, sent, limits) };

@@ -2,11 +2,12 @@ import type { Finding, ProvenBy, SecretStage } from '../contract.ts';
 import { parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';
+import { type Call, isTrial } from './pair/call.ts';
 import { goneProblem } from './pair/choose-version.ts';
-import { type Call, livingToken, type Step, type View } from './pair/decision.ts';
+import type { Step, View } from './pair/decision.ts';
+import { isIssuable } from './pair/freshness.ts';
 import { isLatched } from './pair/latch-and-pause.ts';
-import { isTrial } from './pair/leased-request.ts';
-import { holdKey, type PairRecord, type StoredToken, type Wait } from './pair/record.ts';
+import { holdKey, type PairRecord, type VisibleToken, type Wait } from './pair/record.ts';
 import type { Pair } from './pair.ts';
 import { findingOfProblem, Problem } from './problem.ts';
 
@@ -42,7 +43,13 @@ interface Dependencies {
  */
 export function createCheckCredential({ acquireToken, provenForMs, now }: Dependencies) {
   return async (call: Call): Promise<CheckResult> => {
-    const acquired = await acquireToken(call, (view) => decide(view, call, provenForMs, now()));
+    const acquire = (one: Call) => acquireToken(one, (view) => decide(view, one, provenForMs, now()));
+    const acquired = await acquire(call).catch((error: unknown) => {
+      // The secret has changed between the look and the lease, so the check looks at it once more.
+      const isChanged = error instanceof Problem && error.type.startsWith('credential-');
+      if (isChanged && call.trace.tokenRequests === 0) return acquire({ ...call, startedAt: now() });
+      throw error;
+    });
     if (acquired.kind === 'answer') return acquired.answer;
     if (acquired.kind === 'token') return accepted(acquired.token, 'request');
     const { problem, version } = acquired;
@@ -51,70 +58,92 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
   };
 }
 
-/** Decides one step of a check: what record and secret tell by themselves, or that only a token request can tell. */
+/** Decides one step of a check: three questions, and only a token request can answer the rest. */
 function decide(view: View, call: Call, provenForMs: number, now: number): Step<CheckResult> {
-  const { record, versions } = view;
-  const answer = (result: CheckResult) => ({ kind: 'answer', answer: result }) as const;
+  const { record } = view;
+  if (record.disabled) return answer({ finding: 'disabled', checkedAt: now, provenBy: 'operator' });
+  const credential = credentialOf(view, call, now);
+  if ('kind' in credential) return credential;
+  const known = knownFinding(record, credential, call, provenForMs, now) ?? whatWaits(record, credential, call, now);
+  if (known !== undefined) return answer(known);
+  return view.leaseIsOver ? { kind: 'request', forced: false } : { kind: 'wait' };
+}
+
+function answer(result: CheckResult) {
+  return { kind: 'answer', answer: result } as const;
+}
+
+/** Is there a credential? A secret that is gone takes the living token with it. */
+function credentialOf(
+  { record, versions, leaseIsOver }: View,
+  call: Call,
+  now: number,
+): SecretVersion | Step<CheckResult> {
   const reading = versions?.candidates[0];
   if (versions === undefined || reading === undefined) throw new TypeError('a check needs the secret');
-  if (record.disabled) return answer({ finding: 'disabled', checkedAt: now, provenBy: 'operator' });
-
   const missing: CheckResult = { finding: 'secret-missing', checkedAt: now, provenBy: 'secret' };
   const gone = goneProblem(versions, call.pair);
-  const isMissing = reading.outcome === 'missing' || reading.outcome === 'deleted';
-  if (isMissing || gone?.type === 'credential-missing') {
-    // Others may issue a token that cannot be opened here.
-    const isServed = record.token === undefined ? record.closedUntil > 0 : record.token.expiresAt > now;
-    // A version that is not in use says nothing of the token that is.
+  if (reading.outcome === 'missing' || reading.outcome === 'deleted' || gone?.type === 'credential-missing') {
+    // A version that is not in use says nothing of the token that is. One that cannot be opened here may serve others.
+    const isServed = record.token !== undefined && record.token.expiresAt > now;
     if (isTrial(call) || !isServed) return answer(missing);
-    return view.leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
+    return leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
   }
+  if (gone?.type === 'client-disabled') return answer({ ...missing, finding: 'disabled', provenBy: 'operator' });
   if (gone !== undefined) return { kind: 'fail', problem: gone };
   const malformed = { ...missing, finding: 'secret-malformed' } as const;
   if (reading.outcome === 'binary') return answer(malformed);
   if (reading.outcome !== 'found') {
     return { kind: 'fail', problem: secretProblem(reading, versions.name, versions.stage) };
   }
-  const { versionId } = reading.secret;
-  if (!isWellFormed(reading.secret, call)) return answer({ ...malformed, version: versionId });
-  const token = livingToken(record, now);
-  const isProven = token?.credentialVersion === versionId && now - token.issuedAt < provenForMs;
-  // A new token would end the one that callers are using.
-  if (token !== undefined && (isProven || call.service.singleActiveToken)) return answer(accepted(token, 'traffic'));
-  const known = knownFinding(record, reading.secret, call, now);
-  if (known !== undefined) return answer({ ...known, version: versionId });
-  return view.leaseIsOver ? { kind: 'request', forced: false } : { kind: 'wait' };
+  const { secret } = reading;
+  return isWellFormed(secret, call) ? secret : answer({ ...malformed, version: secret.versionId });
 }
 
-/** What keeps this version from being sent. What is known of another version says nothing about it. */
-function knownFinding(record: PairRecord, version: SecretVersion, call: Call, now: number): CheckResult | undefined {
-  const { versionId } = version;
-  const rejection = record.rejected.get(versionId);
-  if (rejection !== undefined && isLatched(rejection, now)) {
-    const provenBy = call.trace.tokenRequests > 0 ? 'request' : 'latch';
-    return { finding: 'rejected', checkedAt: rejection.at, provenBy };
+/** Does something known answer? A token that traffic obtained, or a latch. Another version says nothing about this one. */
+function knownFinding(
+  record: PairRecord,
+  { versionId }: SecretVersion,
+  call: Call,
+  provenForMs: number,
+  now: number,
+): CheckResult | undefined {
+  const { token } = record;
+  if (token !== undefined && isIssuable(token, now)) {
+    const { singleActiveToken } = call.service;
+    const isItsOwn = token.credentialVersion === versionId;
+    // A new token would end the one that callers are using.
+    const isProof =
+      (isItsOwn && now - token.issuedAt < provenForMs) || (singleActiveToken && (isItsOwn || !isTrial(call)));
+    if (isProof) return accepted(token, 'traffic');
+    if (singleActiveToken) return throttled(versionId, token.expiresAt, now);
   }
-  const hold = record.held.get(holdKey(versionId, call.settingsDigest));
-  if (hold !== undefined && now < hold.until) return waited(hold, now);
-  const throttled = isTrial(call) ? trialBudget(record, version, now) : undefined;
-  if (throttled !== undefined) return throttled;
-  const { pause } = record;
-  return pause !== undefined && now < pause.until ? waited(pause, now) : undefined;
+  const rejection = record.rejected.get(versionId);
+  if (rejection === undefined || !isLatched(rejection, now)) return undefined;
+  const provenBy = call.trace.tokenRequests > 0 ? 'request' : 'latch';
+  return { finding: 'rejected', version: versionId, checkedAt: rejection.at, provenBy };
 }
 
-/** AWSPENDING and AWSPREVIOUS share one request in 30 s, but a new AWSPENDING version does not wait for its first one. */
+/** May it be tried now? A hold, the budget of trials and a pause each say until when not. */
+function whatWaits(record: PairRecord, version: SecretVersion, call: Call, now: number): CheckResult | undefined {
+  const { versionId } = version;
+  const { pause } = record;
+  const hold = record.held.get(holdKey(versionId, call.settingsDigest));
+  if (hold !== undefined && now < hold.until) return waited(hold, versionId, now);
+  const budget = isTrial(call) ? trialBudget(record, version, now) : undefined;
+  if (budget !== undefined) return budget;
+  return pause !== undefined && now < pause.until ? waited(pause, versionId, now) : undefined;
+}
+
+/** AWSPENDING and AWSPREVIOUS share one request in 30 s; a finding is told again of its own version only. */
 function trialBudget(record: PairRecord, { versionId, stage }: SecretVersion, now: number): CheckResult | undefined {
   const { checked } = record;
-  const isRecent = checked !== undefined && now - checked.at < TRIAL_INTERVAL_MS;
-  if (isRecent && checked.version === versionId) {
-    return { finding: checked.finding, checkedAt: checked.at, provenBy: 'request' };
+  const slotFreeAt = checked === undefined ? 0 : checked.at + TRIAL_INTERVAL_MS;
+  if (checked?.version === versionId && now < slotFreeAt) {
+    return { finding: checked.finding, version: versionId, checkedAt: checked.at, provenBy: 'request' };
   }
-  const isDue = !isRecent || stage === 'AWSPENDING';
-  const freeAt = stage === 'AWSPENDING' ? pendingFreeAt(record, now) : 0;
-  if (isDue && freeAt <= now) return undefined;
-  const until = Math.max(freeAt, isDue || checked === undefined ? 0 : checked.at + TRIAL_INTERVAL_MS);
-  const retryAfterSeconds = Math.max(1, Math.ceil((until - now) / 1_000));
-  return { finding: 'throttled', checkedAt: now, provenBy: 'latch', retryAfterSeconds };
+  const freeAt = Math.max(slotFreeAt, stage === 'AWSPENDING' ? pendingFreeAt(record, now) : 0);
+  return freeAt <= now ? undefined : throttled(versionId, freeAt, now);
 }
 
 /** When fewer rejected requests than allowed lie within the last hour, of any version: guessing must not lock a client out. */
@@ -124,9 +153,15 @@ function pendingFreeAt({ rejected }: PairRecord, now: number): number {
   return count < MAX_PENDING_REJECTIONS ? 0 : Math.min(...recent.map(({ at }) => at)) + PENDING_WINDOW_MS;
 }
 
-function waited({ problem, until }: Wait, now: number) {
+function throttled(version: string, until: number, now: number): CheckResult {
+  const retryAfterSeconds = Math.max(1, Math.ceil((until - now) / 1_000));
+  return { finding: 'throttled', version, checkedAt: now, provenBy: 'latch', retryAfterSeconds };
+}
+
+function waited({ problem, until }: Wait, version: string, now: number): CheckResult {
   const finding = findingOfProblem(problem.type, problem.shape) ?? 'unreachable';
-  return { finding, checkedAt: now, provenBy: 'pause', retryAfterSeconds: Math.ceil((until - now) / 1_000) } as const;
+  const retryAfterSeconds = Math.ceil((until - now) / 1_000);
+  return { finding, version, checkedAt: now, provenBy: 'pause', retryAfterSeconds };
 }
 
 function isWellFormed(version: SecretVersion, { pair, service }: Call): boolean {
@@ -139,7 +174,7 @@ function isWellFormed(version: SecretVersion, { pair, service }: Call): boolean 
   }
 }
 
-function accepted({ credentialVersion, issuedAt, expiresAt }: StoredToken, provenBy: ProvenBy): CheckResult {
+function accepted({ credentialVersion, issuedAt, expiresAt }: VisibleToken, provenBy: ProvenBy): CheckResult {
   return { finding: 'accepted', version: credentialVersion, checkedAt: issuedAt, provenBy, expiresAt };
 }
 

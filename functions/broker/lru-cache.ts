@@ -22,16 +22,16 @@ export class LruCache<Value> {
   }
 
   set(key: string, value: Value): void {
-    this.#forget(key);
+    this.delete(key);
     this.#entries.set(key, value);
     this.#bytes += this.#bytesOf(value);
     for (const oldest of this.#entries.keys()) {
       if (this.#entries.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) return;
-      this.#forget(oldest);
+      this.delete(oldest);
     }
   }
 
-  #forget(key: string): void {
+  delete(key: string): void {
     const value = this.#entries.get(key);
     if (value !== undefined) this.#bytes -= this.#bytesOf(value);
     this.#entries.delete(key);

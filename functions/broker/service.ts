@@ -15,7 +15,7 @@ export interface Service {
   readonly rejectedOn403: boolean;
   /** Whether a new token invalidates the old one. */
   readonly singleActiveToken: boolean;
-  readonly attemptTimeoutMs: number;
+  /** For one token request, connecting included. */
   readonly requestTimeoutMs: number;
 }
 

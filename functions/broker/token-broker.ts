@@ -3,7 +3,8 @@ import { type Authorize, accessDenied, type Caller } from './authorize.ts';
 import { type CheckRequest, type CheckResult, createCheckCredential } from './check-credential.ts';
 import type { SecretCache } from './credential/secret.ts';
 import { createAcquireToken } from './pair/acquire-token.ts';
-import { type Call, decide, type Issue, type IssueRequest } from './pair/decision.ts';
+import type { Call } from './pair/call.ts';
+import { decide, type Issue, type IssueRequest } from './pair/decision.ts';
 import { PairMemory } from './pair/memory.ts';
 import type { PairRecord } from './pair/record.ts';
 import type { RenewToken } from './pair/renew-token.ts';
@@ -38,7 +39,7 @@ interface Dependencies {
 
 /** Tells the story of one token: authorize, memory, shared record, version, lease, token request, publish. */
 export function createTokenBroker(dependencies: Dependencies): TokenBroker {
-  const { services, authorize, settingsDigest, provenForMs, uniqueId, now } = dependencies;
+  const { services, authorize, settingsDigest, provenForMs, now } = dependencies;
   const memory = new PairMemory(now);
   const acquireToken = createAcquireToken({ ...dependencies, memory });
   const checkCredential = createCheckCredential({ acquireToken, provenForMs, now });
@@ -51,8 +52,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       authorize(caller, 'token', pair);
       const call = callFor(pair, deadline, trace);
 
-      // Whether a token is refused is a matter of the shared record.
-      const known = request.refused === undefined ? memory.trusted(pair) : undefined;
+      const known = knownRecord(request);
       const step = known && decide(viewOf(known), call, request, now());
       if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       if (step?.kind === 'fail') throw step.problem;
@@ -71,6 +71,13 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
     },
   };
 
+  /** Whether a token is refused is decided by the shared record; one that is not even memory's costs no look each. */
+  function knownRecord({ pair, refused }: IssueRequest): PairRecord | undefined {
+    if (refused === undefined) return memory.trusted(pair);
+    const record = memory.trusted(pair, REFUSAL_TRUST_MS);
+    return record?.token?.fingerprint === refused ? undefined : record;
+  }
+
   async function acquire(call: Call, request: IssueRequest): Promise<Issue> {
     const acquired = await acquireToken(call, (view) => decide(view, call, request, now()));
     if (acquired.kind === 'failed') throw acquired.problem;
@@ -81,13 +88,15 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
     const service = services[pair.service];
     if (service === undefined) throw accessDenied();
     const digest = digests.get(service) ?? '';
-    return { pair, service, settingsDigest: digest, startedAt: now(), deadline, owner: uniqueId(), trace };
+    return { pair, service, settingsDigest: digest, startedAt: now(), deadline, trace };
   }
 }
 
+const REFUSAL_TRUST_MS = 1_000;
+
 /** What memory alone shows. */
 function viewOf(record: PairRecord) {
-  return { record, isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true } as const;
+  return { seen: undefined, at: 0, record, isAlone: false, leaseIsOver: true, mayRenew: true } as const;
 }
 
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {

@@ -64,10 +64,11 @@ export const environmentSchema = z.strictObject({
     .default(365),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
-  // Whether CloudTrail records invocations and changes; which roles may write the sealing key without an alarm.
+  // Whether CloudTrail records invocations, changes and reads; which roles may write the sealing key, and which the
+  // policies of the clients' secrets, without an alarm.
   trail: z
-    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: listOf(text(roleArnFault)).max(3).default([]) })], {
-      error: "must be 'off' or an object with sealingKeyWriters",
+    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: fewRoles(), secretPolicyWriters: fewRoles() })], {
+      error: "must be 'off' or an object with sealingKeyWriters and secretPolicyWriters",
     })
     .default('off'),
   // Where the token function runs, when a service knows its callers by their addresses.
@@ -186,6 +187,11 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
 
 function concurrency() {
   return z.int().min(0).max(10_000);
+}
+
+/** A filter of CloudWatch Logs has room for three. */
+function fewRoles() {
+  return listOf(text(roleArnFault)).max(3).default([]);
 }
 
 function idsOf(prefix: string) {

@@ -18,7 +18,6 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
       maxLifetimeSeconds: lifetimeSeconds.default(86_400),
       rejectedOn403: z.boolean().default(false),
       singleActiveToken: z.boolean().default(false),
-      attemptTimeoutMs: timeoutMs.default(3_000),
       requestTimeoutMs: timeoutMs.default(4_000),
     })
     .superRefine((service, context) => {
@@ -30,9 +29,6 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
       }
       for (const member of ['tokenLifetimeSeconds', 'assumedLifetimeSeconds'] as const) {
         if ((service[member] ?? 0) > maxLifetimeSeconds) fault(member, 'must not be more than maxLifetimeSeconds');
-      }
-      if (service.attemptTimeoutMs > service.requestTimeoutMs) {
-        fault('attemptTimeoutMs', 'must not be more than requestTimeoutMs');
       }
     });
 }
@@ -68,6 +64,7 @@ const responseSchema = z
   });
 
 function memberFault(path: string): string | undefined {
+  if (path.split('.').includes('__proto__')) return 'is no name of a member';
   const isPath = path === path.trim() && !/\p{Cc}/u.test(path) && path.split('.').every((name) => name !== '');
   return isPath ? undefined : 'must be the name of a member, or names joined by dots such as data.token';
 }

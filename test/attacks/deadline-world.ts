@@ -114,23 +114,29 @@ function createSurroundings() {
     ...ACCESS,
     async send({ headers, body }, { signal }) {
       const isRead = `${headers['x-amz-target']}`.endsWith('GetItem');
-      const { Key, ReturnValues } = JSON.parse(body);
-      const acquires = ReturnValues === 'ALL_OLD';
-      const name = isRead ? 'read' : acquires ? 'acquire' : 'write';
-      return lasts(
-        name,
-        state.weathers[name],
-        () => {
-          const item = state.item && { ...wired(state.item), ...Key };
-          const isTaken = acquires && Number(state.item?.leaseUntil?.N ?? 0) > Date.now();
-          if (isTaken)
-            return { ...answerOf({ __type: 'ConditionalCheckFailedException', Message: 'no' }), status: 400 };
-          return answerOf(isRead ? { Item: item } : acquires ? { Attributes: item } : {});
-        },
-        signal,
-      );
+      const input = JSON.parse(body, (name, value) => (name === 'B' ? Buffer.from(value, 'base64') : value));
+      const takesLease = input.ExpressionAttributeValues?.[':lease'] !== undefined;
+      const name = isRead ? 'read' : takesLease ? 'acquire' : 'write';
+      const act = () =>
+        isRead ? answerOf({ Item: state.item && { ...wired(state.item), ...input.Key } }) : write(input);
+      return lasts(name, state.weathers[name], act, signal);
     },
   });
+
+  /** An `UpdateItem` as the pair table writes it: each name is set to its value, or removed. */
+  function write({ ExpressionAttributeNames: names, ExpressionAttributeValues: values }: WireUpdate) {
+    const tag = state.item?.tag?.S;
+    const isSeen = tag === undefined || [values[':seen']?.S, values[':tag']?.S].includes(tag);
+    if (!isSeen) return { ...answerOf({ __type: 'ConditionalCheckFailedException', Message: 'no' }), status: 400 };
+    const item: Record<string, Item[string]> = { ...state.item };
+    for (const name of Object.values(names)) {
+      const value = values[`:${name}`];
+      if (value === undefined) delete item[name];
+      else item[name] = value;
+    }
+    state.item = item;
+    return answerOf({});
+  }
 
   const requestHandler = {
     async handle(request: { readonly body: Uint8Array }, { abortSignal }: { readonly abortSignal: AbortSignal }) {
@@ -156,6 +162,11 @@ function createSurroundings() {
   };
   const secretsManager = createSecretsManagerClient({ ...ACCESS, requestHandler });
   return { state, open, began, dynamodb, secretsManager, send };
+}
+
+interface WireUpdate {
+  readonly ExpressionAttributeNames: Readonly<Record<string, string>>;
+  readonly ExpressionAttributeValues: Item;
 }
 
 function answerOf(members: object) {

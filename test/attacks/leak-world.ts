@@ -72,14 +72,14 @@ export async function startLeakWorld(spelling: Spelling) {
       await table.send(new DeleteItemCommand({ TableName: TABLE, Key: KEY }));
       for (const front of [dynamodb, secrets]) front.failWhere(path.faultOf ?? (() => undefined));
       const before = { dynamodb: dynamodb.calls.length, secrets: secrets.calls.length };
-      const send = createHttpsSender();
+      const [send, aws] = [createHttpsSender(), createHttpsSender({ keepAlive: true })];
       const secretsManager = createSecretsManagerClient({ ...ACCESS, endpoint: awsUrl ?? secrets.url });
       onTestFinished(() => secretsManager.destroy());
 
       let answers = '';
       for (const round of path.isAlone ? ['only'] : ['first', 'second']) {
         const { handler, readFirst } = createTokenFunction({
-          dynamodb: createDynamoDB({ ...ACCESS, send, endpoint: awsUrl ?? dynamodb.url }),
+          dynamodb: createDynamoDB({ ...ACCESS, send: aws, endpoint: awsUrl ?? dynamodb.url }),
           secretsManager,
           environment,
           tableName: TABLE,

@@ -36,7 +36,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
 
   it.each(['utf8', 'base64', 'hex'] as const)('is found in the bytes of an item, as %s', (encoding) => {
     const B = Buffer.from(Buffer.from(`xx${marks.token}`).toString(encoding));
-    expect(findLeaks({ item: dumpOf({ sealedToken: { B } }) }, spelling)).not.toEqual([]);
+    expect(findLeaks({ item: dumpOf({ sealed: { B } }) }, spelling)).not.toEqual([]);
   });
 });
 

@@ -117,15 +117,15 @@ const PLACES: readonly (readonly [string, (call: DynamoDBCall) => boolean, Outco
   ['the secret is read', ({ parameters }) => namesSecret(parameters, 'token-broker/'), 'secrets-unavailable', {}],
   ['the sealing key is read', ({ parameters }) => namesSecret(parameters, 'token-broker-keys/'), 'issued', {}],
   ['the record is read', ({ operation }) => operation === 'GetItem', 'issued', {}],
-  ['the lease is taken', (call) => writes(call, ':owner'), 'issued', {}],
-  ['the token is published', (call) => writes(call, 'sealedToken'), 'issued', {}],
-  ['a rejection is recorded', (call) => writes(call, 'ADD'), REJECTED, { reply: json(401, {}) }],
-  ['a pause is recorded', (call) => writes(call, 'pauseProblem'), UNAVAILABLE, { reply: json(503, {}) }],
+  ['the lease is taken', (call) => sets(call, 'lease'), 'issued', {}],
+  ['the token is published', (call) => sets(call, 'sealed'), 'issued', {}],
+  ['a rejection is recorded', (call) => sets(call, 'rejected'), REJECTED, { reply: json(401, {}) }],
+  ['a pause is recorded', (call) => sets(call, 'pause'), UNAVAILABLE, { reply: json(503, {}) }],
 ];
 const namesSecret = (parameters: object, prefix: string) =>
   'SecretId' in parameters && `${parameters.SecretId}`.startsWith(prefix);
-const writes = ({ operation, parameters }: DynamoDBCall, word: string) =>
-  operation === 'UpdateItem' && JSON.stringify(parameters).includes(word);
+const sets = ({ operation, parameters }: DynamoDBCall, attribute: string) =>
+  operation === 'UpdateItem' && JSON.stringify(parameters).includes(`#${attribute} = :${attribute}`);
 
 const TYPE = { 'content-type': 'application/x-amz-json-1.1' };
 const answer = (response: ServerResponse, status: number, body: object) =>
@@ -158,7 +158,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   const of = <Value>(make: Row<Value>[1]): Value => make(world.marks, echoOf(world.marks));
 
   it.each(BYTES)('a token endpoint that answers %s', async (_, textOf, outcome) => {
-    const service = { attemptTimeoutMs: 1_000, requestTimeoutMs: 1_000 };
+    const service = { requestTimeoutMs: 1_000 };
     await world.expectSilence({ reply: write(of(textOf)), service }, outcome);
   });
 

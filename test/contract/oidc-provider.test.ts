@@ -36,7 +36,9 @@ async function request({ client_id, client_secret }: typeof PLAIN, basicEncoding
   });
   const text = new Redacted(JSON.stringify({ client_id, client_secret }));
   const credential = parseCredential(text, 'customer-insights', basicEncoding);
-  const { response } = await requestToken(service, credential, Date.now() + 10_000);
+  const answer = await requestToken(service, credential, Date.now() + 10_000);
+  if (!('response' in answer)) throw answer.problem;
+  const { response } = answer;
   return { status: response.status, body: ANSWER.parse(JSON.parse(new TextDecoder().decode(response.body))) };
 }
 

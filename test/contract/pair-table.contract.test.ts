@@ -1,12 +1,19 @@
+import { DeleteItemCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { describe, onTestFinished } from 'vitest';
 import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/calls.ts';
+import { EMPTY_RECORD } from '../../functions/broker/pair/record.ts';
+import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { START } from '../support/example.ts';
 import { describePairStore, type StoreUnderTest } from '../support/pair/pair-store-contract.ts';
-import { connectPairTable } from '../support/pair/pair-table.ts';
+import { connectPairTable, TABLE } from '../support/pair/pair-table.ts';
+import { createReferencePairStore } from '../support/pair/reference-pair-store.ts';
 import { startDynamoDB } from '../support/processes/stand-ins.ts';
 
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
+
+describePairStore('the reference store', async () => reference());
 
 describePairStore('the pair table on dynalite', () => onServer(startDynamoDB()));
 
@@ -19,16 +26,57 @@ async function onServer(starting: Promise<{ readonly url: string; readonly close
   const server = await starting;
   // Each call has a circuit of its own: a failure in one test does not open it for the next.
   const breaker: CircuitBreaker = (terms, call) => createCircuitBreaker(() => START, 0, 10_000)(terms, call);
-  const table = await connectPairTable(server.url, { breaker });
+  const { store, direct, endpoint, close } = await connectPairTable(server.url, { breaker });
+  const { signal } = new AbortController();
+  const at = (pair: Pair) => ({ TableName: TABLE, Key: { pair: { S: pairKey(pair) } } });
   return {
-    store: table.store,
+    store,
     loseAnswers: (isLosing) => {
-      table.endpoint.failWith(isLosing ? 'lost-answer' : undefined);
-      onTestFinished(() => table.endpoint.failWith(undefined));
+      endpoint.failWith(isLosing ? 'lost-answer' : undefined);
+      onTestFinished(() => endpoint.failWith(undefined));
+    },
+    disable: (pair) => store.disable(pair, signal),
+    enable: (pair) => store.enable(pair, signal),
+    deleteItem: async (pair) => void (await direct.send(new DeleteItemCommand(at(pair)))),
+    async backUp(pair) {
+      const { Item } = await direct.send(new GetItemCommand(at(pair)));
+      return async () => void (await direct.send(new PutItemCommand({ TableName: TABLE, Item })));
     },
     close: async () => {
-      await table.close();
+      await close();
       await server.close();
     },
   } satisfies StoreUnderTest;
+}
+
+function reference(): StoreUnderTest {
+  const items = createReferencePairStore();
+  let isLosing = false;
+  const answered = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
+    const given = await answer;
+    if (isLosing) throw new StoreUnavailable('lost');
+    return given;
+  };
+  const store: PairStore = {
+    read: (...read) => answered(items.read(...read)),
+    replace: (...write) => answered(items.replace(...write)),
+  };
+  const stop = (pair: Pair, disabled: { since: number } | undefined) =>
+    items.change(pair, (record) => ({ ...record, disabled: disabled && (record.disabled ?? disabled) }));
+  return {
+    store,
+    loseAnswers: (losing) => {
+      isLosing = losing;
+    },
+    disable: async (pair) => stop(pair, { since: START }),
+    enable: async (pair) => {
+      if (items.peek(pair) !== EMPTY_RECORD) stop(pair, undefined);
+    },
+    deleteItem: async (pair) => items.restore(pair, undefined),
+    async backUp(pair) {
+      const seen = await items.read(pair, Infinity);
+      return async () => items.restore(pair, seen);
+    },
+    close: async () => undefined,
+  };
 }

@@ -32,15 +32,18 @@ describe('the calls that a token costs', () => {
     ['a new one, the first time', 60, 0],
     ['a new one after 2 minutes, with a credential that is still trusted', 60, 2 * MINUTE_MS],
     ['a renewal in the soft window', 3_600, 55 * MINUTE_MS],
-  ])('are one each for %s', async (_, lifetimeSeconds, idleMs) => {
-    const { clock, requests, callsOf, askOne } = fleetOf(1, { lifetimeSeconds });
-    if (idleMs > 0) await askOne();
-    await clock.advance(idleMs);
-    requests.length = 0;
+  ])(
+    'are one read, one write for the lease and one for the outcome, and one secret for %s',
+    async (_, lifetimeSeconds, idleMs) => {
+      const { clock, requests, callsOf, askOne } = fleetOf(1, { lifetimeSeconds });
+      if (idleMs > 0) await askOne();
+      await clock.advance(idleMs);
+      requests.length = 0;
 
-    expect(await callsOf(askOne)).toEqual({ read: 1, acquire: 1, secret: 1, end: 1 });
-    expect(requests).toHaveLength(1);
-  });
+      expect(await callsOf(askOne)).toEqual({ read: 1, replace: 2, secret: 1 });
+      expect(requests).toHaveLength(1);
+    },
+  );
 });
 
 describe.each<[string, StoreFault, number]>([
@@ -155,6 +158,67 @@ describe('Secrets Manager', () => {
       }
     },
   );
+});
+
+it('a token that was withdrawn comes back in no instance, also in none that lost its key while it had it', async () => {
+  const { clock, surroundings, requests, instances, askAll, askOne } = fleetOf(2);
+  await askAll();
+  surroundings.storeFault = () => 'no-key';
+  await clock.advance(MINUTE_MS);
+  expect((await askOne()).issue?.cache).toBe('memory');
+  surroundings.storeFault = undefined;
+  surroundings.secret = () => ({ outcome: 'deleted' });
+  expect(await clock.run(instances[1]?.check() ?? expect.fail())).toMatchObject({ finding: 'secret-missing' });
+
+  surroundings.secret = () => undefined;
+  await clock.advance(MINUTE_MS);
+  expect((await askOne()).issue?.cache).toBe('none');
+  expect(requests).toHaveLength(2);
+});
+
+describe('200 instances without a sealing key, which can open and store no token,', () => {
+  const withoutKey = { storeFault: (): StoreFault => 'no-key' };
+
+  it('send a wrong credential three times at most', async () => {
+    const { clock, requests, askAll } = fleetOf(200, { ...withoutKey, accepted: new Set() });
+    for (const minutes of [0, 1, 16, 125, 600]) {
+      await clock.advance(minutes * MINUTE_MS);
+      for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
+    }
+    expect(requests).toHaveLength(3);
+  });
+
+  it.each([100, 3_500])(
+    'all get a token within their 15 s, from a service that takes %i ms',
+    async (serviceLatencyMs) => {
+      const { requests, recordNow, askAll } = fleetOf(200, { ...withoutKey, serviceLatencyMs });
+      for (const { issue, waitMs } of await askAll()) {
+        expect(issue).toBeDefined();
+        expect(waitMs).toBeLessThan(15 * SECOND_MS);
+      }
+      expect(requests.length).toBeLessThanOrEqual(200);
+      expect(recordNow().token).toMatchObject({ credentialVersion: 'v1', closed: 'no-bytes' });
+    },
+  );
+
+  it('never take a good token away, and send a version that is not proven under the lease only', async () => {
+    const { clock, surroundings, requests, recordNow, instances, createInstance, askAll, askOne } = fleetOf(200);
+    const [withKey] = instances;
+    const published = (await askOne()).issue?.token.fingerprint;
+    requests.length = 0;
+    const wrong = { stages: { AWSCURRENT: 'v2' }, accepted: new Set(['v1']) };
+    Object.assign(surroundings, wrong, {
+      storeFault: (_: unknown, from: number) => (from === withKey?.number ? undefined : 'no-key'),
+    });
+    for (let minute = 0; minute < 30; minute += 1) {
+      instances.splice(1, 1, createInstance());
+      await askAll();
+      expect((await askOne()).issue?.token.fingerprint).toBe(published);
+      expect(recordNow().token?.fingerprint).toBe(published);
+      await clock.advance(MINUTE_MS);
+    }
+    expect(requests.length).toBeLessThanOrEqual(3);
+  });
 });
 
 describe('an instance without a sealing key, which can open and store no token,', () => {

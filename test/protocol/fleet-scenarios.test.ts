@@ -112,15 +112,16 @@ it('min_ttl costs at most one request in 30 s, however many ask for more than a 
 
 it('a disabled client is stopped everywhere within 60 s, cached tokens included, and served again within 60 s', async () => {
   const { clock, shared, requests, askAll } = fleetOf(20);
-  const disable = (disabled: boolean) => shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled }));
+  const flag = (disabled?: { since: number }) =>
+    shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled }));
   await askAll();
-  disable(true);
+  flag({ since: clock.now() });
   await clock.advance(MINUTE_MS);
   // The second time from memory, which holds a living token.
   for (const { problem } of [...(await askAll()), ...(await askAll())]) expect(problem?.type).toBe('client-disabled');
   expect(requests).toHaveLength(1);
 
-  disable(false);
+  flag();
   await clock.advance(MINUTE_MS);
   for (const { issue } of await askAll()) expect(issue).toBeDefined();
 });

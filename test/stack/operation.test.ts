@@ -1,8 +1,9 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { App } from 'aws-cdk-lib';
+import { App, Annotations as CdkAnnotations, type Stack } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
@@ -61,15 +62,47 @@ it('reserved concurrency changes without a new version: an emergency does not wa
   expect(versionOf(traced)).not.toEqual(versionOf(on));
 });
 
-it('synth warns of alarms that reach no subscriber', () => {
-  const warnings = (changes: object) => {
-    const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
-    const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
-    return annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
-  };
-  expect(warnings({})).toEqual([expect.stringMatching(/reach no operator.*\[ack: token-broker:no-subscriber\]/)]);
-  expect(warnings({ health: { notify: ['ops@example.com'] } })).toEqual([]);
-  expect(warnings({ canary: 'off' })).toEqual([]);
+describe('synth warns', () => {
+  const [health, canary, trail] = [{ notify: ['ops@example.com'] }, 'off', {}];
+  const role = 'arn:aws:iam::111111111111:role/operator';
+  const rule = { role, clients: 'all', services: 'all', operations: ['check'] };
+  const elsewhere = { ...rule, role: 'arn:aws:iam::222222222222:role/billing', operations: ['token', 'check'] };
+  const noSubscriber = /reach no operator.*\[ack: token-broker:no-subscriber\]/;
+  const ownCaller = /callers: \S+:role\/billing\..*Guard the function.*\[ack: token-broker:caller-in-own-account\]/;
+
+  it.each<[what: string, changes: object, warnings: RegExp[]]>([
+    ['alarms that reach no subscriber, and of callers in the own account', {}, [ownCaller, noSubscriber]],
+    ['callers in the own account alone', { health }, [ownCaller]],
+    ['them with a trail too', { health, canary, trail }, [ownCaller]],
+    ['nothing where neither a canary nor a trail is', { canary }, []],
+    ['nothing when callers are elsewhere, and only operators here', { health, accessRules: [rule, elsewhere] }, []],
+  ])('of %s', (_, changes, warnings) => {
+    const told = annotationsOf(changes).findWarning('*', Match.anyValue());
+    expect(told.map(({ entry }) => entry.data)).toEqual(warnings.map((one) => expect.stringMatching(one)));
+  });
+
+  it.each(['staging', 'prod'])(
+    'of nothing in the example of %s, whose callers are elsewhere and whose operators may check',
+    (name) => {
+      const form = environments[name];
+      expect(annotationsOf({ ...form }).findWarning('*', Match.anyValue())).toEqual([]);
+      const rules = form?.accessRules ?? [];
+      expect(rules.filter(({ operations }) => operations?.includes('check'))).toEqual([
+        expect.objectContaining({ role: `arn:aws:iam::${form?.account}:role/token-broker-operator`, clients: 'all' }),
+      ]);
+      expect(rules.every(({ roleId }) => roleId !== undefined)).toBe(name === 'prod');
+    },
+  );
+
+  it('until a warning is acknowledged, as docs/operations.md shows', () => {
+    const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+    const id = 'token-broker:caller-in-own-account';
+    expect(page).toContain(`Annotations.of(stack).acknowledgeWarning('${id}', `);
+    const acknowledged = annotationsOf({ health }, (stack) =>
+      CdkAnnotations.of(stack).acknowledgeWarning(id, 'guarded'),
+    );
+    expect(acknowledged.findWarning('*', Match.anyValue())).toEqual([]);
+  });
 });
 
 it('a key that is given back takes the place of a new one everywhere', () => {
@@ -82,6 +115,14 @@ it('a key that is given back takes the place of a new one everywhere', () => {
   const ofKeys = statements.filter(({ Action }) => JSON.stringify(Action).includes('kms:'));
   expect(new Set(ofKeys.map(({ Resource }) => Resource))).toEqual(new Set([keyArn]));
 });
+
+/** All that synth tells of an environment. */
+function annotationsOf(changes: object, change: (stack: Stack) => unknown = () => undefined): Annotations {
+  const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
+  const stack = new TokenBrokerStack(unbundledApp(), 'Stack', { environment });
+  change(stack);
+  return Annotations.fromStack(stack);
+}
 
 function unbundledApp(): App {
   const outdir = mkdtempSync(path.join(SYNTHESISED, 'app-'));

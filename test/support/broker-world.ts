@@ -18,12 +18,14 @@ import { CONTEXT } from './aws/function-url-events.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import { createReferencePairStore } from './pair/reference-pair-store.ts';
 
+type Answered = Awaited<ReturnType<RequestToken>>;
+
 interface World {
   readonly services: Record<string, Service>;
   readonly accessRules: AccessRule[];
   readonly principalOrgId?: string;
   /** The token endpoint's answer to the n-th token request (from 1); may throw. */
-  answer: (n: number, ...request: Parameters<RequestToken>) => TokenExchange | Promise<TokenExchange>;
+  answer: (n: number, ...request: Parameters<RequestToken>) => Answered | Promise<Answered>;
   /** The answer of Secrets Manager; may be changed while the world runs. */
   secret: (client: string, stage: SecretStage) => SecretReading | Promise<SecretReading>;
   /** The shared cache. */

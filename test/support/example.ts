@@ -15,7 +15,6 @@ export function exampleService(changes: Partial<Service> = {}): Service {
     maxLifetimeSeconds: 86_400,
     rejectedOn403: false,
     singleActiveToken: false,
-    attemptTimeoutMs: 3_000,
     requestTimeoutMs: 4_000,
     ...changes,
   };

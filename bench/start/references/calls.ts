@@ -5,8 +5,9 @@ import { createSecretsManagerClient } from '../../../functions/aws/secrets-manag
 
 const { AUTH_URL = '', TABLE: TableName = '' } = process.env;
 const send = createHttpsSender();
-const dynamodb = createDynamoDB({ send });
-const secretsManager = createSecretsManagerClient({ send });
+const aws = createHttpsSender({ keepAlive: true });
+const dynamodb = createDynamoDB({ send: aws });
+const secretsManager = createSecretsManagerClient({ send: aws });
 const { signal } = new AbortController();
 
 // The broker's first reads.
@@ -18,7 +19,7 @@ export async function handler(event: { readonly body: string }) {
   const pair = `${client}/${service}`;
   await read(pair);
   const credential = JSON.parse((await readSecret(client)).SecretString ?? '');
-  await update(pair, 'leaseOwner', 'this-call');
+  await update(pair, 'lease', 'this-call');
   const basic = Buffer.from(`${credential.client_id}:${credential.secret}`).toString('base64');
   const url = new URL('/auth/v1/token', AUTH_URL);
   const headers = { authorization: `Basic ${basic}`, 'content-length': '0' };

@@ -29,8 +29,8 @@ export async function requestToken(dependencies: Dependencies, client: string, p
   await dynamodb.send(
     new UpdateItemCommand({
       ...key,
-      UpdateExpression: 'SET leaseOwner = :owner',
-      ConditionExpression: 'attribute_not_exists(leaseOwner)',
+      UpdateExpression: 'SET lease = :owner',
+      ConditionExpression: 'attribute_not_exists(lease)',
       ExpressionAttributeValues: { ':owner': { S: randomBytes(16).toString('hex') } },
     }),
   );
@@ -39,7 +39,7 @@ export async function requestToken(dependencies: Dependencies, client: string, p
   await dynamodb.send(
     new UpdateItemCommand({
       ...key,
-      UpdateExpression: 'SET sealedToken = :token REMOVE leaseOwner',
+      UpdateExpression: 'SET sealed = :token REMOVE lease',
       ExpressionAttributeValues: { ':token': { B: seal(sealingKey, token.access_token) } },
     }),
   );

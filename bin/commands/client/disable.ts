@@ -75,7 +75,7 @@ const change = {
   async disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
     const { client } = found;
     const [flags] = await Promise.allSettled([setFlags()]);
-    const [denial] = await Promise.allSettled([denyBroker(secrets, found)]);
+    const [denial] = await Promise.allSettled([denyBroker(secrets, found).catch(sendToEmergency('disable'))]);
     if (flags.status === 'fulfilled' && denial.status === 'fulfilled') return denial.value;
     talk(
       shell,
@@ -91,7 +91,7 @@ const change = {
   async enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: ClientOptions): Promise<false> {
     let state = `${client} is still disabled: no flag was taken away.`;
     try {
-      await allowBroker(secrets, client);
+      await allowBroker(secrets, client).catch(sendToEmergency('enable'));
       state = `The broker may read the secret again, but where the flag could not be taken away ${client} is still disabled.`;
       await setFlags();
       return false;
@@ -101,6 +101,16 @@ const change = {
     }
   },
 };
+
+/** Explains a denial: the emergency role alone writes the policies of secrets, so that no operator can let itself read. */
+function sendToEmergency(verb: 'disable' | 'enable') {
+  return (error: unknown): never => {
+    if (!(error instanceof CommandFailure && error.type === 'aws-access-denied')) throw error;
+    const command = `client ${verb} <client> --environment <environment>`;
+    const advice = `The emergency role may (policy --emergency), the operator may not. As that role: ${command}`;
+    throw new CommandFailure(error.type, error.detail, advice);
+  };
+}
 
 type SetFlags = () => Promise<unknown>;
 
@@ -113,7 +123,7 @@ function secretState(isDenied: boolean | undefined, { environment, client, isDel
   if (isDenied)
     return `The secret is denied to the broker: no instance of the function can use the credential of ${client} any more.`;
   return isDenied === undefined
-    ? `The secret is not denied to the broker: an instance of the function that cannot read the table may go on issuing tokens of ${client}.`
+    ? `The secret is not denied to the broker: an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens of ${client}.`
     : `${none}: disable ${client} again when ${then}, because the flag does not hold for an instance of the function that cannot read the table.`;
 }
 

@@ -4,10 +4,9 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { type Item, REJECTED, readSeal, readState } from '../../../functions/aws/pair-table/item.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
-import { capTimes } from '../../../functions/broker/pair/record.ts';
-import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import { type PairRecord, withoutFutureTimes } from '../../../functions/broker/pair/record.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
@@ -33,7 +32,7 @@ import {
   type WatchOptions,
   watch,
 } from '../shared/environment.ts';
-import { DISABLED_AT } from '../shared/pair-changes.ts';
+import { createPairAdmin } from '../shared/pair-changes.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 
 /** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
@@ -194,17 +193,14 @@ async function readStates(
     talk(shell, 'With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the states of the pairs are shown, too.');
     return undefined;
   }
-  const TableName = tableName(environment);
-  const send = { abortSignal: shell.signal };
   const dynamodb = new DynamoDB({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
+  const admin = createPairAdmin(dynamodb, tableName(environment), shell.signal);
   try {
     const pairs = secrets.flatMap((secret) =>
       checkedPairs(shell, secret, environment).map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) })),
     );
     return await mapConcurrently(pairs, async ({ pair, current }) => {
-      const Key = { pair: { S: pairKey(pair) } };
-      const { Item = {} } = await dynamodb.getItem({ TableName, Key, ConsistentRead: true }, send);
-      return stateOf(pair, Item, current, Date.now());
+      return stateOf(pair, await admin.read(pair), current, Date.now());
     });
   } catch (error) {
     const failure =
@@ -217,23 +213,18 @@ async function readStates(
   }
 }
 
-/** Reads the state of a pair from its item, for the version of the credential that is the current one. */
-export function stateOf(pair: Pair, item: Item, current: string | undefined, now: number): PairState {
-  const { disabled, pause, held, rejected } = capTimes(readState(item), now);
-  const token = readSeal(item)?.visible;
+/** Reads the state of a pair from its record, for the version of the credential that is the current one. */
+export function stateOf(pair: Pair, record: PairRecord, current: string | undefined, now: number): PairState {
+  const { disabled, pause, held, rejected, token } = withoutFutureTimes(record, now);
   const isProven = token !== undefined && token.credentialVersion === current;
   const told = {
     ...pair,
     ...(isProven && { provenAt: token.issuedAt }),
     ...(token !== undefined && token.expiresAt > now && { tokenExpiresAt: token.expiresAt }),
   };
-  if (disabled) return { ...told, state: 'disabled', since: Number(item[DISABLED_AT]?.N) || undefined };
-  if (current !== undefined && rejected.has(current)) {
-    // A latch keeps the time of each request that was rejected.
-    const times = item[REJECTED + current]?.SS?.map((entry) => Number(entry.split('@')[1])) ?? [];
-    const first = Math.min(...times);
-    return { ...told, state: 'rejected', since: Number.isFinite(first) ? first : undefined };
-  }
+  if (disabled) return { ...told, state: 'disabled', since: disabled.since || undefined };
+  const latch = current === undefined ? undefined : rejected.get(current);
+  if (latch !== undefined) return { ...told, state: 'rejected', since: latch.at || undefined };
   const hold = [...held].find(([key, { until }]) => key.startsWith(`${current}:`) && until > now)?.[1];
   if (hold !== undefined) return { ...told, state: 'held', until: hold.until };
   if (pause !== undefined && pause.until > now) return { ...told, state: 'paused', until: pause.until };

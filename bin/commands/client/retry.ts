@@ -30,7 +30,10 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
           `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${tableName(environment)}`,
         ];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        const clear = async (admin: PairAdmin, pair: Pair) => ({ ...pair, ...(await admin.clear(pair)) });
+        const clear = async (admin: PairAdmin, pair: Pair) => {
+          const { rejected, held, pause } = await admin.clear(pair);
+          return { ...pair, versions: [...rejected.keys()], holds: [...held.keys()], pause: pause !== undefined };
+        };
         const cleared = await changePairs(shell, pairs, options, clear);
         const rows = cleared.map(({ client: name, service: on, versions, holds, pause }) => {
           return [name, on, short(versions), short(holds), pause ? 'ended' : '-'];

@@ -2,8 +2,8 @@ import cdkJson from '../../../cdk.json' with { type: 'json' };
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
-import { arn } from '../own-policies.ts';
 import { askService, elementOf, isDenied, queryService } from '../shared/ask-aws.ts';
+import { arn } from '../shared/statements.ts';
 
 /** Profiles of the roles that may see what an operator may not. */
 export interface Profiles {

@@ -8,8 +8,8 @@ import {
   topicName,
   urlParameterName,
 } from '../../../lib/settings/names.ts';
-import { arn } from '../own-policies.ts';
 import { elementOf } from '../shared/ask-aws.ts';
+import { arn } from '../shared/statements.ts';
 import type { Properties } from './ask.ts';
 import { compared, good, type Line, unproven, type World, wrong } from './world.ts';
 

@@ -1,10 +1,11 @@
-import { ConditionalCheckFailedException, DynamoDB, type UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
-import type { CommandFailure } from '../../../client/commands/failure.ts';
+import { DynamoDB, type GetItemInput, type UpdateItemInput } from '@aws-sdk/client-dynamodb';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { forgetAt } from '../../../functions/aws/attributes.ts';
-import { HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
-import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import type { CircuitBreaker } from '../../../functions/aws/calls.ts';
+import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
+import type { PairRecord } from '../../../functions/broker/pair/record.ts';
+import { cleared } from '../../../functions/broker/pair/transitions.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { awsFailure } from './ask-aws.ts';
 import { awsConfig, awsRegion, type ClientOptions, type CommandOptions, configuredServices } from './environment.ts';
@@ -18,9 +19,8 @@ export async function changePairs<Result>(
 ): Promise<readonly Result[]> {
   const dynamodb = new DynamoDB(awsConfig(shell, options, 'DYNAMODB'));
   const admin = createPairAdmin(dynamodb, tableName(options.environment), shell.signal);
-
   const results: Result[] = [];
-  const failures = new Map<string, CommandFailure>();
+  const failures = new Map<string, ReturnType<typeof awsFailure>>();
   for (const pair of pairs) {
     const name = `${pair.client} on ${pair.service}`;
     try {
@@ -43,72 +43,33 @@ export async function changePairs<Result>(
 }
 
 /** All pairs of a client, or the one on `service`: also those that its tag leaves out, because a caller can ask for any. */
-export function pairsOfClient(
-  shell: Shell,
-  { client, environment, service }: ClientOptions & { readonly service?: string },
-): readonly Pair[] {
+export function pairsOfClient(shell: Shell, options: ClientOptions & { readonly service?: string }): readonly Pair[] {
+  const { client, environment, service } = options;
   const services = service === undefined ? configuredServices(shell, environment) : [service];
   return services.map((name) => ({ client, service: name }));
 }
 
-/** What an operator changes in the record of a pair by hand. Everything can be repeated. */
+/** The records of pairs as an operator reads and changes them: without the sealing key. Every change can be repeated. */
 export type PairAdmin = ReturnType<typeof createPairAdmin>;
 
-/** When the flag was set, for operators alone. */
-export const DISABLED_AT = 'disabledAt';
-
-/** Changes pair records past the lease: no attribute of a token request in progress is touched. */
-export function createPairAdmin(dynamodb: DynamoDB, TableName: string, abortSignal: AbortSignal, now = Date.now) {
-  const send = { abortSignal };
-  const keyOf = (pair: Pair) => ({ TableName, Key: { pair: { S: pairKey(pair) } } });
-
-  const update = async (pair: Pair, change: Omit<UpdateItemCommandInput, 'TableName' | 'Key'>): Promise<void> => {
-    await dynamodb.updateItem({ ...keyOf(pair), ...change }, send);
-  };
-
+export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSignal: AbortSignal, now = Date.now) {
+  const getItem = async (input: GetItemInput) => (await dynamodb.getItem(input, { abortSignal })).Item;
+  const updateItem = async (input: UpdateItemInput) => (await dynamodb.updateItem(input, { abortSignal })).Attributes;
+  // The SDK has limits of its own, and its errors say more.
+  const breaker: CircuitBreaker = (_terms, call) => call(abortSignal);
+  const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breaker });
   return {
-    /** Stops the pair, also one without a record: within 60 s no instance of the function issues a token of it. */
-    // Without the date the table's garbage collection leaves the item alone: a client stays disabled however long.
-    disable: (pair: Pair) =>
-      update(pair, {
-        UpdateExpression: `SET disabled = :true, ${DISABLED_AT} = if_not_exists(${DISABLED_AT}, :now) REMOVE forgetAt`,
-        ExpressionAttributeValues: { ':true': { BOOL: true }, ':now': { N: `${now()}` } },
-      }),
-
-    /** Ends the stop. */
-    async enable(pair: Pair): Promise<void> {
-      try {
-        await update(pair, {
-          UpdateExpression: `SET forgetAt = :forgetAt REMOVE disabled, ${DISABLED_AT}`,
-          // A pair without a record is not disabled, and needs none.
-          ConditionExpression: 'attribute_exists(pair)',
-          ExpressionAttributeValues: { ':forgetAt': forgetAt(now()) },
-        });
-      } catch (error) {
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    read: async (pair: Pair) => (await table.read(pair, Infinity)).record,
+    disable: (pair: Pair) => table.disable(pair, abortSignal),
+    enable: (pair: Pair) => table.enable(pair, abortSignal),
+    /** Lets every version of the pair's secret be sent again, at once; gives the record that stood in the way. */
+    async clear(pair: Pair): Promise<PairRecord> {
+      for (;;) {
+        const seen = await table.read(pair, Infinity);
+        const { rejected, held, pause } = seen.record;
+        const isClear = rejected.size === 0 && held.size === 0 && pause === undefined;
+        if (isClear || (await table.replace(pair, seen, cleared(seen.record), Infinity))) return seen.record;
       }
-    },
-
-    /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way: versions, hold keys, a pause. */
-    async clear(pair: Pair) {
-      const { Item = {} } = await dynamodb.getItem({ ...keyOf(pair), ConsistentRead: true }, send);
-      const found = Object.keys(Item);
-      const under = (prefix: string) => found.filter((name) => name.startsWith(prefix));
-      const [latches, holds] = [under(REJECTED), under(HELD)];
-      const pause = found.filter((name) => PAUSE_ATTRIBUTES.includes(name));
-
-      const names = [...latches, ...holds, ...pause].map((name, index) => [`#name${index}`, name] as const);
-      if (names.length > 0) {
-        await update(pair, {
-          UpdateExpression: `REMOVE ${names.map(([alias]) => alias).join(', ')}`,
-          ExpressionAttributeNames: Object.fromEntries(names),
-        });
-      }
-      return {
-        versions: latches.map((name) => name.slice(REJECTED.length)),
-        holds: holds.map((name) => name.slice(HELD.length)),
-        pause: pause.length > 0,
-      };
     },
   };
 }

@@ -172,11 +172,14 @@ function policyOperations(store: SecretStore) {
   };
 }
 
-/** Refuses a value to a role that may read none, or that the secret's policy denies by name. */
+/** Refuses a value to a role that may read none, or that the secret's policy denies by name, in AWS's words for each. */
 function assertMayRead(secret: StoredSecret, { role, mayReadSecrets }: AwsKey): void {
   if (mayReadSecrets && !isDenied(secret, role)) return;
-  const reason = mayReadSecrets ? ' with an explicit deny in a resource-based policy' : '';
-  const message = `User: ${role} is not authorized to perform: secretsmanager:GetSecretValue${reason}`;
+  const action = 'secretsmanager:GetSecretValue';
+  const reason = mayReadSecrets
+    ? 'with an explicit deny in a resource-based policy'
+    : `because no identity-based policy allows the ${action} action`;
+  const message = `User: ${role} is not authorized to perform: ${action} on resource: ${secret.arn} ${reason}`;
   throw new AwsError('AccessDeniedException', message);
 }
 

@@ -4,10 +4,10 @@ import type { Socket } from 'node:net';
 
 /**
  * Agents that keep a connection between requests, idle for at most 30 s. The age is measured on the clock: a frozen
- * environment runs no timers and wakes up with connections long dead. `now`: epoch milliseconds. `dropUnfit` closes the idle
+ * instance runs no timers and wakes up with connections long dead. `now`: epoch milliseconds. `dropUnfit` closes the idle
  * connections that must not serve again; to be called before each request.
  */
-export function createAgents(now: () => number, tls: https.AgentOptions) {
+export function createKeepAliveAgents(now: () => number, tls: https.AgentOptions) {
   const idle = new WeakMap<Socket, { readonly since: number; readonly bytesRead: number }>();
   const [secure, plain] = [new https.Agent({ ...POOL, ...tls }), new http.Agent(POOL)];
 

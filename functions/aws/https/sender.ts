@@ -10,11 +10,16 @@ import {
 } from '../../broker/token-request/send.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
 import { isLoopback } from '../../contract.ts';
-import { createAgents } from './agents.ts';
+import { createKeepAliveAgents } from './agents.ts';
 
 interface Options {
   /** Certificates (PEM) to trust instead of Node's own. */
   readonly ca?: string | undefined;
+  /**
+   * Requests share connections: for AWS, which is asked all the time and takes a request twice. A token request has one of its
+   * own, because a kept one is nearly always dead, and a service that closes it after reading would get the credential twice.
+   */
+  readonly keepAlive?: boolean;
   readonly now?: () => number;
 }
 
@@ -24,29 +29,38 @@ export type HttpsSender = (request: HttpRequest, limits: Limits) => Promise<Toke
 type Limits = SendLimits & { readonly signal?: AbortSignal | undefined };
 
 /**
- * Sends requests over kept connections, with one deadline over name look-up, connection, headers and body: verified TLS, plain
- * HTTP only on loopback. A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
+ * Sends requests with one deadline over name look-up, connection, headers and body: verified TLS, plain HTTP only on loopback.
+ * A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
  */
-export function createHttpsSender({ ca, now = Date.now }: Options = {}): HttpsSender {
+export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Options = {}): HttpsSender {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
-  const agents = createAgents(now, { ca, minVersion: 'TLSv1.2', rejectUnauthorized: true });
+  const tls = { ca, minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
+  const kept = keepAlive ? createKeepAliveAgents(now, tls) : undefined;
+  const agents = kept ?? { secure: new https.Agent(tls), plain: new http.Agent() };
 
   return async ({ method, url, headers, body }, limits) => {
-    // Idle connections notice what happened to them; only the second turn is certain to have a whole round of reading before it.
-    await turnOfTheLoop();
-    await turnOfTheLoop();
-    agents.dropUnfit();
+    if (kept !== undefined) {
+      // Idle connections notice what happened to them; only the second turn is certain to have a whole round of reading before it.
+      await turnOfTheLoop();
+      await turnOfTheLoop();
+      kept.dropUnfit();
+    }
     if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
     const options = { method, headers: revealed(headers), maxHeaderSize: 16_384 };
     return exchange(open(url, options, agents), body, limits);
   };
 }
 
+interface Agents {
+  readonly secure: https.Agent;
+  readonly plain: http.Agent;
+}
+
 function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-function open(url: URL, options: RequestOptions, { secure, plain }: ReturnType<typeof createAgents>): ClientRequest {
+function open(url: URL, options: RequestOptions, { secure, plain }: Agents): ClientRequest {
   const { protocol, hostname } = url;
   // Node would take the name from a `host` header; an IP address has none.
   const servername = isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0 ? { servername: hostname } : {};
@@ -65,8 +79,6 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
   return new Promise<TokenResponse>((resolve, reject) => {
     /** The connection is ready, with TLS if any: from here on the request may have been sent. */
     let isConnected = false;
-    /** The connection had served an earlier request and gave no byte for this one. */
-    let isSilentOnReuse = () => false;
     let head: AnswerHead | undefined;
     let interimAnswers = 0;
 
@@ -76,17 +88,16 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
     signal?.addEventListener('abort', runOut);
 
     outgoing.on('socket', (socket) => {
-      const { bytesRead } = socket;
       isConnected = outgoing.reusedSocket;
-      if (isConnected) isSilentOnReuse = () => socket.bytesRead === bytesRead;
-      else socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => (isConnected = true));
+      if (!isConnected)
+        socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => (isConnected = true));
     });
     // Only the code of an error is kept: messages are not ours to vouch for.
     outgoing.on('error', (error) => {
       const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
       if (!isConnected) return fail(NETWORK_CODE.test(code) ? 'connect' : 'tls', code);
       if (code.startsWith('HPE_')) return fail(code === 'HPE_HEADER_OVERFLOW' ? 'too-large' : 'malformed', code);
-      fail(isSilentOnReuse() ? 'stale-socket' : 'broken', code);
+      fail('broken', code);
     });
     // What ends without an error: an answer that is cut off, a switch of protocols.
     outgoing.on('close', () => fail('broken', 'ECONNRESET'));

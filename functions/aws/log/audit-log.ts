@@ -42,7 +42,7 @@ export function createAuditLog({ environment, version, services, rulesDigest, no
       rulesDigest,
       warnings: [...warnings],
       // A problem's cause is a word that the rules gave it.
-      cause: outcome === 'internal' ? bugPlace(cause) : typeof cause === 'string' ? cause : undefined,
+      cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
     };
     const isBug = outcome === 'internal' && version !== undefined;
     // Nearly all lines end here.
@@ -53,6 +53,10 @@ export function createAuditLog({ environment, version, services, rulesDigest, no
     const definitions = [METRICS, ...(isBug ? [BUG_METRICS] : []), ...(counts.length > 0 ? [warned] : [])].join();
     write(emfLine(now(), definitions, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
+}
+
+function wordOf(cause: unknown): string | undefined {
+  return typeof cause === 'string' ? cause : undefined;
 }
 
 /** Writes one line for each read of a shared record whose token cannot be opened. */

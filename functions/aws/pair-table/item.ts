@@ -1,147 +1,111 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { isRecord, membersOf, parseJsonObject } from '../../broker/json.ts';
-import {
-  CHECKED_FINDINGS,
-  type CheckedVersion,
-  EMPTY_RECORD,
-  type PairRecord,
-  type Rejection,
-  type StoredProblem,
-  type Wait,
-} from '../../broker/pair/record.ts';
+import { isRecord, membersOf, parseJson } from '../../broker/json.ts';
+import type { PairRecord, Rejection, StoredProblem, VisibleToken, Wait } from '../../broker/pair/record.ts';
+import { CHECKED_FINDINGS, EMPTY_RECORD } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
 import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../contract.ts';
-import { number, numeric, text } from '../attributes.ts';
-import type { SealedToken, VisibleToken } from '../sealing/sealing.ts';
+import { forgetAt, json, text } from '../attributes.ts';
+import type { SealedToken } from '../sealing/sealing.ts';
 
-/** The attributes of one pair as the table holds them. */
+/** The attributes of one pair as the table holds them: one for each member of the record, as JSON; and the token's sealed bytes. */
 export type Item = Readonly<Record<string, AttributeValue>>;
 
+/** The attributes that one write sets; `undefined` for one that it removes. */
+export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
+
 /**
- * All of a record but its token. An attribute that is missing or malformed counts as its default, and one that this
- * code does not know is passed over: no item, and no newer code, can make a pair unreadable.
+ * All of a record but its token. A member that is missing or malformed counts as missing, and an attribute that this release
+ * does not know is passed over: no item, and no newer release, can make a pair unreadable.
  */
-export function readState(item: Item): PairRecord {
-  const fence = number(item.fence) ?? 0;
+export function readMembers(item: Item): PairRecord {
   return {
-    ...EMPTY_RECORD,
-    fence: fence >= MIN_FENCE && fence <= MAX_FENCE ? fence : 0,
-    leaseOwner: text(item.leaseOwner),
-    leaseUntil: number(item.leaseUntil) ?? 0,
-    attemptedAt: number(item.attemptedAt) ?? 0,
-    forcedAt: number(item.forcedAt) ?? 0,
-    rejected: readAll(item, REJECTED, readRejection),
-    held: readAll(item, HELD, readHold),
-    pause: readPause(item),
-    checked: readChecked(item),
-    disabled: item.disabled?.BOOL === true,
+    lease: readAll(memberOf(item, 'lease'), LEASE),
+    token: undefined,
+    attemptedAt: numberOf(memberOf(item, 'attemptedAt')) ?? EMPTY_RECORD.attemptedAt,
+    forcedAt: numberOf(memberOf(item, 'forcedAt')) ?? EMPTY_RECORD.forcedAt,
+    rejected: readMap(memberOf(item, 'rejected'), (value) => readAll(value, REJECTION)),
+    held: readMap(memberOf(item, 'held'), (value) => readWait(value, 'token-endpoint-error')),
+    pause: readWait(memberOf(item, 'pause'), 'token-endpoint-unavailable'),
+    checked: readAll(memberOf(item, 'checked'), CHECKED),
+    // In any form it is a stop.
+    disabled: 'disabled' in item ? { since: numberOf(membersOf(memberOf(item, 'disabled')).since) ?? 0 } : undefined,
   };
 }
 
-/** A fence outside of these bounds was written by no lease: it counts as none, and can be taken over as none. */
-export const MIN_FENCE = 1;
-export const MAX_FENCE = 2 ** 52;
-
-/** The sealed token of an item, all or nothing: the seal holds only together with every visible value. */
-export function readSeal(item: Item): SealedToken | undefined {
-  const bytes = item.sealedToken?.B;
-  const seal = { bytes: bytes instanceof Uint8Array ? bytes : undefined, keyVersion: text(item.sealingKeyVersion) };
-  const visible = {
-    fingerprint: text(item.fingerprint),
-    credentialVersion: text(item.credentialVersion),
-    tokenType: text(item.tokenType),
-    expirySource: EXPIRY_SOURCES.find((source) => source === item.expirySource?.S),
-    issuedAt: number(item.issuedAt),
-    expiresAt: number(item.expiresAt),
-    refreshAt: number(item.refreshAt),
-    lifetimeSeenMs: number(item.lifetimeSeenMs),
-    sameTokenAgain: item.refusalIsIdle?.BOOL,
-  };
-  const isWhole = hasAll<Omit<SealedToken, 'visible'>>(seal) && hasAll<VisibleToken>(visible);
-  return isWhole ? { ...seal, visible } : undefined;
-}
-
-function hasAll<All>(members: { readonly [Name in keyof All]: All[Name] | undefined }): members is All {
-  return !Object.values(members).includes(undefined);
-}
-
-/** The attributes of a sealed token; `refusalIsIdle`, and the two that are always 0, are what the release before reads. */
-export function sealAttributes({ bytes, keyVersion, visible }: SealedToken) {
+/** The attributes of all members but the token and the operators' flag. */
+export function memberAttributes(record: PairRecord, now: number): Attributes {
+  const { lease, attemptedAt, forcedAt, rejected, held, pause, checked, disabled } = record;
   return {
-    sealedToken: { B: bytes },
-    sealingKeyVersion: { S: keyVersion },
-    fingerprint: { S: visible.fingerprint },
-    credentialVersion: { S: visible.credentialVersion },
-    tokenType: { S: visible.tokenType },
-    expirySource: { S: visible.expirySource },
-    issuedAt: numeric(visible.issuedAt),
-    expiresAt: numeric(visible.expiresAt),
-    refreshAt: numeric(visible.refreshAt),
-    lifetimeSeenMs: numeric(visible.lifetimeSeenMs),
-    refusalIsIdle: { BOOL: visible.sameTokenAgain },
-    earlyRefusals: numeric(0),
-    assumedLifetimeMs: numeric(0),
-  } satisfies Item;
+    lease: lease && json(lease),
+    attemptedAt: attemptedAt === 0 ? undefined : json(attemptedAt),
+    forcedAt: forcedAt === 0 ? undefined : json(forcedAt),
+    rejected: rejected.size === 0 ? undefined : json(Object.fromEntries(rejected)),
+    held: held.size === 0 ? undefined : json(Object.fromEntries(held)),
+    pause: pause && json(pause),
+    checked: checked && json(checked),
+    // The table's garbage collection leaves an item without a date alone: no latch and no stop is forgotten.
+    forgetAt: rejected.size > 0 || disabled ? undefined : forgetAt(now),
+  };
 }
 
-export const PAUSE_ATTRIBUTES = ['pauseUntil', 'pauseStep', 'pauseProblem'];
-
-/** Each latch is a set of its own, named by its version, so that it can grow before it is read. */
-export const REJECTED = 'rejected:';
-
-/** One rejected request; it counts once per fence, however often it is added. */
-export function rejectedEntry(fence: number, at: number): AttributeValue {
-  return { SS: [`${fence}@${at}`] };
+/** The attributes of a token: its visible part, and its sealed bytes where there is a key. */
+export function tokenAttributes(visible: VisibleToken | undefined, sealed: SealedToken | undefined) {
+  const { bytes, keyVersion } = sealed ?? {};
+  return { token: visible && json({ ...visible, keyVersion }), sealed: bytes && { B: bytes } };
 }
 
-/** Each hold is an attribute of its own, named by its key, so that releases with different settings never end each other's. */
-export const HELD = 'held:';
-
-/** The members of an attribute that holds JSON; none when it is missing or malformed. */
-function members(attribute: AttributeValue | undefined): Readonly<Record<string, unknown>> {
-  return parseJsonObject(text(attribute) ?? '') ?? {};
+/** The token of an item as far as it can be read: the seal holds only together with every visible value. */
+export function readToken(item: Item): { readonly visible: VisibleToken; readonly sealed?: SealedToken } | undefined {
+  const members = memberOf(item, 'token');
+  const visible = readAll<VisibleToken>(members, VISIBLE);
+  if (visible === undefined) return undefined;
+  const keyVersion = textOf(membersOf(members).keyVersion);
+  const bytes = item.sealed?.B;
+  if (!(bytes instanceof Uint8Array) || keyVersion === undefined) return { visible };
+  return { visible, sealed: { bytes, keyVersion, visible } };
 }
 
-/** The attributes whose names begin like this, by the rest of their names. */
-function readAll<Entry>(item: Item, prefix: string, read: (attribute: AttributeValue) => Entry | undefined) {
-  const entries = Object.entries(item).map(
-    ([name, attribute]) => [name, name.startsWith(prefix) && read(attribute)] as const,
-  );
-  return new Map(entries.flatMap(([name, entry]) => (entry ? [[name.slice(prefix.length), entry] as const] : [])));
+const VISIBLE: Readers<VisibleToken> = {
+  fingerprint: textOf,
+  credentialVersion: textOf,
+  tokenType: textOf,
+  expirySource: oneOf(EXPIRY_SOURCES),
+  issuedAt: numberOf,
+  expiresAt: numberOf,
+  refreshAt: numberOf,
+  lifetimeSeenMs: numberOf,
+  sameTokenAgain: (value) => (typeof value === 'boolean' ? value : undefined),
+};
+
+const LEASE = { id: textOf, until: numberOf };
+const CHECKED = { version: textOf, at: numberOf, finding: oneOf(CHECKED_FINDINGS) };
+const REJECTION: Readers<Rejection> = {
+  count: (value) => (typeof value === 'number' && value >= 1 ? Math.ceil(value) : undefined),
+  at: numberOf,
+  by: (value) => textOf(value) ?? '',
+};
+
+function memberOf(item: Item, name: string): unknown {
+  return parseJson(text(item[name]) ?? '');
 }
 
-function readRejection(attribute: AttributeValue): Rejection | undefined {
-  const entries = attribute?.SS;
-  const found = Array.isArray(entries) ? entries.flatMap((entry) => [...`${entry}`.matchAll(ENTRY)]) : [];
-  const fences = new Set(found.map(([, fence]) => Number(fence)));
-  const at = Math.max(...found.map(([, , time]) => Number(time)));
-  return fences.size === 0 ? undefined : { count: fences.size, at, fence: Math.max(...fences) };
+function readMap<Entry>(value: unknown, read: (value: unknown) => Entry | undefined): ReadonlyMap<string, Entry> {
+  const entries = Object.entries(membersOf(value)).map(([name, one]) => [name, read(one)] as const);
+  return new Map(entries.flatMap(([name, entry]) => (entry ? [[name, entry] as const] : [])));
 }
 
-const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/g;
-
-function readHold(attribute: AttributeValue): Wait | undefined {
-  const { until, step, problem } = members(attribute);
-  if (typeof until !== 'number' || typeof step !== 'number') return undefined;
-  return { until, step, problem: readProblem(problem, 'token-endpoint-error') };
+/** A hold or a pause counts even when a newer release gives a reason that this one does not know. */
+function readWait(value: unknown, unknownType: ProblemType): Wait | undefined {
+  const unknown = { type: unknownType, detail: 'The last token request failed.' };
+  const problem = (told: unknown) => readProblem(told) ?? unknown;
+  const wait = readAll<Omit<Wait, 'unheard'>>(value, { until: numberOf, step: numberOf, problem });
+  return wait && { ...wait, ...(membersOf(value).unheard === true && { unheard: true }) };
 }
 
-function readPause(item: Item): Wait | undefined {
-  const until = number(item.pauseUntil);
-  const problem = readProblem(members(item.pauseProblem), 'token-endpoint-unavailable');
-  return until === undefined ? undefined : { until, step: number(item.pauseStep) ?? 1, problem };
-}
-
-/** A hold or a pause counts even when newer code gives a reason that this code does not know. */
-function readProblem(value: unknown, unknownType: ProblemType): StoredProblem {
-  const { type, detail, shape } = membersOf(value);
-  if (isProblemType(type) && typeof detail === 'string')
-    return { type, detail, ...(isShapeReport(shape) && { shape }) };
-  return { type: unknownType, detail: 'The last token request failed.' };
-}
-
-function isProblemType(value: unknown): value is ProblemType {
-  return typeof value === 'string' && Object.hasOwn(PROBLEMS, value);
+function readProblem(value: unknown): StoredProblem | undefined {
+  const problem = readAll<Omit<StoredProblem, 'shape'>>(value, { type: oneOf(PROBLEM_TYPES), detail: textOf });
+  const { shape } = membersOf(value);
+  return problem && { ...problem, ...(isShapeReport(shape) && { shape }) };
 }
 
 /** Not looked into any further: it is only ever printed. */
@@ -149,9 +113,27 @@ function isShapeReport(value: unknown): value is ShapeReport {
   return isRecord(value) && Array.isArray(value.members);
 }
 
-function readChecked(item: Item): CheckedVersion | undefined {
-  const { version, at, finding: told } = members(item.checked);
-  const finding = CHECKED_FINDINGS.find((known) => known === told);
-  if (typeof version !== 'string' || typeof at !== 'number' || finding === undefined) return undefined;
-  return { version, at, finding };
+type Readers<All> = { readonly [Name in keyof All]: (value: unknown) => All[Name] | undefined };
+
+/** All members of a JSON object, or nothing: one that is missing or malformed makes the object count as missing. */
+function readAll<All>(value: unknown, readers: Readers<All>): All | undefined {
+  const members = membersOf(value);
+  const names = Object.keys(readers) as (keyof All & string)[];
+  const read = names.map((name) => [name, readers[name](members[name])] as const);
+  return read.some(([, one]) => one === undefined) ? undefined : (Object.fromEntries(read) as All);
 }
+
+function oneOf<Known extends string>(known: readonly Known[]) {
+  return (value: unknown) => known.find((one) => one === value);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** JSON may hold numbers that are too great for any. */
+function numberOf(value: unknown): number | undefined {
+  return Number.isFinite(value) ? Number(value) : undefined;
+}
+
+const PROBLEM_TYPES = Object.keys(PROBLEMS) as ProblemType[];

@@ -1,122 +1,131 @@
-import { type PairRecord, pastTime } from '../../broker/pair/record.ts';
+import { randomBytes } from 'node:crypto';
+import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
 import type { PairStore } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import { number } from '../attributes.ts';
-import { type CallTerms, type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
+import { forgetAt, json, text } from '../attributes.ts';
+import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
-import { type Item, readSeal, readState } from './item.ts';
-import { acquireChange, type Change, endChange, rejectChange, underLease, updateInput } from './update.ts';
+import { type Attributes, type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
 
 interface Dependencies {
-  readonly dynamodb: DynamoDB;
+  readonly dynamodb: Pick<DynamoDB, 'getItem' | 'updateItem'>;
   readonly tableName: string;
-  readonly sealer: Sealer;
+  /** Left out by operators' commands, which may not read the key: then no token is opened or sealed. */
+  readonly sealer?: Sealer | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly breaker?: CircuitBreaker | undefined;
   /** Told of each record that is read without its token; must not throw. */
-  readonly onUnreadable: (reason: Unreadable, pair: Pair) => void;
+  readonly onUnreadable?: (reason: Unreadable, pair: Pair) => void;
 }
 
 /** Why a stored token could not be used: it was altered, swapped, or sealed with another key or format; or there is no key. */
 export type Unreadable = 'closed' | 'no-key';
 
+/** The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated. */
+interface PairTable extends PairStore {
+  disable(pair: Pair, abortSignal: AbortSignal): Promise<void>;
+  enable(pair: Pair, abortSignal: AbortSignal): Promise<void>;
+}
+
 /** The store of pair records on DynamoDB: one item per pair, one call per operation. */
-export function createPairTable({
-  dynamodb,
-  tableName,
-  sealer,
-  now,
-  breaker = createCircuitBreaker(now),
-  onUnreadable,
-}: Dependencies): PairStore {
+export function createPairTable(dependencies: Dependencies): PairTable {
+  const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
+
   return {
     async read(pair, deadline) {
-      // Both at once: an environment's first read would otherwise wait for the sealing key as well.
-      const hasKey = sealer.hasKey(deadline);
-      // After a failure too: nothing of this is under way any more when it ends.
-      const item = await breaker({ deadline }, (abortSignal) => readItem(pair, abortSignal)).finally(() => hasKey);
-      return toRecord(pair, item, await hasKey, deadline);
+      // At once, so that a first read does not wait for the key as well; both are over when it ends, failed or not.
+      const hasKey = Promise.resolve(sealer?.hasKey(deadline));
+      const item = await breaker({ deadline }, (signal) => getItem(pair, signal)).finally(() => hasKey);
+      const token = await openToken(pair, item, (await hasKey) === true, deadline);
+      return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
-    async acquire(pair, acquisition, deadline) {
-      const { item } = await update(pair, acquireChange(acquisition), { deadline }, 'ALL_OLD');
-      if (item === undefined) return undefined;
-      const record = await toRecord(pair, item, await sealer.hasKey(deadline), deadline);
-      // After a repetition the old item is already mine; the fence before it is the one that I saw.
-      return { ...record, fence: acquisition.seenFence };
+    async replace(pair, seen, next, deadline) {
+      const tag = newTag();
+      const token = next.token === seen.record.token ? {} : await sealToken(pair, seen.record, next.token, deadline);
+      const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
+      const terms = { deadline, endsLease: next.lease === undefined };
+      const isWritten = await breaker(terms, (signal) => update(pair, input, signal));
+      return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
 
-    async end(pair, lease, ending, deadline) {
-      const sealed = ending.kind === 'publish' ? await sealer.seal(pair, ending.token, deadline) : undefined;
-      const change = underLease(lease, endChange(ending, sealed), ending.checked);
-      const { item, isRepeated } = await update(pair, change, { deadline, endsLease: true });
-      if (ending.kind === 'publish' && sealed === undefined) throw unavailable('no-sealing-key');
-      // The first call, the answer to which was lost, may have ended the lease.
-      if (item === undefined && isRepeated) throw unavailable('answer-lost');
-      return item !== undefined;
+    async disable(pair, abortSignal) {
+      const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
+      const ExpressionAttributeValues = { ':disabled': json({ since: now() }), ':tag': { S: newTag() } };
+      await update(pair, { UpdateExpression, ExpressionAttributeValues }, abortSignal);
     },
 
-    /** Two updates and nothing between them that matters: a lease that is no longer mine never becomes mine again. */
-    async reject(pair, lease, rejection, deadline) {
-      const terms = { deadline, endsLease: true };
-      const change = rejectChange(lease, rejection);
-      const { item } = await update(pair, underLease(lease, change, rejection.checked), terms);
-      if (item === undefined) await update(pair, change, terms);
+    async enable(pair, abortSignal) {
+      // Beside a latch the date is no number, so that the item stays.
+      const UpdateExpression = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled';
+      const ConditionExpression = 'attribute_exists(pair)';
+      const ExpressionAttributeValues = { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } };
+      await update(pair, { UpdateExpression, ConditionExpression, ExpressionAttributeValues }, abortSignal);
     },
   };
 
-  async function readItem(pair: Pair, abortSignal: AbortSignal): Promise<Item> {
+  async function getItem(pair: Pair, abortSignal: AbortSignal): Promise<Item> {
     const input = { ...keyOf(pair), ConsistentRead: true };
-    return itemOf(pair, await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal)));
+    const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal));
+    // An item always holds its key, so one without it is no item of this pair.
+    if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the item that was asked for');
+    return item ?? {};
   }
 
-  /** Gives the item before the change if that is asked for, else an empty one, and `undefined` when the condition failed. */
-  async function update(pair: Pair, change: Change, terms: CallTerms, ReturnValues: 'ALL_OLD' | 'NONE' = 'NONE') {
-    const input = { ...keyOf(pair), ...updateInput(change, now()), ReturnValues };
-    let calls = 0;
-    const call = (abortSignal: AbortSignal) => {
-      calls += 1;
-      return dynamodb.updateItem(input, abortSignal);
-    };
-    const item = await breaker(terms, async (abortSignal) => {
-      try {
-        return itemOf(pair, await withRetry(abortSignal, () => call(abortSignal)));
-      } catch (error) {
-        if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return undefined;
-        throw error;
-      }
-    });
-    return { item, isRepeated: calls > 1 };
+  /** Whether the condition held. */
+  async function update(pair: Pair, input: object, abortSignal: AbortSignal): Promise<boolean> {
+    try {
+      await withRetry(abortSignal, () => dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal));
+      return true;
+    } catch (error) {
+      if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
+      throw error;
+    }
   }
 
   function keyOf(pair: Pair) {
     return { TableName: tableName, Key: { pair: { S: pairKey(pair) } } };
   }
 
-  /** An item always holds its key, so what does not is no item of this pair. */
-  function itemOf(pair: Pair, item: Item | undefined): Item {
-    if (item === undefined) return {};
-    if (item.pair?.S !== pairKey(pair)) throw new TypeError('not the item that was asked for');
-    return item;
+  async function openToken(pair: Pair, item: Item, hasKey: boolean, deadline: number) {
+    if (!hasKey) onUnreadable?.('no-key', pair);
+    const { visible, sealed } = readToken(item) ?? {};
+    if (visible === undefined) return undefined;
+    if (!hasKey) return { ...visible, closed: 'no-key' } as const;
+    if (sealed === undefined) return { ...visible, closed: 'no-bytes' } as const;
+    const token = await sealer?.open(pair, sealed, deadline);
+    if (token === undefined) onUnreadable?.('closed', pair);
+    return token ?? ({ ...visible, closed: 'unreadable' } as const);
   }
 
-  async function toRecord(pair: Pair, item: Item, hasKey: boolean, deadline: number): Promise<PairRecord> {
-    const state = readState(item);
-    if (!hasKey) {
-      onUnreadable('no-key', pair);
-      return { ...state, closedUntil: Infinity };
-    }
-    if (item.sealedToken === undefined) return state;
-    const seal = readSeal(item);
-    const token = seal && (await sealer.open(pair, seal, deadline));
-    if (token !== undefined) return { ...state, token };
-    onUnreadable('closed', pair);
-    const lastUsedAt = Math.max(...[state.attemptedAt, number(item.issuedAt) ?? 0].map((at) => pastTime(at, now())));
-    return { ...state, closedUntil: lastUsedAt + CLOSED_MS };
+  /** Without a key the visible part alone is stored: it proves the version. It takes the place of no token that may still live. */
+  async function sealToken(pair: Pair, seen: PairRecord, token: PairRecord['token'], deadline: number) {
+    if (token?.accessToken === undefined) return tokenAttributes(undefined, undefined);
+    const sealed = await sealer?.seal(pair, token, deadline);
+    if (sealed !== undefined) return tokenAttributes(sealed.visible, sealed);
+    if (seen.token !== undefined && now() < seen.token.expiresAt) throw unavailable('no-sealing-key');
+    const { accessToken, scope, passThrough, ...visible } = token;
+    return tokenAttributes(visible satisfies VisibleToken, undefined);
   }
 }
 
-/** A token that I cannot open is replaced when the fleet has left it alone for so long: others may have opened it. */
-const CLOSED_MS = 60_000;
+/** Random, so that no tag comes again after an item was deleted or restored. */
+const newTag = () => randomBytes(16).toString('base64url');
+
+/** Writes all attributes if the item has the tag that was seen, or already the one that is written: then this is a repetition. */
+function updateInput(attributes: Attributes, seenTag: string | undefined) {
+  const names = Object.keys(attributes);
+  const values = Object.entries(attributes).flatMap(([name, value]) => (value ? [[`:${name}`, value] as const] : []));
+  const set = values.map(([value]) => `#${value.slice(1)} = ${value}`);
+  const remove = names.filter((name) => attributes[name] === undefined).map((name) => `#${name}`);
+  // A tag that is no text counts as missing.
+  const condition = seenTag === undefined ? 'NOT attribute_type(#tag, :seen)' : '#tag = :seen';
+  return {
+    UpdateExpression: `SET ${set.join(', ')}${remove.length > 0 ? ` REMOVE ${remove.join(', ')}` : ''}`,
+    ConditionExpression: `${condition} OR #tag = :tag`,
+    ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
+    ExpressionAttributeValues: { ...Object.fromEntries(values), ':seen': { S: seenTag ?? 'S' } },
+  };
+}

@@ -35,14 +35,22 @@ export function createSealingKeys(dependencies: SecretDependencies) {
     const asked = { SecretId: sealingKeyName(environment), ...which };
     try {
       const answer = await getSecretValue(dependencies, asked, deadline);
-      const key = isAbout(answer, asked) ? keyOf(answer) : undefined;
-      for (const name of [id, key?.version ?? id]) known.set(name, { key, at: now() });
-      return key;
+      return learn(id, isAbout(answer, asked) ? keyOf(answer) : undefined);
     } catch (error) {
-      if (isDefinitive(error)) known.set(id, { key: undefined, at: now() });
-      else if (last?.key !== undefined) known.set(id, { key: last.key, at: now() - KEEP_MS + retryMs });
-      return known.get(id)?.key;
+      if (isDefinitive(error)) return learn(id, undefined);
+      if (last?.key !== undefined) known.set(id, { key: last.key, at: now() - KEEP_MS + retryMs });
+      return last?.key;
     }
+  }
+
+  function learn(id: string, key: SealingKey | undefined): SealingKey | undefined {
+    const current = known.get(CURRENT)?.key;
+    for (const name of [id, key?.version ?? id]) known.set(name, { key, at: now() });
+    if (id === CURRENT || current === undefined || current.version === key?.version) return key;
+    // A retired version seals nothing more. One that is new here says that the current one may be another by now.
+    if (current.version === id) known.delete(CURRENT);
+    else known.set(CURRENT, { key: current, at: -Infinity });
+    return key;
   }
 }
 

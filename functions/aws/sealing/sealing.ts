@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
-import type { StoredToken } from '../../broker/pair/record.ts';
+import type { StoredToken, VisibleToken } from '../../broker/pair/record.ts';
 import type { Pair } from '../../broker/pair.ts';
 import { Redacted } from '../../broker/redacted.ts';
 import type { SealingKey, SealingKeys } from './sealing-key.ts';
@@ -10,9 +10,6 @@ export interface SealedToken {
   readonly keyVersion: string;
   readonly visible: VisibleToken;
 }
-
-/** All of a token that others may see; the seal holds it together with the rest. */
-export type VisibleToken = Omit<StoredToken, keyof Hidden>;
 
 /** The plaintext. Only this code writes format 1, and the tag proves that it did. */
 interface Hidden extends Pick<StoredToken, 'scope' | 'passThrough'> {
@@ -95,15 +92,13 @@ function additionalData(environment: string, { client, service }: Pair, key: Sea
   return Buffer.from(
     JSON.stringify([
       ...[FORMAT, environment, client, service, key.version, credentialVersion, fingerprint, tokenType, expirySource],
-      ...[issuedAt, expiresAt, refreshAt, sameTokenAgain, lifetimeSeenMs, ...RETIRED],
+      ...[issuedAt, expiresAt, refreshAt, sameTokenAgain, lifetimeSeenMs],
     ]),
   );
 }
 
 const FORMAT = 1;
 
-/** Format 1 ends with two numbers that have no meaning any more: early refusals, and the assumed life time. */
-const RETIRED = [0, 0];
 const CIPHER = 'aes-256-gcm';
 const PURPOSE = 'token-broker/pair-record';
 const SALT_BYTES = 32;

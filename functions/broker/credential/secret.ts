@@ -19,7 +19,8 @@ export interface SecretVersion {
 export type SecretReading =
   | { readonly outcome: 'found'; readonly secret: SecretVersion; readonly isStale?: true }
   | { readonly outcome: 'missing' | 'deleted' | 'binary' }
-  | { readonly outcome: 'denied' | 'unavailable'; readonly cause: string };
+  /** `stopped`: a statement of the secret's own policy denies it to the broker, as `client disable` writes one. */
+  | { readonly outcome: 'denied' | 'stopped' | 'unavailable'; readonly cause: string };
 
 /** The versions of a client's secret that matter to one call. */
 export interface StagedVersions {
@@ -53,16 +54,20 @@ const PROBLEMS = {
   ],
   deleted: ['credential-missing', 'is marked for deletion: an operator must restore it, or disable the client'],
   binary: ['credential-malformed', 'is binary: an operator must store it as text (JSON)'],
+  stopped: [
+    'client-disabled',
+    'may not be read: a statement of its own policy denies it to the broker, as client disable writes one',
+  ],
   denied: ['secrets-unavailable', 'may not be read by the broker: its role needs secretsmanager:GetSecretValue on it'],
   unavailable: ['secrets-unavailable', 'could not be read from Secrets Manager'],
 } as const satisfies Record<FailedReading['outcome'], readonly [ProblemType, string]>;
 
-/** The secrets of the clients, as this environment read them. */
+/** The secrets of the clients, as this instance read them. */
 export interface SecretCache {
   /**
    * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none; while Secrets Manager is
-   * down, the last that it gave for 24 h. A reading from before `readSince` does not count, one that `deadline` cut off is
-   * not kept.
+   * down, the last that it gave for 24 h. A reading from before `readSince` does not count, except for 10 s after Secrets Manager
+   * was found down; one that `deadline` cut off is not kept.
    */
   read(client: ClientName, stage: SecretStage, bounds: { readSince: number; deadline: number }): Promise<SecretReading>;
 }
@@ -74,9 +79,9 @@ export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret;
     async read(client, stage, { readSince, deadline }) {
       const key = `${client}/${stage}`;
       const before = entries.get(key);
-      if (before !== undefined && before.readAt >= readSince && isWithin(before.trustMs, before.readAt, now())) {
-        return before.reading;
-      }
+      const isStale = before?.reading.outcome === 'found' && before.reading.isStale;
+      const counts = before !== undefined && (before.readAt >= readSince || isStale);
+      if (counts && isWithin(before.trustMs, before.readAt, now())) return before.reading;
       const readAt = now();
       const reading = await readSecret(client, stage, deadline);
       const entry = successor(before, reading, readAt);

@@ -1,164 +1,162 @@
-import { type SecretStage, secretName } from '../../contract.ts';
-import type { SecretCache, SecretReading, StagedVersions } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
+import type { Call } from './call.ts';
+import { readVersions } from './choose-version.ts';
 import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
-import type { Call, Decide, View } from './decision.ts';
-import { isLatched } from './latch-and-pause.ts';
-import { createLeasedRequest, type LeaseDependencies, type LeaseOutcome } from './leased-request.ts';
-import { capTimes, type PairRecord } from './record.ts';
-import { whenAvailable } from './store.ts';
+import type { Decide, View } from './decision.ts';
+import { createLeaseWatch, type LeaseWatch } from './lease-watch.ts';
+import { type AttemptOutcome, type Attempts, createLeasedRequest, type LeaseDependencies } from './leased-request.ts';
+import { foreignToken, withoutFutureTimes } from './record.ts';
+import { type Seen, whenAvailable } from './store.ts';
+import { withdrawn } from './transitions.ts';
 
 interface Dependencies extends LeaseDependencies {
-  readonly environment: string;
-  readonly secrets: SecretCache;
   readonly sleep: (ms: number) => Promise<void>;
+  readonly random: () => number;
 }
 
-/** What a call ends with: an answer that `decide` gave, or the outcome of its own token request. */
-type Acquired<Answer> = Exclude<LeaseOutcome<Answer>, { readonly kind: 'lost' | 'rejected' }>;
+/** The end of a call: an answer that `decide` gave, or the outcome of the call's own token request. */
+type Acquired<Answer> =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | Extract<AttemptOutcome, { readonly kind: 'token' | 'failed' }>;
 
 /**
- * Reads the shared record, lets `decide` say what follows from it, and does that, until there is an answer or a token.
- * Without the shared store the environment goes by what it knows itself.
+ * Looks at the shared record, lets `decide` choose the next step, takes it, and looks again, until there is an answer or a token.
+ * Without the shared store the instance goes by its own knowledge.
  */
 export function createAcquireToken(dependencies: Dependencies) {
-  const { environment, store, memory, secrets, now, sleep, random } = dependencies;
-  const leasedRequest = createLeasedRequest({ ...dependencies, readVersions, withoutStage });
+  const { store, memory, now, sleep, random } = dependencies;
+  const { attempt, send, replace } = createLeasedRequest(dependencies);
 
   /** @throws Problem why there is none of these */
   return async <Answer>(call: Call, decide: Decide<Answer>): Promise<Acquired<Answer>> => {
-    const watch = createLeaseWatch(call.owner, leaseMs(call.service), now);
-    let readSince = call.stage === undefined ? -Infinity : call.startedAt;
-    let mayRenew = true;
-    let unansweredLeases = 0;
-    let polls = 0;
-
+    const progress: Progress = {
+      watch: createLeaseWatch(leaseMs(call.service), now),
+      attempts: { asked: new Map(), sent: new Set() },
+      readSince: call.stage === undefined ? -Infinity : call.startedAt,
+      mayRenew: true,
+      unanswered: 0,
+      polls: 0,
+    };
     while (now() < call.deadline) {
-      const isCutOff = unansweredLeases > 1;
-      const view = await look(call, watch, { readSince, mayRenew, isCutOff });
-      const step = view === undefined ? ({ kind: 'wait' } as const) : decide(view);
-      if (step.kind === 'answer') return step;
-      if (step.kind === 'fail') throw step.problem;
-      if (view === undefined || step.kind === 'wait') {
-        await poll(call, polls++, watch.remainingMs());
-        continue;
-      }
-
-      const trying = whenAvailable(call.trace, () => leasedRequest(call, decide, view, step, readSince));
-      // While another token serves, no failure of its renewal matters to the caller.
-      const outcome = await (step.kind === 'renew' ? trying.catch(unsendable) : trying);
-      if (outcome?.kind === 'token' || outcome?.kind === 'answer') return outcome;
-      if (step.kind === 'renew') {
-        mayRenew = false;
-        const rest = decide({ ...view, mayRenew });
-        if (rest.kind === 'answer') return rest;
-      }
-      if (outcome?.kind === 'failed') return outcome;
-      // The lease may be mine although I was not told: one more look before I go alone and the others wait for it.
-      if (outcome === undefined) unansweredLeases += 1;
-      if (outcome?.kind === 'rejected') {
-        readSince = now();
-        if (!outcome.isTold) unansweredLeases = Infinity;
-      }
-      if (outcome?.kind === 'lost') await poll(call, polls++);
+      const end = await turn(call, decide, progress);
+      if (end !== undefined) return end;
     }
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
 
-  /**
-   * What is known now; `undefined` while the store is out of reach and a lease is still known to live. A secret that was
-   * read before `readSince` does not count; `isCutOff`: the store has lost too many answers to be relied on.
-   */
-  async function look(
-    call: Call,
-    watch: LeaseWatch,
-    { readSince, mayRenew, isCutOff }: { readSince: number; mayRenew: boolean; isCutOff: boolean },
-  ): Promise<View | undefined> {
-    const shared = isCutOff ? undefined : await readRecord(call);
-    if (shared === undefined && watch.remainingMs() > 0) return undefined;
-    const record = shared ?? capTimes(memory.withOwn(call.pair, memory.last(call.pair)), now());
-    const isAlone = shared === undefined || (record.closedUntil > now() && record.token === undefined);
-    const since = isAlone ? Math.max(readSince, now() - ALONE_TRUST_MS) : readSince;
-    const versions = isAlone || call.stage !== undefined ? await readVersions(call, record, since) : undefined;
-    if (!isAlone) watch.see(record);
-    const leaseIsOver = isAlone || watch.isOver(record);
-    const observedExpired = watch.isObservedExpired(record);
-    return { record, isAlone, versions, leaseIsOver, observedExpired, mayRenew };
+  /** Looks, decides and acts once; `undefined`: look again. */
+  async function turn<Answer>(call: Call, decide: Decide<Answer>, progress: Progress): Promise<Ended<Answer>> {
+    const view = await look(call, progress);
+    if (view === undefined) return poll(call, progress, progress.watch.remainingMs());
+    const { seen } = view;
+    const { attempts, readSince } = progress;
+    // A lease whose write went unanswered may be this call's all the same.
+    const arrived = attempts.asked.get(seen?.record.lease?.id ?? '');
+    if (seen !== undefined && arrived !== undefined && !seen.record.disabled) {
+      return afterRequest(call, await send(call, seen, arrived, attempts), progress);
+    }
+
+    const step = decide(view);
+    switch (step.kind) {
+      case 'answer':
+        return step;
+      case 'fail':
+        throw step.problem;
+      case 'wait':
+        return poll(call, progress, progress.watch.remainingMs());
+      case 'withdraw':
+        return withdraw(call, seen, step.answer, progress);
+      case 'request':
+        return afterRequest(call, await attempt(call, view, step, readSince, attempts), progress);
+      case 'renew': {
+        // While another token serves, no failure of its renewal matters to the caller.
+        const outcome = await attempt(call, view, step, readSince, attempts).catch(lostFor);
+        progress.mayRenew = false;
+        const rest = outcome.kind === 'token' ? outcome : decide({ ...view, mayRenew: false });
+        return rest.kind === 'answer' ? rest : afterRequest(call, outcome, progress);
+      }
+    }
   }
 
-  /** The shared record as this environment can use it; `undefined` when the store is unavailable. */
-  async function readRecord(call: Call): Promise<PairRecord | undefined> {
-    const readAt = now();
-    const shared = await whenAvailable(call.trace, () => store.read(call.pair, call.deadline));
-    if (shared === undefined) return undefined;
-    const record = capTimes(memory.withOwn(call.pair, shared), now());
-    if (record.closedUntil === 0 || record.token !== undefined) memory.remember(call.pair, record, readAt);
-    return record;
+  async function afterRequest(call: Call, outcome: AttemptOutcome, progress: Progress): Promise<Ended<never>> {
+    switch (outcome.kind) {
+      case 'token':
+      case 'failed':
+        return outcome;
+      case 'rejected':
+        progress.readSince = now();
+        return undefined;
+      case 'unanswered':
+        progress.unanswered += 1;
+        return undefined;
+      case 'lost':
+        return poll(call, progress);
+    }
   }
 
-  /** AWSCURRENT, and AWSPREVIOUS while that is latched; for a check the version that it asks for. */
-  async function readVersions(call: Call, record: PairRecord, readSince: number): Promise<StagedVersions> {
-    const { pair, stage = 'AWSCURRENT', deadline } = call;
-    const read = (one: SecretStage) => secrets.read(pair.client, one, { readSince, deadline });
-    const asked = await read(stage);
-    const latch = asked.outcome === 'found' ? record.rejected.get(asked.secret.versionId) : undefined;
-    const needsPrevious = call.stage === undefined && isLatched(latch, now());
-    const candidates = needsPrevious ? [asked, await read('AWSPREVIOUS')] : [asked];
-    // A predecessor goes only where the current version says that the credential may go.
-    const listing = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
-    if (candidates.some((one) => one.outcome === 'found' && one.isStale)) call.trace.warnings.add('secret-stale');
-    return { name: secretName(environment, pair.client), stage, listing, candidates };
+  /** All that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
+  async function look(call: Call, progress: Progress): Promise<View | undefined> {
+    const { watch, attempts, readSince, mayRenew, unanswered } = progress;
+    const { asked, sent } = attempts;
+    const seen = unanswered > 1 ? undefined : await readRecord(call);
+    if (seen === undefined && watch.remainingMs() > 0) return undefined;
+    const lease = seen?.record.lease;
+    const leaseOfOther = asked.has(lease?.id ?? '') ? undefined : lease;
+    if (seen !== undefined) watch.see(leaseOfOther);
+    const at = now();
+    const record = withoutFutureTimes(memory.withOwn(call.pair, seen?.record ?? memory.last(call.pair)), at);
+    const isOwnToken = record.token !== undefined && record.token !== seen?.record.token;
+    const isAlone = seen === undefined || isOwnToken || foreignToken(seen.record, at) !== undefined;
+    const since = isAlone ? Math.max(readSince, at - ALONE_TRUST_MS) : readSince;
+    const isNeeded = isAlone || call.stage !== undefined;
+    const versions = isNeeded ? await readVersions(dependencies, call, record, sent, since) : undefined;
+    return { seen, at, record, isAlone, versions, leaseIsOver: watch.isOver(leaseOfOther), mayRenew };
   }
 
-  async function withoutStage({ pair, startedAt, deadline }: Call, versions: readonly string[]) {
-    const read = (stage: SecretStage) => secrets.read(pair.client, stage, { readSince: startedAt, deadline });
-    const readings = await Promise.all([read('AWSCURRENT'), read('AWSPREVIOUS'), read('AWSPENDING')]);
-    const isTold = (reading: SecretReading) =>
-      reading.outcome === 'missing' || (reading.outcome === 'found' && !reading.isStale);
-    if (!readings.every(isTold)) return [];
-    const staged = readings.flatMap((reading) => (reading.outcome === 'found' ? [reading.secret.versionId] : []));
-    return versions.filter((version) => !staged.includes(version));
+  async function readRecord({ pair, deadline, trace }: Call): Promise<Seen | undefined> {
+    const began = memory.begin();
+    const seen = await whenAvailable(trace, () => store.read(pair, deadline));
+    if (seen === 'unavailable') return undefined;
+    memory.remember(pair, seen.record, began);
+    return seen;
   }
 
-  async function poll(call: Call, polls: number, leaseLeftMs = Infinity): Promise<void> {
-    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** polls) * (1 + random()) * 0.5;
+  /** Takes the token away, where the table can be asked. */
+  async function withdraw<Answer>(call: Call, seen: Seen | undefined, answer: Answer, progress: Progress) {
+    const left = seen && (await replace(call, seen, withdrawn(seen.record), call.deadline));
+    if (left === 'unavailable') return afterRequest(call, { kind: 'unanswered' }, progress);
+    if (seen === undefined || left !== undefined) return { kind: 'answer', answer } as const;
+    // The token that is there now may be of a secret that is back.
+    progress.readSince = now();
+    return poll(call, progress);
+  }
+
+  async function poll(call: Call, progress: Progress, leaseLeftMs = Infinity): Promise<undefined> {
+    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** progress.polls++) * (1 + random()) * 0.5;
     // No call sleeps on when the lease ends; not all wake at once.
     const wakeMs = leaseLeftMs + random() * FIRST_POLL_MS;
     await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
   }
 }
 
-function unsendable(error: unknown): { readonly kind: 'unsendable' } {
-  if (error instanceof Problem) return { kind: 'unsendable' };
+/** How far one call has come. */
+interface Progress {
+  readonly watch: LeaseWatch;
+  readonly attempts: Attempts;
+  /** The secret counts from then on. */
+  readSince: number;
+  mayRenew: boolean;
+  /** Writes of leases: after the second one the call goes on alone. */
+  unanswered: number;
+  polls: number;
+}
+
+type Ended<Answer> = Acquired<Answer> | undefined;
+
+function lostFor(error: unknown): AttemptOutcome {
+  if (error instanceof Problem) return { kind: 'lost' };
   throw error;
 }
 
-type LeaseWatch = ReturnType<typeof createLeaseWatch>;
-
-/** What one call sees of the leases of others, on its own clock. */
-function createLeaseWatch(owner: string, lengthMs: number, now: () => number) {
-  let fence = -1;
-  let since = 0;
-  let until = -Infinity;
-
-  const isLive = (record: PairRecord) => record.leaseOwner !== owner && now() < record.leaseUntil;
-  const isObservedExpired = (record: PairRecord) => record.fence === fence && now() - since >= lengthMs;
-
-  return {
-    see(record: PairRecord): void {
-      if (isLive(record) && record.fence !== fence) {
-        fence = record.fence;
-        since = now();
-      }
-      until = isLive(record) ? Math.min(record.leaseUntil, since + lengthMs) : -Infinity;
-    },
-    /** No other call holds the lease, or it has been watched for its whole length under one fence. */
-    isOver: (record: PairRecord) => !isLive(record) || isObservedExpired(record),
-    isObservedExpired,
-    /** How long a lease that was alive when last seen can still be: waiting goes on even when the store cannot be asked. */
-    remainingMs: () => Math.max(0, until - now()),
-  };
-}
-
-/** An environment that is alone must notice within this time that the secret was taken away. */
+/** An instance that is alone must notice within this time that the secret was taken away. */
 const ALONE_TRUST_MS = 60_000;

@@ -1,8 +1,9 @@
+import { type SecretStage, secretName } from '../../contract.ts';
 import { type Credential, namesService, parseCredential } from '../credential/credential.ts';
-import { type SecretVersion, type StagedVersions, secretProblem } from '../credential/secret.ts';
+import { type SecretCache, type SecretVersion, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
-import type { Service } from '../service.ts';
+import type { Call } from './call.ts';
 import { isLatched, waitProblem } from './latch-and-pause.ts';
 import { holdKey, type PairRecord } from './record.ts';
 
@@ -15,14 +16,15 @@ export interface UsableVersion {
 
 /**
  * The first candidate that is not latched. A version that is held is not sent, and unlike a latched one it does not make
- * its predecessor be sent.
+ * its predecessor be sent. One that this call has sent counts as latched, whatever the record says.
  *
  * @throws Problem why no version may be sent
  */
 export function chooseVersion(
-  call: { readonly pair: Pair; readonly service: Service; readonly settingsDigest: string },
+  call: Pick<Call, 'pair' | 'service' | 'settingsDigest'>,
   versions: StagedVersions,
   { rejected, held }: PairRecord,
+  sent: ReadonlySet<string>,
   now: number,
 ): UsableVersion {
   const { pair, service, settingsDigest } = call;
@@ -33,7 +35,7 @@ export function chooseVersion(
 
   const version = versions.candidates
     .flatMap((reading) => (reading.outcome === 'found' ? [reading.secret] : []))
-    .find(({ versionId }) => !isLatched(rejected.get(versionId), now));
+    .find(({ versionId }) => !isLatched(rejected.get(versionId), now) && !sent.has(versionId));
   if (version === undefined) {
     const who = `The service ${pair.service} rejected the credential of ${pair.client}`;
     const detail = `${who} (secret version ${first.secret.versionId}). An operator must store the right one.`;
@@ -46,14 +48,34 @@ export function chooseVersion(
 }
 
 /**
- * Why the client has no credential for the service any more, or the broker may not read it: an environment that is alone
- * then issues no living token either. `undefined` while Secrets Manager is down: that says nothing of the secret.
+ * Why the client has no credential for the service any more, or the broker may not read it: an instance that is alone then
+ * issues no living token either. `undefined` while Secrets Manager is down: that says nothing of the secret.
  */
 export function goneProblem({ listing, name }: StagedVersions, { client, service }: Pair): Problem | undefined {
-  if (listing.outcome === 'missing' || listing.outcome === 'deleted' || listing.outcome === 'denied') {
-    return secretProblem(listing, name, 'AWSCURRENT');
-  }
-  if (listing.outcome !== 'found' || namesService(listing.secret.text, service) !== false) return undefined;
+  if (listing.outcome === 'unavailable' || listing.outcome === 'binary') return undefined;
+  if (listing.outcome !== 'found') return secretProblem(listing, name, 'AWSCURRENT');
+  if (namesService(listing.secret.text, service) !== false) return undefined;
   const advice = `An operator must add it to "services" if ${client} has a credential for it.`;
   return new Problem('credential-missing', `The secret "${name}" does not name the service ${service}. ${advice}`);
+}
+
+/** AWSCURRENT, and AWSPREVIOUS while that is latched; for a check the version that it asks for. Readings from before `readSince` do not count. */
+export async function readVersions(
+  { secrets, environment, now }: { secrets: SecretCache; environment: string; now: () => number },
+  call: Call,
+  record: PairRecord,
+  sent: ReadonlySet<string>,
+  readSince: number,
+): Promise<StagedVersions> {
+  const { pair, stage = 'AWSCURRENT', deadline, trace } = call;
+  const read = (one: SecretStage) => secrets.read(pair.client, one, { readSince, deadline });
+  const asked = await read(stage);
+  const version = asked.outcome === 'found' ? asked.secret.versionId : '';
+  const needsPrevious =
+    call.stage === undefined && (isLatched(record.rejected.get(version), now()) || sent.has(version));
+  const candidates = needsPrevious ? [asked, await read('AWSPREVIOUS')] : [asked];
+  // A predecessor goes only where the current version says that the credential may go.
+  const listing = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
+  if (candidates.some((one) => one.outcome === 'found' && one.isStale)) trace.warnings.add('secret-stale');
+  return { name: secretName(environment, pair.client), stage, listing, candidates };
 }

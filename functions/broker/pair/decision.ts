@@ -1,14 +1,15 @@
-import type { SecretStage } from '../../contract.ts';
-import type { CacheUse, Trace } from '../audit.ts';
+import type { CacheUse } from '../audit.ts';
 import type { StagedVersions } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
+import type { Call } from './call.ts';
 import { goneProblem } from './choose-version.ts';
 import { RENEWAL_MS } from './deadlines.ts';
 import { isIssuable } from './freshness.ts';
 import { waitProblem } from './latch-and-pause.ts';
 import type { PairRecord, StoredToken } from './record.ts';
+import type { Seen } from './store.ts';
 
 /** What a caller asks for with `POST /token`. */
 export interface IssueRequest {
@@ -19,50 +20,41 @@ export interface IssueRequest {
   readonly refused: string | undefined;
 }
 
-/** One call of one caller that concerns a pair. Times are epoch milliseconds. */
-export interface Call {
-  readonly pair: Pair;
-  readonly service: Service;
-  /** Of the settings that change the service's token requests; part of the keys of holds. */
-  readonly settingsDigest: string;
-  /** Which version is checked; left out by a call for a token. */
-  readonly stage?: SecretStage | undefined;
-  readonly startedAt: number;
-  readonly deadline: number;
-  /** Unique: signs the leases that this call takes. */
-  readonly owner: string;
-  readonly trace: Trace;
-}
-
-/** What one call knows when it decides what to do next. */
+/** All that one call has seen when it decides on its next step. */
 export interface View {
+  /** The record as the table holds it; `undefined` without the table. */
+  readonly seen: Seen | undefined;
+  readonly at: number;
+  /** The shared record, together with the instance's own outcomes. */
   readonly record: PairRecord;
-  /** The shared record is out of reach or cannot be opened: the environment goes by what it knows itself. */
+  /** The instance goes by itself: the store is silent, or its token cannot be opened here. */
   readonly isAlone: boolean;
-  /** Read when the environment is alone, and for a check; left out otherwise. */
+  /** Read when the instance is alone, and for a check; left out otherwise. */
   readonly versions?: StagedVersions | undefined;
-  /** The lease is free, mine, or was watched for its whole length. */
+  /** No lease of another call can be alive. */
   readonly leaseIsOver: boolean;
-  /** The lease still names a holder that was watched for its whole length. */
-  readonly observedExpired: boolean;
   /** This call has not tried to renew the token yet. */
   readonly mayRenew: boolean;
 }
 
-/** What to do next for one call. */
+/** The next step of one call. */
 export type Step<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
-  /** The answer serves; the call that gets the lease tries to replace it first. */
-  | { readonly kind: 'renew'; readonly answer: Answer; readonly timeoutMs: number }
-  /** Only a new token serves; `forced`: because the living one was refused. */
-  | { readonly kind: 'request'; readonly forced: boolean }
+  | RequestStep<Answer>
   /** The answer serves once the living token is removed from the record. */
   | { readonly kind: 'withdraw'; readonly answer: Answer }
-  /** Another call is about to bring what is needed. */
+  /** Another call is about to bring a token. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'fail'; readonly problem: Problem };
 
-/** A call's own way to decide; what it returns is carried out by `acquireToken`. */
+/** The steps that need a token request. */
+export type RequestStep<Answer> =
+  /** The answer serves; the call that gets the lease tries to replace it first. */
+  | { readonly kind: 'renew'; readonly answer: Answer; readonly timeoutMs: number }
+  /** Only a new token serves; `forced`: because the living one was refused. */
+  | { readonly kind: 'request'; readonly forced: boolean };
+
+/** A call's own way to decide; `acquireToken` carries out the step. */
 export type Decide<Answer> = (view: View) => Step<Answer>;
 
 /** A token for a caller, and where it came from. */
@@ -101,7 +93,7 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
   const { record, isAlone } = view;
   const answer: Issue = { token, cache: isAlone ? 'memory' : 'shared' };
   const renewal = (timeoutMs: number) => ({ kind: 'renew', answer, timeoutMs }) as const;
-  const isLocked = !view.leaseIsOver || (record.closedUntil > now && !isAlone) || now < (record.pause?.until ?? 0);
+  const isLocked = !view.leaseIsOver || now < (record.pause?.until ?? 0);
   if (!view.mayRenew || isLocked || service.singleActiveToken) return { kind: 'answer', answer };
   const quietMs = now - record.attemptedAt;
   // A new token can be expected to live for as long as the longest so far.
@@ -113,11 +105,11 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
 
 /** The token that may still be issued. */
 export function livingToken({ token }: PairRecord, now: number): StoredToken | undefined {
-  return token !== undefined && isIssuable(token, now) ? token : undefined;
+  return token?.accessToken !== undefined && isIssuable(token, now) ? token : undefined;
 }
 
 /** A refused token is replaced at most this often. */
 const FORCE_INTERVAL_MS = 30_000;
 const MIN_TTL_INTERVAL_MS = 30_000;
-/** After any attempt no environment renews for this long. */
+/** After any attempt no instance renews for this long. */
 const RENEWAL_INTERVAL_MS = 15_000;

@@ -1,17 +1,12 @@
 import type { Problem } from '../problem.ts';
 import type { ServiceToken } from '../token-response/read.ts';
 
-/** All that environments share of a pair. Times are epoch milliseconds of other clocks: `capTimes` makes them usable. */
+/** All that the instances share of a pair: one value, replaced as a whole. Times are epoch milliseconds of their clocks. */
 export interface PairRecord {
-  /** Counts the leases; only taking one increments it. */
-  readonly fence: number;
-  readonly leaseOwner: string | undefined;
-  /** 0: the lease is free. */
-  readonly leaseUntil: number;
-  readonly token: StoredToken | undefined;
-  /** Until then there is a token that this environment can neither open nor replace; `Infinity` without a sealing key. */
-  readonly closedUntil: number;
-  /** When a lease was last taken for callers; a check leaves it as it is. */
+  /** The right to make the one token request; `id` is unique for each attempt. */
+  readonly lease: { readonly id: string; readonly until: number } | undefined;
+  readonly token: StoredToken | ClosedToken | undefined;
+  /** When a lease was last taken for a caller; a check leaves it as it is. */
   readonly attemptedAt: number;
   /** When a lease to replace a refused token was last taken. */
   readonly forcedAt: number;
@@ -21,12 +16,12 @@ export interface PairRecord {
   readonly held: ReadonlyMap<string, Wait>;
   readonly pause: Wait | undefined;
   readonly checked: CheckedVersion | undefined;
-  /** An operator has stopped the client. */
-  readonly disabled: boolean;
+  /** An operator has stopped the client; written by operators only. */
+  readonly disabled: { readonly since: number } | undefined;
 }
 
-/** The token of a pair, with what decides how long it is issued. */
-export interface StoredToken extends ServiceToken {
+/** What of a token may be read without its seal. */
+export interface VisibleToken extends Pick<ServiceToken, 'tokenType' | 'expiresAt' | 'expirySource'> {
   /** The first 16 hexadecimal digits of the token's SHA-256. */
   readonly fingerprint: string;
   /** The secret version that it was requested with. */
@@ -35,17 +30,27 @@ export interface StoredToken extends ServiceToken {
   readonly issuedAt: number;
   /** The longest life time seen of it: the same one issued again with less left of it must not shrink the windows. */
   readonly lifetimeSeenMs: number;
-  /** From then on one environment at a time tries to get the successor. */
+  /** From then on one instance at a time tries to get the successor. */
   readonly refreshAt: number;
   /** The service issued this very token again after it had been refused: refusing it once more changes nothing. */
   readonly sameTokenAgain: boolean;
+}
+
+/** The token of a pair, with the times that decide how long it is issued. */
+export interface StoredToken extends VisibleToken, ServiceToken {}
+
+/** A token that this instance cannot issue. */
+export interface ClosedToken extends VisibleToken {
+  readonly accessToken?: undefined;
+  /** `no-bytes`: an instance without a sealing key stored it; `unreadable`: another key or format, altered or swapped. */
+  readonly closed: 'no-key' | 'no-bytes' | 'unreadable';
 }
 
 /** One latch: how many rejected requests a version has cost, when, and under which lease the last one was counted. */
 export interface Rejection {
   readonly count: number;
   readonly at: number;
-  readonly fence: number;
+  readonly by: string;
 }
 
 /** Until when a token request would not help, and the problem told meanwhile: a pause of the pair, or a version's hold. */
@@ -54,11 +59,13 @@ export interface Wait {
   /** How many waits there have been since the last success, this one included. */
   readonly step: number;
   readonly problem: StoredProblem;
+  /** The request brought no answer. */
+  readonly unheard?: true | undefined;
 }
 
 export type StoredProblem = Pick<Problem, 'type' | 'detail'> & Partial<Pick<Problem, 'shape'>>;
 
-/** What the last token request of a check of AWSPENDING or AWSPREVIOUS found. */
+/** The finding of the last trial, or of a request beside a token that must stay. */
 export interface CheckedVersion {
   readonly version: string;
   readonly at: number;
@@ -68,24 +75,16 @@ export interface CheckedVersion {
 /** The findings that a token request can lead to. */
 export const CHECKED_FINDINGS = ['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const;
 
-/** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
-}
-
 export const EMPTY_RECORD: PairRecord = {
-  fence: 0,
-  leaseOwner: undefined,
-  leaseUntil: 0,
+  lease: undefined,
   token: undefined,
-  closedUntil: 0,
   attemptedAt: 0,
   forcedAt: 0,
   rejected: new Map(),
   held: new Map(),
   pause: undefined,
   checked: undefined,
-  disabled: false,
+  disabled: undefined,
 };
 
 /** A version and the settings that it is sent with: another release with other settings has holds of its own. */
@@ -93,34 +92,51 @@ export function holdKey(version: string, settingsDigest: string): string {
   return `${version}:${settingsDigest}`;
 }
 
+/** Whether the service has accepted the version: its requests may then be made without the lease, and its silence is no rejection. */
+export function isProven({ token, checked }: PairRecord, version: string): boolean {
+  return token?.credentialVersion === version || (checked?.finding === 'accepted' && checked.version === version);
+}
+
 /**
- * The record with nothing in it later than now, and no longer pause or hold than the longest, however wrong the clock was
- * that wrote it. A time that lies further ahead than any clock goes wrong counts for nothing, so that it stops no pair for
- * good. A lease needs no cap: an environment that waits for it watches it for its own length.
+ * The token that no request of this instance may replace: others can open it, and two releases would replace each other's
+ * tokens in turn. It is left alone without a sealing key while it lives, else for 60 s after its last use.
  */
-export function capTimes(record: PairRecord, now: number): PairRecord {
-  const { rejected, held, pause, checked } = record;
+export function foreignToken({ token, attemptedAt }: PairRecord, now: number): ClosedToken | undefined {
+  if (token?.accessToken !== undefined || token === undefined) return undefined;
+  if (token.closed === 'no-key') return now < token.expiresAt ? token : undefined;
+  const usedAt = Math.max(notAhead(attemptedAt, now), notAhead(token.issuedAt, now));
+  return token.closed === 'unreadable' && now - usedAt < FOREIGN_MS ? token : undefined;
+}
+
+/**
+ * The record without times that no right clock can have written: a time further ahead than its kind can lie counts as
+ * missing, and up to there as written. A lease needs its length: see `createLeaseWatch`.
+ */
+export function withoutFutureTimes(record: PairRecord, now: number): PairRecord {
+  const { token, rejected, held, pause, checked } = record;
+  const isNear = (wait: Wait, maxMs: number) => wait.until <= now + maxMs + MAX_CLOCK_DIFFERENCE_MS;
   return {
     ...record,
-    attemptedAt: pastTime(record.attemptedAt, now),
-    forcedAt: pastTime(record.forcedAt, now),
-    rejected: new Map([...rejected].map(([version, latch]) => [version, { ...latch, at: pastTime(latch.at, now) }])),
-    held: new Map([...held].map(([key, hold]) => [key, capWait(hold, MAX_HOLD_MS, now)])),
-    pause: pause && capWait(pause, MAX_PAUSE_MS, now),
-    checked: checked && { ...checked, at: pastTime(checked.at, now) },
+    token: token && notAhead(token.issuedAt, now) > 0 ? token : undefined,
+    attemptedAt: notAhead(record.attemptedAt, now),
+    forcedAt: notAhead(record.forcedAt, now),
+    // Its chance is due; it still counts.
+    rejected: new Map([...rejected].map(([version, latch]) => [version, { ...latch, at: notAhead(latch.at, now) }])),
+    held: new Map([...held].filter(([, hold]) => isNear(hold, MAX_HOLD_MS))),
+    pause: pause && isNear(pause, MAX_PAUSE_MS) ? pause : undefined,
+    checked: checked && notAhead(checked.at, now) > 0 ? checked : undefined,
   };
 }
 
-/** A time that has passed: at most now, and 0 when no clock can be that wrong. */
-export function pastTime(time: number, now: number): number {
-  return time > now + MAX_CLOCK_ERROR_MS ? 0 : Math.min(time, now);
-}
-
-function capWait(wait: Wait, maxMs: number, now: number): Wait {
-  return { ...wait, until: maxMs + pastTime(wait.until - maxMs, now) };
+function notAhead(time: number, now: number): number {
+  return time <= now + MAX_CLOCK_DIFFERENCE_MS ? time : 0;
 }
 
 /** No pause is longer, also when a service asks for more with `Retry-After`. */
 export const MAX_PAUSE_MS = 300_000;
 export const MAX_HOLD_MS = 60 * 60_000;
-const MAX_CLOCK_ERROR_MS = 60 * 60_000;
+/** A wait that ended so long ago begins anew at its next one. */
+export const KEPT_WAIT_MS = 24 * 60 * 60_000;
+/** Two clocks that are each 30 s off. */
+export const MAX_CLOCK_DIFFERENCE_MS = 60_000;
+const FOREIGN_MS = 60_000;

@@ -5,13 +5,15 @@ import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import type { RequestToken, TokenExchange } from '../token-request/token-request.ts';
-import { readTokenResponse, type TokenResponseReading } from '../token-response/read.ts';
+import { readTokenResponse } from '../token-response/read.ts';
 import { isIssuable, refreshAt } from './freshness.ts';
 import type { PairRecord, StoredToken } from './record.ts';
 
 export type Renewal =
   | { readonly outcome: 'token'; readonly token: StoredToken }
-  | Exclude<TokenResponseReading, { outcome: 'token' }>;
+  | { readonly outcome: 'rejected' }
+  /** `isUnheard`: the request was sent and brought no status; the service may have rejected it all the same. */
+  | { readonly outcome: 'held' | 'failed'; readonly problem: Problem; readonly isUnheard?: boolean | undefined };
 
 interface RenewalOrder {
   readonly pair: Pair;
@@ -41,20 +43,19 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
   return async (order) => {
     const { service, credential, deadline, trace } = order;
     trace.tokenRequests += 1;
-    try {
-      const exchange = await requestToken(service, credential, deadline);
-      const renewal = read(order, exchange);
-      if (renewal.outcome === 'rejected') trace.warnings.add('rejected');
-      const end = Math.min(deadline, exchange.requestStartedAt + service.attemptTimeoutMs);
-      const isLate = exchange.response.status < 300 && exchange.receivedAt > end;
-      if (renewal.outcome === 'token' || !isLate) return renewal;
-      // The environment was frozen while it waited: what is of no use now may have been a good token.
-      const late = `The answer of the service ${order.pair.service} was read long after its time-out.`;
-      return { outcome: 'failed', problem: new Problem('token-endpoint-timeout', late) };
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      return { outcome: error.type === 'token-response-unusable' ? 'held' : 'failed', problem: error };
+    const exchange = await requestToken(service, credential, deadline);
+    if ('problem' in exchange) {
+      const outcome = exchange.problem.type === 'token-response-unusable' ? 'held' : 'failed';
+      return { outcome, ...exchange };
     }
+    const renewal = read(order, exchange);
+    if (renewal.outcome === 'rejected') trace.warnings.add('rejected');
+    const end = Math.min(deadline, exchange.requestStartedAt + service.requestTimeoutMs);
+    const isLate = exchange.response.status < 300 && exchange.receivedAt > end;
+    if (renewal.outcome === 'token' || !isLate) return renewal;
+    // The instance was frozen while it waited: an answer that is of no use now may have been a good token.
+    const late = `The answer of the service ${order.pair.service} was read long after its time-out.`;
+    return { outcome: 'failed', problem: new Problem('token-endpoint-timeout', late) };
   };
 
   function read(order: RenewalOrder, { response, ...times }: TokenExchange): Renewal {

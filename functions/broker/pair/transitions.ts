@@ -1,81 +1,89 @@
-import type { PairRecord } from './record.ts';
-import type { Acquisition, Ending, Lease, RejectedRequest } from './store.ts';
+import {
+  type CheckedVersion,
+  KEPT_WAIT_MS,
+  type PairRecord,
+  type Rejection,
+  type StoredToken,
+  type Wait,
+} from './record.ts';
 
-/** The record under a new lease; once it is taken, taking it again changes nothing. */
-export function acquired(record: PairRecord, acquisition: Acquisition): PairRecord {
-  const { seenFence, owner, now, until, forced, chargedVersion, isCheck } = acquisition;
-  const fence = seenFence + 1;
-  // The answer to taking it was lost.
-  if (record.leaseOwner === owner && record.fence === fence) return record;
+/** The outcome of one token request. All times are in it, so that it can be settled any number of times. */
+export type Outcome = {
+  readonly version: string;
+  readonly holdKey: string;
+  readonly at: number;
+  readonly checked?: CheckedVersion | undefined;
+} & (
+  | { readonly kind: 'rejected' }
+  /** `token`: the one to publish, if it is for callers. */
+  | { readonly kind: 'accepted'; readonly token: StoredToken | undefined }
+  /** `holds`: the wait is the version's, not the pair's. */
+  | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean }
+);
+
+/** The record under a new lease. A version that was rejected before uses up its next chance before it is sent. */
+export function leased(
+  record: PairRecord,
+  lease: { readonly id: string; readonly until: number },
+  use: { readonly version: string; readonly forced: boolean; readonly isCheck: boolean },
+  now: number,
+): PairRecord {
   return {
     ...record,
-    fence,
-    leaseOwner: owner,
-    leaseUntil: until,
-    attemptedAt: isCheck ? record.attemptedAt : now,
-    forcedAt: forced ? now : record.forcedAt,
-    rejected: chargedVersion === undefined ? record.rejected : counted(record.rejected, chargedVersion, fence, now),
+    lease,
+    attemptedAt: use.isCheck ? record.attemptedAt : now,
+    forcedAt: use.forced ? now : record.forcedAt,
+    rejected: record.rejected.has(use.version) ? counted(record.rejected, use.version, lease.id, now) : record.rejected,
   };
 }
 
 /**
- * The record before my lease. When the answer to taking it was lost, the store shows my own writes: they are taken back
- * to what I saw, and what others wrote in between stays.
+ * The record with the outcome of the request that was made under this lease. Once another lease has replaced it, only a
+ * rejection counts; the same record where there is nothing to write.
  */
-export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, chargedVersion }: Acquisition): PairRecord {
-  if (shown.leaseOwner !== owner) return shown;
-  const { fence, leaseOwner, leaseUntil, attemptedAt, forcedAt } = seen;
-  const version = chargedVersion ?? '';
-  const known = seen.rejected.get(version);
-  const isMine = known !== undefined && (shown.rejected.get(version)?.count ?? 0) <= known.count + 1;
-  const rejected = isMine ? new Map(shown.rejected).set(version, known) : shown.rejected;
-  // Shown as the last attempt, my own would keep a token that I cannot open closed for another minute.
-  const closedUntil = Math.min(shown.closedUntil, seen.closedUntil);
-  return { ...shown, fence, leaseOwner, leaseUntil, attemptedAt, forcedAt, rejected, closedUntil };
-}
-
-/** The record after my lease, with what came of it. */
-export function ended(record: PairRecord, ending: Ending): PairRecord {
-  const free = { ...record, leaseOwner: undefined, leaseUntil: 0 };
-  const { checked = record.checked } = ending;
-  switch (ending.kind) {
-    case 'publish': {
-      const { token, holdKey } = ending;
-      return { ...proven(free, token.credentialVersion, holdKey), token, pause: undefined, closedUntil: 0, checked };
-    }
-    case 'prove':
-      return { ...proven(free, ending.version, ending.holdKey), checked };
-    case 'pause':
-      return { ...free, pause: ending.pause, checked };
-    case 'hold':
-      return { ...free, held: without(record.held, ending.expiredKeys).set(ending.key, ending.hold), checked };
-    case 'withdraw':
-      return { ...free, token: undefined, closedUntil: 0 };
-    case 'release':
-      return free;
+export function settled(record: PairRecord, id: string, outcome: Outcome): PairRecord {
+  const { version, holdKey, at, checked = record.checked } = outcome;
+  const isMine = record.lease?.id === id;
+  const free = isMine ? { ...record, lease: undefined, checked } : record;
+  if (outcome.kind === 'rejected') {
+    // The service has counted it, too, under whichever lease; a write that is repeated counts once.
+    const latch = record.rejected.get(version);
+    return latch?.by === id && latch.at === at
+      ? free
+      : { ...free, rejected: counted(record.rejected, version, id, at) };
   }
+  if (!isMine) return record;
+  if (outcome.kind === 'accepted') {
+    const proven = { ...free, rejected: without(record.rejected, version), held: without(record.held, holdKey) };
+    return outcome.token ? { ...proven, token: outcome.token, pause: undefined } : proven;
+  }
+  if (!outcome.holds) return { ...free, pause: outcome.wait };
+  const recent = [...record.held].filter(([, { until }]) => at - until <= KEPT_WAIT_MS);
+  return { ...free, held: new Map(recent).set(holdKey, outcome.wait) };
 }
 
-/** The record with one rejected request more, unless it has been counted; my lease ends, another's does not. */
-export function rejected(record: PairRecord, lease: Lease, rejection: RejectedRequest): PairRecord {
-  const { version, at, goneVersions, checked = record.checked } = rejection;
-  const isCounted = record.rejected.get(version)?.fence === lease.fence;
-  const latches = isCounted ? record.rejected : counted(record.rejected, version, lease.fence, at);
-  const next = { ...record, rejected: without(latches, goneVersions) };
-  const isHeld = record.fence === lease.fence && record.leaseOwner === lease.owner;
-  return isHeld ? ended({ ...next, checked }, { kind: 'release' }) : next;
+/** The record without its token: the secret is gone, or no longer names the service. Only where no lease lives. */
+export function withdrawn(record: PairRecord): PairRecord {
+  return { ...record, lease: undefined, token: undefined };
 }
 
-/** A version that has worked is neither latched nor held any longer. */
-function proven(record: PairRecord, version: string, holdKey: string): PairRecord {
-  return { ...record, rejected: without(record.rejected, [version]), held: without(record.held, [holdKey]) };
+/** The record as an operator wants it: every version may be sent again, at once. */
+export function cleared(record: PairRecord): PairRecord {
+  return { ...record, rejected: new Map(), held: new Map(), pause: undefined };
 }
 
-function counted(rejected: PairRecord['rejected'], version: string, fence: number, at: number) {
-  const count = (rejected.get(version)?.count ?? 0) + 1;
-  return new Map(rejected).set(version, { count, at, fence });
+/** One rejection more, once per lease. The latches of many later versions are newer than any version with a stage. */
+function counted(rejected: PairRecord['rejected'], version: string, by: string, at: number): PairRecord['rejected'] {
+  const latch = rejected.get(version);
+  const count = (latch?.count ?? 0) + (latch?.by === by ? 0 : 1);
+  return new Map(
+    [...without(rejected, version), [version, { count, at, by } satisfies Rejection] as const].slice(-MAX_LATCHES),
+  );
 }
 
-function without<Value>(entries: ReadonlyMap<string, Value>, keys: readonly string[]): Map<string, Value> {
-  return new Map([...entries].filter(([key]) => !keys.includes(key)));
+function without<Value>(entries: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {
+  return entries.has(key) ? new Map([...entries].filter(([other]) => other !== key)) : entries;
 }
+
+/** So many versions were rejected later than the first that is forgotten. */
+const MAX_LATCHES = 100;

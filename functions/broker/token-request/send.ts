@@ -61,8 +61,6 @@ const KINDS = {
     'token-endpoint-unavailable',
     'has a TLS certificate or protocol that the broker does not trust; its operator must correct it',
   ],
-  /** A connection kept from an earlier request turned out dead: it ended before any byte came back. */
-  'stale-socket': ['token-endpoint-unavailable', 'keeps closing its connections'],
   timeout: ['token-endpoint-timeout', 'took the token request and did not answer completely in time'],
   /** The connection broke after the request had been sent, or in the middle of the answer. */
   broken: ['token-endpoint-unavailable', 'closed the connection before its answer was complete'],

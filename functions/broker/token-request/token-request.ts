@@ -1,17 +1,27 @@
 import type { Credential } from '../credential/credential.ts';
-import { Problem } from '../problem.ts';
+import type { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import type { TokenResponse } from '../token-response/body.ts';
 import type { RequestTimes } from '../token-response/expiry.ts';
 import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
 
-/** Sends a service's token request until it is answered, by `deadline` in epoch milliseconds. @throws Problem why it is not */
-export type RequestToken = (service: Service, credential: Credential, deadline: number) => Promise<TokenExchange>;
+/** Sends a service's token request; over by `deadline` in epoch milliseconds. A failure is a result, too. */
+export type RequestToken = (
+  service: Service,
+  credential: Credential,
+  deadline: number,
+) => Promise<TokenExchange | UnansweredRequest>;
 
 /** An answer, with the times of the attempt that was answered. */
 export interface TokenExchange extends RequestTimes {
   /** With any status. The body is empty when an answer that is not a success broke off after its headers. */
   readonly response: TokenResponse;
+}
+
+/** There is no answer that can be read. `isUnheard`: the request was sent and brought no status. */
+interface UnansweredRequest {
+  readonly problem: Problem;
+  readonly isUnheard: boolean;
 }
 
 interface Dependencies {
@@ -22,7 +32,7 @@ interface Dependencies {
   readonly random: () => number;
 }
 
-/** An attempt is repeated at most twice, and only when nothing of an answer can have been produced. */
+/** A request is repeated at most twice, and only when no connection was made: no byte of it can have been read. */
 export function createTokenRequester({ send, now, sleep, random }: Dependencies): RequestToken {
   return async (service, credential, deadline) => {
     const request = buildTokenRequest(service, credential);
@@ -30,18 +40,16 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
     const end = Math.min(deadline, now() + service.requestTimeoutMs);
     for (let attempts = 1; ; attempts += 1) {
       const requestStartedAt = now();
-      const timeoutMs = Math.min(service.attemptTimeoutMs, end - requestStartedAt);
-      if (timeoutMs <= 0) {
-        throw new Problem('token-endpoint-timeout', `No time was left for a token request to ${host}.`);
-      }
-      const result = await attempt(request, timeoutMs);
+      const result = await attempt(request, end - requestStartedAt);
       if (!(result instanceof SendFailure)) return { response: result, requestStartedAt, receivedAt: now() };
 
-      const isRepeatable = result.kind === 'connect' || result.kind === 'stale-socket';
-      // Full jitter: environments that failed together do not come back together.
+      // Full jitter: instances that failed together do not come back together.
       const pauseMs = random() * FIRST_PAUSE_MS * 2 ** (attempts - 1);
       const isInTime = now() + pauseMs + MIN_REPEAT_MS <= end;
-      if (!isRepeatable || attempts === MAX_ATTEMPTS || !isInTime) throw problemOf(result, host);
+      if (result.kind !== 'connect' || attempts === MAX_ATTEMPTS || !isInTime) {
+        const isUnheard = ['timeout', 'broken', 'malformed'].includes(result.kind) && result.head === undefined;
+        return { problem: problemOf(result, host), isUnheard };
+      }
       await sleep(pauseMs);
     }
   };

@@ -76,7 +76,11 @@ export class UnusableAnswer extends Error {
 
 /** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name; a name that is too long becomes empty. */
 export function plainName(name: string): string {
-  return name.length > MAX_NAME_LENGTH ? '' : name.toLowerCase().replace(/[-_. ]/g, '');
+  return name.length > MAX_NAME_LENGTH ? '' : plainText(name);
+}
+
+export function plainText(text: string): string {
+  return text.toLowerCase().replace(/[-_. ]/g, '');
 }
 
 export const MAX_NAME_LENGTH = 64;

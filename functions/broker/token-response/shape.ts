@@ -4,7 +4,7 @@ import { mediaTypeOf } from '../media-type.ts';
 import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { shows, textsIn } from '../redacted.ts';
-import { decodeBody, type MemberPath, type PrintPath, plainName, type TokenResponse } from './body.ts';
+import { decodeBody, type MemberPath, type PrintPath, plainName, plainText, type TokenResponse } from './body.ts';
 import { expiryNameOf } from './expiry.ts';
 import { TOKEN_NAMES } from './find-token.ts';
 
@@ -55,11 +55,13 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
 export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
   const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);
   const clientId = credential?.clientId.reveal() ?? '';
+  const [plainId, plainSecret] = [plainText(clientId), plainText(credential?.secret.reveal() ?? '')];
   const repeats = (name: string) =>
     credential === undefined ||
     repeatsCredential(name, credential) ||
-    (name.length >= MIN_TEXT_LENGTH && credential.secret.reveal().includes(name)) ||
-    shows(name, clientId, clientId.length >= MIN_TEXT_LENGTH ? [clientId] : []);
+    (name.length >= MIN_TEXT_LENGTH && plainSecret.includes(plainText(name))) ||
+    shows(name, clientId) ||
+    (plainId.length >= MIN_TEXT_LENGTH && plainText(name).includes(plainId));
   const isShown = (name: string) =>
     KNOWN_NAMES.has(plainName(name)) ||
     expiryNameOf(name) !== undefined ||

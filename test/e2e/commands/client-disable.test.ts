@@ -16,6 +16,13 @@ const [INSIGHTS] = SERVICES;
 const PLAN_LINES = 3;
 const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
 const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
+const FLAG_SET =
+  'The flag is set: within 60 s no instance of the function that can read the table issues a token of acme.';
+const ALONE =
+  'The secret is not denied to the broker: an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens of acme.';
+const STOPPED = expect.stringMatching(
+  /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
+);
 const BOTH_DISABLED = /customer-insights +disabled .*\nmerchant-\S+ +disabled/;
 
 describe('client disable', () => {
@@ -93,10 +100,18 @@ it('an instance of the function that cannot read the table gets no credential of
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
   await world.run(DISABLE);
   const requests = world.tokenService.requests.length;
-  expect(await tokensWithoutTable(world)).toEqual(['secrets-unavailable', 'secrets-unavailable']);
+  expect(await tokensWithoutTable(world)).toEqual([STOPPED, STOPPED]);
   expect(world.tokenService.requests).toHaveLength(requests);
   await world.run(ENABLE);
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
+});
+
+it('is told as a stop by an instance that reads the table, too, where no flag could be set', async ({ world }) => {
+  await world.run(DISABLE, NO_TABLE);
+  const refused = world.caller.token({ client: 'acme', service: INSIGHTS });
+  await expect(refused).rejects.toMatchObject({ status: 424, type: 'client-disabled', retryable: false });
+  expect(world.tokenService.requests).toHaveLength(0);
+  expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
 });
 
 async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
@@ -109,7 +124,9 @@ async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<reado
   const caller = await newInstance(createDynamoDB({ send: createHttpsSender(), endpoint: 'http://127.0.0.1:9' }));
   const ask = (service: string) => caller.token({ client: 'acme', service });
   const answers = await Promise.allSettled(SERVICES.map(ask));
-  return answers.map((answer) => (answer.status === 'fulfilled' ? 'a token' : answer.reason.type));
+  return answers.map((answer) =>
+    answer.status === 'fulfilled' ? 'a token' : `${answer.reason.type}: ${answer.reason.detail}`,
+  );
 }
 
 describe('client disable, refused or failed', () => {
@@ -155,8 +172,8 @@ describe('client disable, refused or failed', () => {
     expect(stderr.split('\n')).toEqual([
       'Whether there is a client "acme" is unknown (aws-unavailable).',
       ...Array(PLAN_LINES).fill(expect.any(String)),
-      'The flag is set: within 60 s no instance of the function that can read the table issues a token of acme.',
-      'The secret is not denied to the broker: an instance of the function that cannot read the table may go on issuing tokens of acme.',
+      FLAG_SET,
+      ALONE,
       expect.stringMatching(/^error: aws-unavailable: The local broker .* has ended\.$/),
       expect.any(String),
       '',
@@ -165,4 +182,50 @@ describe('client disable, refused or failed', () => {
     expect(await world.run(ENABLE, NO_SECRETS)).toEqual(ended(1, '', nothing));
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });
+
+  it('sets the flags with the policy of an operator, and names the command for the emergency role', async ({
+    world,
+  }) => {
+    const { env, close } = await secretsManagerOfOperator();
+    const { exitCode, stdout, stderr } = await world.run(DISABLE, { env });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
+      FLAG_SET,
+      ALONE,
+      expect.stringMatching(/^error: aws-access-denied: .*: secretsmanager:PutResourcePolicy /),
+      `${EMERGENCY} client disable acme --environment local`,
+      '',
+    ]);
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+    // The emergency role has written no denial, so the operator ends what it began.
+    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
+    await close();
+  });
+
+  it('leaves it to the emergency role to end a denial', async ({ world }) => {
+    const { env, close } = await secretsManagerOfOperator({ Statement: [{ Sid: 'TokenBrokerDisabled' }] });
+    const { exitCode, stderr } = await world.run(ENABLE, { env });
+    expect(exitCode).toBe(1);
+    expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
+      'acme is still disabled: no flag was taken away.',
+      expect.stringMatching(/^error: aws-access-denied: .*: secretsmanager:DeleteResourcePolicy /),
+      `${EMERGENCY} client enable acme --environment local`,
+      '',
+    ]);
+    await close();
+  });
 });
+
+const EMERGENCY = 'The emergency role may (policy --emergency), the operator may not. As that role:';
+
+/** Secrets Manager as it answers a role that may look at a secret and its policy, and not write the policy. */
+async function secretsManagerOfOperator(policy?: object) {
+  const ARN = 'arn:aws:secretsmanager:us-east-1:111111111111:secret:token-broker/local/acme-A1b2C3';
+  const found = { ARN, Name: SecretId, ...(policy && { ResourcePolicy: JSON.stringify(policy) }) };
+  const { url, close } = await startLoopbackServer((response, request) => {
+    const isWrite = /\.(?:Put|Delete)ResourcePolicy$/.test(`${request.headers['x-amz-target']}`);
+    const answer = isWrite ? answerWith(400, { __type: 'AccessDeniedException' }) : answerWith(200, found);
+    answer(response, request);
+  });
+  return { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: url }, close };
+}

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished } from 'vitest';
 import { stateOf } from '../../../bin/commands/client/list.ts';
-import { sealAttributes } from '../../../functions/aws/pair-table/item.ts';
+import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
+import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { ended, runCommandLine, SHELL_KEY } from './command-line.ts';
 import { it, NEW, SERVICES } from './operator-world.ts';
@@ -132,20 +133,16 @@ describe('client list with the table', () => {
   it('calls a version that no service has accepted yet unproven, while the token of the one before lives', () => {
     const now = Date.UTC(2026, 0, 1);
     const [issuedAt, expiresAt] = [now - 60_000, now + 60_000];
-    const visible = {
-      ...{ fingerprint: '0123456789abcdef', credentialVersion: 'v1', tokenType: 'Bearer' },
-      expirySource: 'response',
-      ...{ issuedAt, expiresAt, refreshAt: now, lifetimeSeenMs: 120_000, sameTokenAgain: false },
-    } as const;
-    const item = {
-      pair: { S: 'acme/customer-insights' },
-      ...sealAttributes({ bytes: new Uint8Array(1), keyVersion: 'key', visible }),
-    };
+    const { accessToken: _, ...visible } = exampleToken({ issuedAt, expiresAt });
+    const record = { ...EMPTY_RECORD, token: { ...visible, closed: 'no-key' as const } };
     const pair = { client: 'acme', service: INSIGHTS };
     const ok = { ...pair, state: 'ok', provenAt: issuedAt };
-    expect(stateOf(pair, item, 'v2', now)).toEqual({ ...pair, state: 'unproven', tokenExpiresAt: expiresAt });
-    expect(stateOf(pair, item, 'v1', now)).toEqual({ ...ok, tokenExpiresAt: expiresAt });
-    expect(stateOf(pair, item, 'v1', expiresAt)).toEqual(ok);
+    expect(stateOf(pair, record, 'v2', now)).toEqual({ ...pair, state: 'unproven', tokenExpiresAt: expiresAt });
+    expect(stateOf(pair, record, 'v1', now)).toEqual({ ...ok, tokenExpiresAt: expiresAt });
+    expect(stateOf(pair, record, 'v1', expiresAt)).toEqual(ok);
+    // No right clock has written it.
+    const ahead = { ...record, token: { ...record.token, issuedAt: now + 60_001 } };
+    expect(stateOf(pair, ahead, 'v1', now)).toEqual({ ...pair, state: 'unproven' });
   });
 });
 

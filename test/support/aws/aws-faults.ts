@@ -8,6 +8,9 @@ export type Fault = keyof typeof FAULTS;
 export const FAULTS = {
   throttled: refuse(new AwsError('ThrottlingException', 'Rate exceeded: garbage')),
   'access-denied': refuse(new AwsError('AccessDeniedException', 'User: garbage is not authorized')),
+  'denied-by-policy': refuse(
+    new AwsError('AccessDeniedException', 'User: garbage … with an explicit deny in a resource-based policy'),
+  ),
   'key-denied': refuse(new AwsError('AccessDeniedException', 'Access to KMS is not allowed: garbage')),
   'key-disabled': refuse(new AwsError('KMSInvalidStateException', 'The key garbage is disabled')),
   'decryption-failure': refuse(new AwsError('DecryptionFailure', 'The secret cannot be decrypted: garbage')),

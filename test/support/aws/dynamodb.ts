@@ -76,7 +76,7 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
 
 /** Successes with a malformed item, or with an item that the request did not ask for. */
 const STRANGE_ANSWERS = {
-  'no-item': '{"Item":{"pair":["garbage"],"fence":7},"Attributes":{"leaseOwner":"garbage"}}',
+  'no-item': '{"Item":{"pair":["garbage"],"lease":7},"Attributes":{"lease":"garbage"}}',
   'another-item': '{"Item":{"pair":{"S":"globex/garbage"}},"Attributes":{"pair":{"S":"globex/garbage"}}}',
 } as const;
 

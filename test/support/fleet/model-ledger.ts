@@ -7,7 +7,7 @@ import { type Hosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
 import type { SentRequest } from './surroundings.ts';
 
 interface Lease {
-  readonly owner: string;
+  readonly id: string;
   /** The record that it was taken of. */
   readonly before: PairRecord;
   /** True time. */
@@ -29,7 +29,7 @@ interface Rejected extends SentRequest {
 
 /** Keeps the books of leases, token requests and rejections as they truly happened: their pace, and the lock-out budget. */
 export function keepLedger({ shared, clock, owners, services }: ReturnType<typeof createFleet>, hosts: Hosts) {
-  /** By pair and fence. */
+  /** By id. */
   const granted = new Map<string, Lease>();
   /** By instance and pair. */
   const leases = new Map<string, Lease[]>();
@@ -39,6 +39,8 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
   const counts = new Map<string, number>();
   /** Requests under a lease that used up a chance of their version. */
   const chargedRequests = new Set<SentRequest>();
+  /** Requests of checks; those of trials pause no caller. */
+  const checkRequests = new Set<SentRequest>();
   /** The pairs of which a service has refused a credential at all. */
   const heard = new Set<string>();
   const uncounted: Rejected[] = [];
@@ -49,51 +51,30 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
   const lastRequests = new Map<string, SentRequest & { readonly endsAt: number }>();
   /** Until when a service has asked each pair to wait, and by which request. */
   const askedToWait = new Map<string, { readonly until: number; readonly by: SentRequest }>();
-  const { acquire, end, reject } = shared;
+  const { replace } = shared;
   const { accuse, hasStoreFailed, hasAnyClockJumped } = hosts;
 
-  shared.acquire = async (pair, acquisition, deadline) => {
-    const before = await acquire(pair, acquisition, deadline);
-    if (before === undefined) return undefined;
-    const { owner, forced, isCheck, chargedVersion } = acquisition;
-    const name = keyOf(pair, shared.peek(pair).fence);
-    const holder = granted.get(name);
-    if (holder?.owner === owner) return before;
-    if (holder !== undefined) accuse(`two leases are ${name}`);
-
-    const taken = { owner, before, takenAt: clock.now(), forced, isCheck, chargedVersion };
-    const previous = previousTimes(latest.get(pairKey(pair)));
-    const lease = { ...taken, previous, isUsed: false, isEnded: false };
-    granted.set(name, lease);
-    const key = keyOf(pair, owners.get(owner));
-    leases.set(key, [...(leases.get(key) ?? []), lease]);
-    latest.set(pairKey(pair), lease);
-    return before;
-  };
-
-  shared.end = async (pair, lease, ending, deadline) => {
-    const isMine = await end(pair, lease, ending, deadline);
-    const mine = grantedTo(pair, lease);
-    if (mine !== undefined) mine.isEnded = true;
-    if (!isMine) return false;
-    if (mine === undefined) accuse(`${lease.owner} ended a lease that it did not take`);
-    if (ending.kind === 'publish') {
-      prove(pair, ending.token.credentialVersion);
+  shared.replace = async (pair, seen, next, deadline) => {
+    const before = seen.record;
+    const isNew = next.lease !== undefined && next.lease.id !== before.lease?.id;
+    const written = await replace(pair, seen, next, deadline);
+    // A holder that could not write has had its answer all the same.
+    const ended = next.lease === undefined ? granted.get(before.lease?.id ?? '') : undefined;
+    if (ended !== undefined) ended.isEnded = true;
+    if (written === undefined) return undefined;
+    if (isNew) grant(pair, before, next);
+    for (const [version, { by }] of next.rejected) {
+      if (next.rejected.get(version) !== before.rejected.get(version) && !(isNew && by === next.lease.id)) {
+        tell(pair, version, by);
+      }
+    }
+    if (next.token !== before.token && next.token !== undefined) {
+      prove(pair, next.token.credentialVersion);
       withdrawnAt.delete(pairKey(pair));
     }
-    if (ending.kind === 'prove') prove(pair, ending.version);
-    if (ending.kind === 'withdraw') withdrawnAt.set(pairKey(pair), clock.now());
-    return true;
-  };
-
-  shared.reject = async (pair, lease, rejection, deadline) => {
-    await reject(pair, lease, rejection, deadline);
-    const own = grantedTo(pair, lease);
-    if (own !== undefined) own.isEnded = true;
-    const from = own && owners.get(lease.owner);
-    const mine = pending.findLast((each) => each.from === from && isOf(each, pair, rejection.version));
-    if (mine !== undefined && !mine.isCounted) count(mine);
-    for (const version of rejection.goneVersions) counts.delete(keyOf(pair, version));
+    for (const version of before.rejected.keys()) if (!next.rejected.has(version)) prove(pair, version);
+    if (before.token !== undefined && next.token === undefined) withdrawnAt.set(pairKey(pair), clock.now());
+    return written;
   };
 
   return {
@@ -116,10 +97,11 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
         if (!isExcused) accuse(`instance ${from} sent ${version} of ${pairKey(pair)} without a lease`);
         return;
       }
-      const who = `instance ${from} (${lease.owner})`;
+      const who = `instance ${from} (${lease.id})`;
       if (!isExcused) checkUse(lease, version, who);
       lease.isUsed = true;
       if (lease.chargedVersion === version) chargedRequests.add(request);
+      if (lease.isCheck) checkRequests.add(request);
 
       const last = lastRequests.get(pairKey(pair));
       lastRequests.set(pairKey(pair), { ...request, endsAt: at + latencyMs });
@@ -134,11 +116,12 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
       if (chargedRequests.has(request)) count(rejection);
     },
 
-    /** The service has sent a Retry-After, and the instance could write it to the shared record. */
+    /** The service has sent a caller a Retry-After, and the instance could write it to the shared record. */
     seeRetryAfter(by: SentRequest, seconds: number) {
       const { pair, from, at } = by;
       const now = clock.now();
       if (hasAnyClockJumped() || hasStoreFailed(from, at - LONGEST_CALL_MS) || now - at > SHORT_MS) return;
+      if (checkRequests.has(by)) return;
       const until = now + Math.min(seconds, MAX_PAUSE_SECONDS) * 1_000 - 2 * MAX_SKEW_MS;
       askedToWait.set(pairKey(pair), { until, by });
     },
@@ -152,9 +135,40 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
     },
   };
 
-  function grantedTo(pair: Pair, { owner, fence }: { readonly owner: string; readonly fence: number }) {
-    const lease = granted.get(keyOf(pair, fence));
-    return lease?.owner === owner ? lease : undefined;
+  function grant(pair: Pair, before: PairRecord, { lease, attemptedAt, forcedAt, rejected }: PairRecord): void {
+    if (lease === undefined) return;
+    const { id } = lease;
+    const number = owners.get(id);
+    const holder = granted.get(before.lease?.id ?? '');
+    const isOwn = holder !== undefined && owners.get(holder.id) === number;
+    const isLive = holder !== undefined && clock.now() - holder.takenAt < LEASE_MS - MAX_SKEW_MS;
+    if (isLive && !isOwn && !hasAnyClockJumped()) accuse(`${id} took the living lease of ${holder.id}`);
+    if (granted.has(id)) accuse(`${id} is the name of two leases`);
+
+    const taken: Lease = {
+      id,
+      before,
+      takenAt: clock.now(),
+      forced: forcedAt !== before.forcedAt,
+      isCheck: attemptedAt === before.attemptedAt,
+      chargedVersion: [...rejected].find(([, { by }]) => by === id)?.[0],
+      previous: previousTimes(latest.get(pairKey(pair))),
+      isUsed: false,
+      isEnded: false,
+    };
+    granted.set(id, taken);
+    const key = keyOf(pair, number);
+    leases.set(key, [...(leases.get(key) ?? []), taken]);
+    latest.set(pairKey(pair), taken);
+  }
+
+  /** A rejection stands in the shared record. */
+  function tell(pair: Pair, version: string, by: string): void {
+    const own = granted.get(by);
+    if (own !== undefined) own.isEnded = true;
+    const from = owners.get(by);
+    const mine = pending.findLast((each) => each.from === from && isOf(each, pair, version));
+    if (mine !== undefined && !mine.isCounted) count(mine);
   }
 
   /** An instance may have several calls at once. */
@@ -175,10 +189,13 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
 
   function count(rejection: Rejected): void {
     rejection.isCounted = true;
+    // Calls that the store leaves alone at the same time send each for itself.
+    if (hasStoreFailed(rejection.from, rejection.at - LONGEST_CALL_MS)) return;
     const key = keyOf(rejection.pair, rejection.version);
     const total = (counts.get(key) ?? 0) + 1;
     counts.set(key, total);
-    if (total > LOCK_OUT_BUDGET) accuse(`${key} was rejected ${total} times`);
+    // To a clock that is minutes off, leases that live are over: instances of which one has it send at the same time.
+    if (total > LOCK_OUT_BUDGET && !hasAnyClockJumped()) accuse(`${key} was rejected ${total} times`);
   }
 
   function checkUse({ before, chargedVersion }: Lease, version: string, who: string): void {
@@ -207,7 +224,8 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
     if (isTold && at < asked.until) accuse(`${who} sent a request of ${key} although told to wait`);
 
     const { token } = before;
-    const isLiving = token !== undefined && isIssuable(token, takenAt + MAX_SKEW_MS);
+    const isServed = token !== undefined && (token.accessToken !== undefined || token.closed !== 'no-bytes');
+    const isLiving = isServed && isIssuable(token, takenAt + MAX_SKEW_MS);
     if (forced && takenAt - previous.forcedAt < 30_000 - MAX_SKEW_MS) accuse(`${who} forced a request too soon`);
     if (!isLiving || forced) return;
     if (services[pair.service]?.singleActiveToken) accuse(`${who} ended a living token`);
@@ -240,11 +258,12 @@ function isOf(request: SentRequest, pair: Pair, version: string): boolean {
   return pairKey(request.pair) === pairKey(pair) && request.version === version;
 }
 
-/** A pair together with a fence, a version, or an instance. */
+/** A pair together with a version, or an instance. */
 function keyOf(pair: Pair, of: string | number | undefined): string {
   return `${pairKey(pair)} ${of}`;
 }
 
+const LEASE_MS = 6_000;
 /** Rejected requests per pair and version. */
 const LOCK_OUT_BUDGET = 3;
 const OWN_LATCH_MS = 15 * 60_000 - LONGEST_CALL_MS;

@@ -1,5 +1,7 @@
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { Issue } from '../../../functions/broker/pair/decision.ts';
+import { MAX_CLOCK_DIFFERENCE_MS } from '../../../functions/broker/pair/record.ts';
+import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
@@ -103,10 +105,9 @@ export function createFleetModel() {
 
     troubleStore(trouble: Trouble<StoreFault> | undefined) {
       const random = seededRandom(trouble?.seed ?? 0);
-      surroundings.storeFault = (operation, from) => {
+      surroundings.storeFault = (_, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
         const { fault } = trouble;
-        if (fault === 'no-key' && operation !== 'read') return undefined;
         // A call that is repeated costs nothing: the store answers.
         if (fault !== 'repeated') hosts.noteStoreFailure(from);
         return fault;
@@ -124,7 +125,8 @@ export function createFleetModel() {
     },
 
     setDisabled(pair: Pair, isDisabled: boolean) {
-      shared.change(pair, (record) => ({ ...record, disabled: isDisabled }));
+      const disabled = isDisabled ? { since: clock.now() } : undefined;
+      shared.change(pair, (record) => ({ ...record, disabled }));
       if (!isDisabled) disabledAt.delete(pairKey(pair));
       else if (!disabledAt.has(pairKey(pair))) disabledAt.set(pairKey(pair), clock.now());
     },
@@ -132,7 +134,7 @@ export function createFleetModel() {
     /** As an operator does once the service accepts the credential again. */
     retry(pair: Pair) {
       ledger.forgive(pair, shared.peek(pair).rejected.keys());
-      shared.change(pair, (record) => ({ ...record, rejected: new Map(), held: new Map(), pause: undefined }));
+      shared.change(pair, cleared);
     },
 
     /** Throws when a rule was broken so far. */
@@ -143,9 +145,8 @@ export function createFleetModel() {
         if (isLate) accuse(`instance ${host.instance.number} does not answer`);
       }
       for (const pair of hosts.isAtRest() ? PAIRS : []) {
-        const { leaseOwner, leaseUntil } = shared.peek(pair);
-        const isHeld = leaseOwner !== undefined && leaseUntil > clock.now();
-        if (isHeld) accuse(`no instance ends the lease of ${pairKey(pair)}`);
+        const { lease } = shared.peek(pair);
+        if (lease !== undefined && lease.until > clock.now()) accuse(`no instance ends the lease of ${pairKey(pair)}`);
       }
       if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
     },
@@ -186,7 +187,9 @@ export function createFleetModel() {
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       const { type, retryAfterSeconds = 1 } = error;
-      const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= (HELD.has(type) ? 3_600 : 300);
+      // A pause counts as it was written, also by a clock that is ahead.
+      const mostSeconds = (HELD.has(type) ? 3_600 : 300) + MAX_CLOCK_DIFFERENCE_MS / 1_000;
+      const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= mostSeconds;
       if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
       return error;
     } finally {
@@ -263,8 +266,12 @@ const ANSWER_RESERVE_MS = 500;
 /** How long memory is trusted, and a secret by an instance that is alone. */
 const TRUST_MS = 60_000;
 /** The problems of a hold, which lasts an hour at most; a pause lasts five minutes. */
-const HELD: ReadonlySet<string> = new Set(['token-response-unusable', 'token-endpoint-error']);
+const HELD: ReadonlySet<string> = new Set([
+  'token-response-unusable',
+  'token-endpoint-error',
+  'token-endpoint-timeout',
+]);
 const MAX_LIFETIME_MS = 86_400_000;
 
-/** The last chance of a version, by the worst clock. */
-const LONGEST_WAIT_MS = 3 * 60 * 60_000;
+/** An instance’s own latch, which no operator reaches, by the worst clock. */
+const LONGEST_WAIT_MS = 25 * 60 * 60_000;

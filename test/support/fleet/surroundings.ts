@@ -1,11 +1,6 @@
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import {
-  type PairRecord,
-  pastTime,
-  type StoredToken,
-  StoreUnavailable,
-} from '../../../functions/broker/pair/record.ts';
-import type { PairStore } from '../../../functions/broker/pair/store.ts';
+import type { ClosedToken, StoredToken } from '../../../functions/broker/pair/record.ts';
+import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
@@ -18,10 +13,19 @@ import type { VirtualClock } from '../virtual-clock.ts';
 /**
  * A fault of one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond
  * its time; a `late` effect comes two seconds after that. With `answer-lost` only the answer is missing, with `repeated`
- * the effect comes twice, as its client repeats it. `no-key`: sealed tokens stay closed. `delay`: more than a whole
- * lease passes before. `crash`: the instance ends before it.
+ * the effect comes twice, as its client repeats it. `no-key`: sealed tokens stay closed, and none can be sealed. `delay`: more
+ * than a whole lease passes before; `freeze`: after it, before the instance goes on. `crash`: the instance ends before it.
  */
-export type StoreFault = 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | 'delay' | 'crash';
+export type StoreFault =
+  | 'unavailable'
+  | 'hanging'
+  | 'late'
+  | 'answer-lost'
+  | 'repeated'
+  | 'no-key'
+  | 'delay'
+  | 'freeze'
+  | 'crash';
 
 export interface SentRequest {
   readonly at: number;
@@ -92,49 +96,56 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
 
     /** Half of the latency there, half of it back, and faults on the way. */
     storeFor({ number, format, now, sleep }: Asker): PairStore {
-      /** As the adapter sees a record: a token that was sealed in another format stays closed. */
-      const opened = (record: PairRecord): PairRecord => {
-        const { token, attemptedAt } = record;
-        if (token === undefined || (formats.get(token) ?? format) === format) return record;
-        const latest = Math.max(pastTime(attemptedAt, now()), pastTime(token.issuedAt, now()));
-        return { ...record, token: undefined, closedUntil: latest + REPLACED_AFTER_MS };
-      };
       const remote =
         <Arguments extends unknown[], Result>(
           operation: keyof PairStore,
-          call: (...args: Arguments) => Promise<Result>,
-          distort = (_fault: StoreFault | undefined, result: Result): Result => result,
+          call: (hasKey: boolean, ...args: Arguments) => Promise<Result>,
         ) =>
         async (...args: Arguments): Promise<Result> => {
           counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
           const halfMs = surroundings.storeLatencyMs / 2;
           const fault = surroundings.storeFault?.(operation, number);
+          const work = () => call(fault !== 'no-key', ...args);
           if (fault === 'crash') return new Promise(() => undefined);
-          if (fault === 'late') void clock.sleep(LATE_MS).then(() => call(...args));
+          if (fault === 'late') void clock.sleep(LATE_MS).then(work);
           if (fault === 'hanging' || fault === 'late') {
             await sleep(STORE_BUDGET_MS);
             throw new StoreUnavailable('no answer in time');
           }
           await sleep(fault === 'delay' ? DELAY_MS : halfMs);
           if (fault === 'unavailable') throw new StoreUnavailable('down');
-          if (fault === 'repeated') await call(...args);
-          const result = distort(fault, await call(...args));
-          if (halfMs > 0) await sleep(halfMs);
+          const result = await work();
+          if (fault === 'repeated') await work();
+          if (fault === 'freeze') await sleep(DELAY_MS);
+          else if (halfMs > 0) await sleep(halfMs);
           if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
           return result;
         };
 
+      /** As the adapter shows and stores tokens: one that another format has sealed is closed, one that has no seal has no bytes. */
       return {
-        read: remote('read', async (...args) => opened(await shared.read(...args)), recordAsSeen),
-        acquire: remote('acquire', async (...args) => {
-          const before = await shared.acquire(...args);
-          return before && opened(before);
+        read: remote('read', async (hasKey, pair, deadline) => {
+          const seen = await shared.read(pair, deadline);
+          const { token } = seen.record;
+          if (token === undefined) return seen;
+          const isOther = token.accessToken !== undefined && (formats.get(token) ?? format) !== format;
+          if (hasKey && !isOther) return seen;
+          return { ...seen, record: { ...seen.record, token: closedToken(token, hasKey ? 'unreadable' : 'no-key') } };
         }),
-        end: remote('end', (pair, lease, ending, deadline) => {
-          if (ending.kind === 'publish') formats.set(ending.token, format);
-          return shared.end(pair, lease, ending, deadline);
+        replace: remote('replace', async (hasKey, pair, seen, next) => {
+          const { token } = next;
+          if (token === seen.record.token || token?.accessToken === undefined) {
+            return shared.replace(pair, seen, next, Infinity);
+          }
+          formats.set(token, format);
+          if (hasKey) return shared.replace(pair, seen, next, Infinity);
+          if (seen.record.token !== undefined && now() < seen.record.token.expiresAt) {
+            throw new StoreUnavailable('no sealing key');
+          }
+          const stored = { ...next, token: closedToken(token, 'no-bytes') };
+          const written = await shared.replace(pair, seen, stored, Infinity);
+          return written && { ...written, record: { ...written.record, token } };
         }),
-        reject: remote('reject', (...args) => shared.reject(...args)),
       };
     },
 
@@ -177,8 +188,10 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
         const { serviceLatencyMs } = surroundings;
         const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
         await sleep(Math.min(latencyMs, Math.max(0, end - now())));
-        if (now() >= end) throw new Problem('token-endpoint-timeout', 'no answer in time');
-        if (answer instanceof Problem) throw answer;
+        if (now() >= end) {
+          return { problem: new Problem('token-endpoint-timeout', 'no answer in time'), isUnheard: true };
+        }
+        if (answer instanceof Problem) return { problem: answer, isUnheard: false };
         surroundings.onHeard?.(request, answer);
         return { ...answer, requestStartedAt, receivedAt: now() };
       };
@@ -191,13 +204,13 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
   }
 }
 
-function recordAsSeen(fault: StoreFault | undefined, record: PairRecord): PairRecord {
-  return fault === 'no-key' ? { ...record, token: undefined, closedUntil: Infinity } : record;
+function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {
+  if (token.accessToken === undefined) return { ...token, closed };
+  const { accessToken: _, scope: __, passThrough: ___, ...visible } = token;
+  return { ...visible, closed };
 }
 
 /** The time limit of the adapter for a call on an open connection. */
 const STORE_BUDGET_MS = 150;
 const LATE_MS = 2_000;
 const DELAY_MS = 6_001;
-/** When the adapter lets a record be replaced that it cannot open. */
-const REPLACED_AFTER_MS = 60_000;

@@ -1,20 +1,33 @@
+import type { CheckResult } from '../../../functions/broker/check-credential.ts';
 import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
+import { isIssuable } from '../../../functions/broker/pair/freshness.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { type Answer, ask, createFleet } from '../fleet/fleet.ts';
 import type { StoreFault, Surroundings } from '../fleet/surroundings.ts';
 import { VirtualClock } from '../virtual-clock.ts';
+import { watchTable } from './table-watch.ts';
 
-/** What may go wrong once at any call to the store; an environment may also crash after a token request. */
-export type Fault = Extract<StoreFault, 'crash' | 'answer-lost' | 'repeated' | 'unavailable' | 'delay'>;
+/**
+ * What may go wrong at any call to the store. An instance may also crash after a token request, and the item of the pair may
+ * be lost, or restored as it was at the start.
+ */
+export type Fault = Exclude<StoreFault, 'hanging'> | 'item-lost' | 'item-restored';
+
+type Fleet = ReturnType<typeof createFleet>;
 
 export interface Scenario extends Partial<Surroundings> {
   /** What the shared record holds at the start. */
   readonly record?: Partial<PairRecord>;
   readonly request?: Partial<IssueRequest>;
+  /** How many instances ask: 2 when left out. */
+  readonly callers?: 1 | 2;
+  /** A third instance checks the credential meanwhile. */
+  readonly hasCheck?: boolean;
   /** What an operator does at any moment in between. */
-  readonly operator?: (surroundings: Surroundings) => void;
+  readonly operator?: (fleet: Fleet) => void;
+  /** Each happens at most once in a run, if `maxFaults` allows that many. */
   readonly faults?: readonly Fault[];
   /** How many faults there may be in one run; 1 when left out. */
   readonly maxFaults?: number;
@@ -26,10 +39,10 @@ type Pick = <Option>(options: readonly [Option, ...Option[]], what: string) => O
 export type RunResult = Awaited<ReturnType<typeof interleave>>;
 
 /**
- * Lets two environments ask for one pair in every order of their steps, and with every fault: depth first, each run from
- * the start, the last choice that has an option left is changed next.
+ * Lets two instances ask for one pair in every order of their steps, and with every fault: depth first, each run from the
+ * start, the last choice that has an option left is changed next. Gives how many runs that were.
  */
-export async function explore(scenario: Scenario, check: (result: RunResult) => Promise<void> | void): Promise<void> {
+export async function explore(scenario: Scenario, check: (result: RunResult) => Promise<void> | void): Promise<number> {
   let path: number[] = [];
   for (let runs = 1; runs <= MAX_RUNS; runs += 1) {
     const taken: { readonly index: number; readonly width: number; readonly story: string }[] = [];
@@ -40,26 +53,38 @@ export async function explore(scenario: Scenario, check: (result: RunResult) => 
       return option;
     };
     try {
-      await check(await interleave(scenario, pick));
+      const result = await interleave(scenario, pick);
+      if (result.broken.length > 0) throw new Error(result.broken.join('\n'));
+      await check(result);
     } catch (error) {
       const story = taken.map((choice) => choice.story).join('\n  ');
       throw new Error(`${error instanceof Error ? error.message : error}\nafter:\n  ${story}`, { cause: error });
     }
     const last = taken.findLastIndex(({ index, width }) => index + 1 < width);
-    if (last === -1) return;
+    if (last === -1) return runs;
     path = taken.slice(0, last + 1).map(({ index }, n) => (n === last ? index + 1 : index));
   }
   throw new Error(`not everything was explored in ${MAX_RUNS} runs`);
 }
 
 async function interleave(scenario: Scenario, pick: Pick) {
-  const { record = {}, request, operator, faults: possible = [], maxFaults = 1, ...changes } = scenario;
+  const {
+    record = {},
+    request,
+    hasCheck,
+    operator,
+    callers = 2,
+    faults: possible = [],
+    maxFaults = 1,
+    ...changes
+  } = scenario;
   const faults: Fault[] = [];
   let isQuiet = false;
   /** The next fault, if there is to be one here. */
   const pickFault = (kinds: readonly Fault[], where: string): Fault | undefined => {
-    if (isQuiet || faults.length >= maxFaults || kinds.length === 0) return undefined;
-    const fault = pick([undefined, ...kinds], where);
+    const open = kinds.filter((kind) => possible.includes(kind) && !faults.includes(kind));
+    if (isQuiet || faults.length >= maxFaults || open.length === 0) return undefined;
+    const fault = pick([undefined, ...open], where);
     if (fault !== undefined) faults.push(fault);
     return fault;
   };
@@ -71,40 +96,64 @@ async function interleave(scenario: Scenario, pick: Pick) {
     serviceLatencyMs: 0,
     secretsLatencyMs: 0,
     ...changes,
-    storeFault: (operation, from) =>
-      pickFault(
-        possible.filter((fault) => fault !== 'repeated' || operation !== 'read'),
-        `${operation} of ${from}`,
-      ),
+    storeFault: (operation, from) => {
+      const fault = pickFault(operation === 'read' ? READ_FAULTS : ALL_FAULTS, `${operation} of ${from}`);
+      if (fault === 'item-lost' || fault === 'item-restored') {
+        fleet.shared.restore(pair, fault === 'item-lost' ? undefined : start);
+        watch.noteLoss();
+        return undefined;
+      }
+      watch.noteCall(operation, from, fault);
+      return fault;
+    },
     answer: (n, sent) => {
-      const isCrash = pickFault(possible.includes('crash') ? ['crash'] : [], `request of ${sent.from}`);
-      if (isCrash) environments[sent.from]?.kill();
+      if (pickFault(['crash'], `request of ${sent.from}`) !== undefined) instances[sent.from]?.kill();
+      watch.noteRequest(sent);
       return changes.answer?.(n, sent);
     },
   });
-  fleet.shared.change(ISSUE_REQUEST.pair, (empty) => ({ ...empty, ...record }));
-  const environments = [fleet.createInstance(), fleet.createInstance()];
+  const { pair } = ISSUE_REQUEST;
+  fleet.shared.change(pair, (empty) => ({ ...empty, ...record }));
+  const start = await fleet.shared.read(pair, Infinity);
+  const watch = watchTable(fleet, pair);
+  const instances = [fleet.createInstance(), fleet.createInstance(), fleet.createInstance()];
+  const [first, second, checker] = instances;
 
-  if (operator) void clock.sleep(0).then(() => operator(fleet.surroundings));
-  /** What each environment answered; `undefined` for one that crashed. */
+  if (operator) void clock.sleep(0).then(() => operator(fleet));
+  /** What each instance answered; `undefined` for one that crashed. */
   const answers: (Answer | undefined)[] = [undefined, undefined];
+  let finding: CheckResult | undefined;
   let defect: unknown;
   const fail = (error: unknown) => {
     defect = error;
   };
-  for (const [index, environment] of environments.entries()) {
-    void ask(environment, request).then((answer) => answers.splice(index, 1, answer), fail);
-  }
+  const asked = [first, second]
+    .slice(0, callers)
+    .map((one, index) => one && ask(one, request).then((answer) => answers.splice(index, 1, answer)));
+  const checked =
+    hasCheck &&
+    checker?.check().then((result) => {
+      finding = result;
+    });
+  for (const each of [...asked, checked]) if (each) each.catch(fail);
   await clock.settle();
   if (defect !== undefined) throw defect;
+  for (const answer of answers) {
+    if (answer?.issue && !isIssuable(answer.issue.token, answer.at)) watch.broken.push('a lapsed token was issued');
+    if (answer?.issue && request?.refused === answer.issue.token.fingerprint)
+      watch.broken.push('a refused token was issued');
+  }
 
   return {
     answers,
+    finding,
     requests: fleet.requests,
     faults,
-    record: fleet.shared.peek(ISSUE_REQUEST.pair),
+    /** The promises that were broken. */
+    broken: watch.broken,
+    record: fleet.shared.peek(pair),
     now: clock.now(),
-    /** What an environment answers that asks after all others have ended, this much time later. */
+    /** What an instance answers that asks after all others have ended, this much time later. */
     async later(ms: number): Promise<Answer> {
       isQuiet = true;
       await clock.advance(ms);
@@ -113,5 +162,18 @@ async function interleave(scenario: Scenario, pick: Pick) {
   };
 }
 
+/** A read that comes twice, or too late, changes nothing. */
+const READ_FAULTS: readonly Fault[] = [
+  'crash',
+  'answer-lost',
+  'unavailable',
+  'delay',
+  'freeze',
+  'no-key',
+  'item-lost',
+  'item-restored',
+];
+const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late'];
+
 /** More than any scenario here needs; an exploration that is cut off fails. */
-const MAX_RUNS = 60_000;
+const MAX_RUNS = 120_000;

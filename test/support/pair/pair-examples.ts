@@ -1,8 +1,12 @@
-import { expect } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
-import type { Call } from '../../../functions/broker/pair/decision.ts';
-import type { CheckedVersion, PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
-import type { Acquisition, Ending } from '../../../functions/broker/pair/store.ts';
+import type { Call } from '../../../functions/broker/pair/call.ts';
+import type {
+  CheckedVersion,
+  ClosedToken,
+  PairRecord,
+  StoredToken,
+  Wait,
+} from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
 import { exampleService, START } from '../example.ts';
@@ -15,7 +19,6 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     settingsDigest: '0000000000000000',
     startedAt: START,
     deadline: START + 10_000,
-    owner: 'me',
     trace: newTrace(),
     ...changes,
   };
@@ -55,30 +58,25 @@ export function oldToken(): StoredToken {
   };
 }
 
+/** The same token where it cannot be opened. */
+export function closedToken(closed: ClosedToken['closed'], changes: Partial<StoredToken> = {}): ClosedToken {
+  const { accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken(changes);
+  return { ...visible, closed };
+}
+
+/** The latches of versions that were each rejected once, at these times. */
+export function latches(entries: Readonly<Record<string, number>>, count = 1): PairRecord['rejected'] {
+  return new Map(Object.entries(entries).map(([version, at]) => [version, { count, at, by: 'another' }]));
+}
+
 /** A pause or a hold. */
 export function exampleWait(until: number, type: ProblemType = 'token-endpoint-unavailable', step = 1): Wait {
   return { until, step, problem: { type, detail: 'down' } };
 }
 
-/** A first attempt at the empty record, at `START` for six seconds. */
-export function exampleAcquisition(changes: Partial<Acquisition> = {}): Acquisition {
-  const now = changes.now ?? START;
-  return {
-    seenFence: 0,
-    owner: 'me',
-    now,
-    until: now + 6_000,
-    observedExpired: false,
-    forced: false,
-    chargedVersion: undefined,
-    isCheck: false,
-    ...changes,
-  };
-}
-
 /** The token with its secret in the open, to be compared. */
-export function revealed(token: StoredToken | undefined) {
-  return token && { ...token, accessToken: token.accessToken.reveal() };
+export function revealed(token: PairRecord['token']) {
+  return token?.accessToken && { ...token, accessToken: token.accessToken.reveal() };
 }
 
 export const HOLD_KEY = 'v1:0123456789abcdef';
@@ -97,28 +95,25 @@ export const WAIT = {
     },
   },
 } as const;
-export const RELEASE: Ending = { kind: 'release' };
-export const PROVE = { kind: 'prove', version: 'v1', holdKey: HOLD_KEY } satisfies Ending;
-export const PAUSE = { kind: 'pause', pause: WAIT } satisfies Ending;
 
-export function publish(token = exampleToken()) {
-  return { kind: 'publish', token, holdKey: HOLD_KEY } satisfies Ending;
+/** A record that has every member; an operator has not stopped it. */
+export function fullRecord(): PairRecord {
+  const unheard = { unheard: true } as const;
+  return {
+    lease: { id: 'lease-1', until: START + 6_000 },
+    token: exampleToken(),
+    attemptedAt: START + 0.25,
+    forcedAt: START - 30_000,
+    rejected: new Map([
+      ['v1', { count: 1, at: START + 150, by: 'lease-0' }],
+      ['v2', { count: 3, at: START, by: '' }],
+    ]),
+    held: new Map<string, Wait>([
+      [HOLD_KEY, WAIT],
+      ['v1:other-settings', { ...exampleWait(START, 'token-endpoint-timeout'), ...unheard }],
+    ]),
+    pause: { ...exampleWait(START + 5, 'internal', 7), ...unheard },
+    checked: CHECKED,
+    disabled: undefined,
+  };
 }
-
-export function hold(key: string) {
-  return { kind: 'hold', key, hold: WAIT, expiredKeys: [] } satisfies Ending;
-}
-
-/** Each way to end a lease, and what it changes in a record that holds none of this. */
-export const ENDINGS: readonly [Ending['kind'], Ending, (before: PairRecord) => object][] = [
-  [
-    'publish',
-    publish(),
-    () => ({ token: expect.objectContaining({ fingerprint: exampleToken().fingerprint, lifetimeSeenMs: 3_600_000 }) }),
-  ],
-  ['prove', PROVE, () => ({})],
-  ['pause', PAUSE, () => ({ pause: WAIT })],
-  ['hold', hold(HOLD_KEY), ({ held }) => ({ held: new Map([...held, [HOLD_KEY, WAIT]]) })],
-  ['withdraw', { kind: 'withdraw' }, () => ({})],
-  ['release', RELEASE, () => ({})],
-];

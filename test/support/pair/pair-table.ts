@@ -27,7 +27,11 @@ export async function connectPairTable(target: string, options: Options = {}) {
   const clock = { now: START };
   const now = () => clock.now;
   /** What the store uses. */
-  const through = createDynamoDB({ send: createHttpsSender({ now }), endpoint: endpoint.url, ...ACCESS });
+  const through = createDynamoDB({
+    send: createHttpsSender({ keepAlive: true, now }),
+    endpoint: endpoint.url,
+    ...ACCESS,
+  });
   /** The reasons for which tokens could not be read, in order. */
   const unreadable: Unreadable[] = [];
   const store = createPairTable({

@@ -1,10 +1,11 @@
 import { createSecretCache, type SecretReading } from '../../../functions/broker/credential/secret.ts';
 import { createAcquireToken } from '../../../functions/broker/pair/acquire-token.ts';
-import type { Call, Step, View } from '../../../functions/broker/pair/decision.ts';
+import type { Call } from '../../../functions/broker/pair/call.ts';
+import type { Step, View } from '../../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
-import { EMPTY_RECORD, type PairRecord, StoreUnavailable } from '../../../functions/broker/pair/record.ts';
+import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import type { Renewal, RenewToken } from '../../../functions/broker/pair/renew-token.ts';
-import type { PairStore } from '../../../functions/broker/pair/store.ts';
+import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { found } from '../broker-world.ts';
@@ -24,7 +25,7 @@ export const FAILED: Renewal = {
 export const FINGERPRINT = exampleToken().fingerprint;
 export const { pair: PAIR } = exampleCall();
 export const LEASE_MS = 6_000;
-export const LIVE = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
+export const LIVE = { lease: { id: 'another', until: START + LEASE_MS } };
 
 export const answer = (text: string) => ({ kind: 'answer', answer: text }) as const;
 /** Asks for a token request as soon as no other call holds the lease. */
@@ -56,6 +57,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
   const tableReads: number[] = [];
   const sent: Parameters<RenewToken>[0][] = [];
   const views: View[] = [];
+  let leases = 0;
   const memory = new PairMemory(() => clock.now);
   const shared = createReferencePairStore();
   shared.change(PAIR, (empty) => ({ ...empty, ...options.record }));
@@ -68,7 +70,8 @@ export function createPairWorld(options: PairWorldOptions = {}) {
         tableReads.push(deadline);
         const shown = reads?.[Math.min(tableReads.length, reads.length) - 1];
         if (shown === DOWN) return SILENT();
-        return shown === undefined ? shared.read(which, deadline) : { ...EMPTY_RECORD, ...shown };
+        if (shown !== undefined) shared.change(which, (record) => ({ ...record, ...shown }));
+        return shared.read(which, deadline);
       },
       ...options.store,
     },
@@ -87,6 +90,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
       const token = exampleToken({ credentialVersion: order.version.versionId });
       return renewal ?? { outcome: 'token', token };
     },
+    uniqueId: () => `lease-${++leases}`,
     now: () => clock.now,
     sleep: async (ms) => {
       slept.push(ms);
@@ -104,12 +108,14 @@ export function createPairWorld(options: PairWorldOptions = {}) {
     tableReads,
     recordNow: () => shared.peek(PAIR),
     shared,
-    /** What was decided on, under the lease too. */
+    /** What was decided on. */
     views,
     /** The text of an answer, the fingerprint of a token, or what was thrown; the steps are decided in this order. */
     async acquire(decide: ((view: View) => Step<string>) | readonly Step<string>[], call: Call = exampleCall()) {
-      const decided = typeof decide === 'function' ? decide : () => decide[Math.min(views.length, decide.length) - 1];
+      let decisions = 0;
+      const decided = typeof decide === 'function' ? decide : () => decide[Math.min(decisions, decide.length) - 1];
       const acquired = await acquireToken(call, (view) => {
+        decisions += 1;
         views.push(view);
         return decided(view) ?? REQUEST;
       }).catch((error: unknown) => ({ kind: 'error' as const, error }));

@@ -1,46 +1,42 @@
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import type { Acquisition, PairStore } from '../../../functions/broker/pair/store.ts';
-import { acquired, ended, rejected } from '../../../functions/broker/pair/transitions.ts';
+import type { PairStore, Seen } from '../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 
-/** What the shared table holds, in memory: the promises of `PairStore` and nothing else. */
+/** The shared table as a map with tags: the promises of `PairStore` and nothing else. */
 export interface ReferencePairStore extends PairStore {
   /** The record now. */
   peek(pair: Pair): PairRecord;
-  /** As an operator would change it. */
+  /** As an operator would change it: names no tag, and gives the record a new one. */
   change(pair: Pair, next: (record: PairRecord) => PairRecord): void;
+  /** Deletes the item, or puts an earlier one back with the tag that it had. */
+  restore(pair: Pair, earlier: Seen | undefined): void;
 }
 
 export function createReferencePairStore(): ReferencePairStore {
-  const records = new Map<string, PairRecord>();
-  const peek = (pair: Pair) => records.get(pairKey(pair)) ?? EMPTY_RECORD;
-  const change = (pair: Pair, next: (record: PairRecord) => PairRecord) => {
-    records.set(pairKey(pair), next(peek(pair)));
+  const items = new Map<string, Seen>();
+  const read = (pair: Pair): Seen => items.get(pairKey(pair)) ?? { record: EMPTY_RECORD, tag: undefined };
+  const write = (pair: Pair, record: PairRecord): Seen => {
+    const written = { record, tag: `tag-${++tags}` };
+    items.set(pairKey(pair), written);
+    return written;
   };
 
   return {
-    peek,
-    change,
-    read: async (pair) => peek(pair),
-    async acquire(pair, acquisition) {
-      const before = peek(pair);
-      if (!mayAcquire(before, acquisition)) return undefined;
-      change(pair, (record) => acquired(record, acquisition));
-      return { ...before, fence: acquisition.seenFence };
+    peek: (pair) => read(pair).record,
+    change: (pair, next) => void write(pair, next(read(pair).record)),
+    restore(pair, earlier) {
+      if (earlier === undefined) items.delete(pairKey(pair));
+      else items.set(pairKey(pair), earlier);
     },
-    async end(pair, { owner, fence }, ending) {
-      const { leaseOwner, fence: latest } = peek(pair);
-      if (latest !== fence || leaseOwner !== owner) return false;
-      change(pair, (record) => ended(record, ending));
-      return true;
+    read: async (pair) => read(pair),
+    async replace(pair, seen, next) {
+      const { record, tag } = read(pair);
+      if (tag !== seen.tag) return undefined;
+      const token = next.token === seen.record.token ? record.token : next.token;
+      return write(pair, { ...next, token, disabled: record.disabled });
     },
-    reject: async (pair, lease, rejection) => change(pair, (record) => rejected(record, lease, rejection)),
   };
 }
 
-/** I know the latest fence, and its lease is over or was watched to its end; or the lease is mine, and the answer was lost. */
-function mayAcquire({ fence, leaseOwner, leaseUntil }: PairRecord, acquisition: Acquisition): boolean {
-  const { seenFence, owner, now, observedExpired } = acquisition;
-  if (leaseOwner === owner && fence === seenFence + 1) return true;
-  return fence === seenFence && (observedExpired || leaseOwner === owner || leaseUntil <= now);
-}
+/** No two stores give the same one, as random tags do. */
+let tags = 0;

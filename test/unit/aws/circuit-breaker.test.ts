@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
-import { StoreUnavailable } from '../../../functions/broker/pair/record.ts';
+import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { stopTime } from './https/https-sending.ts';
 
 /** Without a caller's deadline, unless a test is about deadlines. */
@@ -101,6 +101,24 @@ describe('the circuit', () => {
     expect([early.cause, probe.cause]).toEqual(['OutOfTime', 'OutOfTime']);
     expect(await breaker(CALL, answering)).toBe('answer');
   });
+
+  it.each(['ThrottlingException', 'ProvisionedThroughputExceededException', 'RequestLimitExceeded'])(
+    'is not opened by %s, which says no more than that one key is busy; nor kept open by it',
+    async (name) => {
+      const { breaker, fail, pass } = start();
+      const throttled = () => breaker(CALL, () => Promise.reject(Object.assign(new Error(), { name })));
+      for (let times = 0; times < 5; times += 1) await expect(throttled()).rejects.toMatchObject({ cause: name });
+      expect(await breaker(CALL, answering)).toBe('answer');
+      await fail(2);
+      await expect(throttled()).rejects.toMatchObject({ cause: name });
+      await fail(1);
+      await pass(9_999);
+      await expect(throttled()).rejects.toMatchObject({ cause: 'circuit-open' });
+      await pass(1);
+      await expect(throttled()).rejects.toMatchObject({ cause: name });
+      expect(await breaker(CALL, answering)).toBe('answer');
+    },
+  );
 
   it('is open again when that call fails, and closed when it is answered', async () => {
     const { breaker, fail, pass } = start();

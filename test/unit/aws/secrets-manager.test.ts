@@ -58,8 +58,10 @@ describe('reading the secret of a client', () => {
     expect(await read()).toEqual({ outcome: 'unavailable', cause });
   });
 
-  it.each<[Fault, 'denied' | 'unavailable', string, number]>([
+  it.each<[Fault, 'denied' | 'stopped' | 'unavailable', string, number]>([
     ['access-denied', 'denied', 'AccessDeniedException', 1],
+    // As an operator's stop is written.
+    ['denied-by-policy', 'stopped', 'AccessDeniedException', 1],
     // The secret still exists, and may be read.
     ['key-denied', 'unavailable', 'KMSAccessDenied', 1],
     ['key-disabled', 'unavailable', 'KMSInvalidStateException', 1],

@@ -6,7 +6,7 @@ import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 import { createFleet, type Instance } from '../../support/fleet/fleet.ts';
-import { exampleToken } from '../../support/pair/pair-examples.ts';
+import { closedToken, exampleToken, latches } from '../../support/pair/pair-examples.ts';
 
 const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
 const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, accepted: new Set(['v0', 'v1', 'v2']) };
@@ -95,12 +95,10 @@ describe('a check, to the millisecond:', () => {
   const held = (untilMs: number, version = 'v1', digest = SETTINGS_DIGEST) => ({
     held: new Map([[`${version}:${digest}`, wait(untilMs, { type: 'token-endpoint-error' })]]),
   });
-  const latched = (version: string, agoMs: number) => ({
-    rejected: new Map([[version, { count: 1, at: NOW - agoMs, fence: 1 }]]),
-  });
+  const latched = (version: string, agoMs: number) => ({ rejected: latches({ [version]: NOW - agoMs }) });
   const justLatched = latched('v1', 15 * MINUTE_MS - 1);
-  const latches = (agoMs: number, counts: readonly number[] = [1, 1, 1]) => ({
-    rejected: new Map(counts.map((count, n) => [`p${n}`, { count, at: NOW - agoMs + n, fence: 1 }] as const)),
+  const rejections = (agoMs: number, counts: readonly number[] = [1, 1, 1]) => ({
+    rejected: new Map(counts.map((count, n) => [`p${n}`, { count, at: NOW - agoMs + n, by: 'another' }] as const)),
   });
   /** The result of a check in words, without times that are now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
@@ -119,7 +117,7 @@ describe('a check, to the millisecond:', () => {
     ['and until then', { token: { ...token, issuedAt: token.issuedAt + 1 } }, 'accepted v1 by traffic 3599999 ms ago'],
     ['but not another version', { token: { ...fresh, credentialVersion: 'v0' } }, 'accepted v1 by request'],
     ['nor when it has lapsed', { token: { ...fresh, expiresAt: NOW } }, 'accepted v1 by request'],
-    ['a disabled client is told', { disabled: true, token: fresh }, 'disabled undefined by operator'],
+    ['a disabled client is told', { disabled: { since: 1 }, token: fresh }, 'disabled undefined by operator'],
     ['a pause that has ended does not stop it', pause(0), 'accepted v1 by request'],
     ['one that is not tells what it is for, and for how long', pause(1_001), 'unreachable v1 by pause, 2 s'],
     ['and that the service asked for it', pause(1, { shape: THROTTLED }), 'throttled v1 by pause, 1 s'],
@@ -147,12 +145,17 @@ describe('a check, to the millisecond:', () => {
     ['sends the version again after 30 s', 'AWSPENDING', checked(30_000), 'accepted v2 by request'],
     ['throttles it within 30 s of another version', 'AWSPREVIOUS', checked(28_999), 'throttled v0 by latch, 2 s'],
     ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), 'accepted v0 by request'],
-    ['sends an AWSPENDING that was not checked', 'AWSPENDING', checked(1, 'v0'), 'accepted v2 by request'],
-    ['stops at three', 'AWSPENDING', { ...checked(1, 'v0'), ...latches(HOUR_MS - 1) }, 'throttled v2 by latch, 1 s'],
-    ['counts each rejection', 'AWSPENDING', latches(MINUTE_MS, [1, 2]), 'throttled v2 by latch, 3540 s'],
-    ['sends it after an hour', 'AWSPENDING', latches(HOUR_MS), 'accepted v2 by request'],
-    ['sends it when two were rejected', 'AWSPENDING', latches(MINUTE_MS, [2]), 'accepted v2 by request'],
-    ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', latches(MINUTE_MS), 'accepted v0 by request'],
+    ['throttles AWSPENDING after AWSPREVIOUS', 'AWSPENDING', checked(1, 'v0'), 'throttled v2 by latch, 30 s'],
+    [
+      'stops at three',
+      'AWSPENDING',
+      { ...checked(30_000, 'v0'), ...rejections(HOUR_MS - 1) },
+      'throttled v2 by latch, 1 s',
+    ],
+    ['counts each rejection', 'AWSPENDING', rejections(MINUTE_MS, [1, 2]), 'throttled v2 by latch, 3540 s'],
+    ['sends it after an hour', 'AWSPENDING', rejections(HOUR_MS), 'accepted v2 by request'],
+    ['sends it when two were rejected', 'AWSPENDING', rejections(MINUTE_MS, [2]), 'accepted v2 by request'],
+    ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', rejections(MINUTE_MS), 'accepted v0 by request'],
     ['tells a latch before it', 'AWSPENDING', { ...checked(1), ...latched('v2', 7) }, 'rejected v2 by latch 7 ms ago'],
     ['tells a hold before it', 'AWSPENDING', { ...checked(1), ...held(1, 'v2') }, 'misconfigured v2 by pause, 1 s'],
     ['comes before a pause', 'AWSPENDING', { ...checked(1), ...pause(1) }, 'misconfigured v2 by request 1 ms ago'],
@@ -163,12 +166,21 @@ describe('a check, to the millisecond:', () => {
 
   it.each<[string, SecretStage, Partial<StoredToken>, Partial<PairRecord>, string]>([
     ['any version', 'AWSCURRENT', { credentialVersion: 'v0' }, {}, 'accepted v0 by traffic 3600000 ms ago'],
-    ['a version that is not in use', 'AWSPENDING', {}, {}, 'accepted v1 by traffic 3600000 ms ago'],
+    [
+      'the version that is tried, when it is of that',
+      'AWSPREVIOUS',
+      { credentialVersion: 'v0' },
+      {},
+      'accepted v0 by traffic 3600000 ms ago',
+    ],
+    ['nothing about another version that is tried', 'AWSPENDING', {}, {}, 'throttled v2 by latch, 3600 s'],
     ['a latched one', 'AWSCURRENT', {}, latched('v1', 7), 'accepted v1 by traffic 3600000 ms ago'],
     ['one whose token has lapsed', 'AWSCURRENT', { expiresAt: NOW }, {}, 'accepted v1 by request'],
   ])('a living token that a new one would end proves %s', async (_, stage, changes, record, result) => {
-    const living = { token: { ...token, ...changes }, ...record };
-    expect(await checkOf(living, stage, { singleActiveToken: true })).toBe(result);
+    const living = { ...token, ...changes };
+    for (const one of [living, closedToken('unreadable', living)]) {
+      expect(await checkOf({ token: one, ...record }, stage, { singleActiveToken: true })).toBe(result);
+    }
   });
 });
 
@@ -179,7 +191,7 @@ describe('a check that finds the secret gone', () => {
   const missing = { finding: 'secret-missing', provenBy: 'secret' };
   const gone = (fault: SecretReading, record: Partial<PairRecord> = {}) => {
     const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secretsFault: fault });
-    world.shared.change(pair, (empty) => ({ ...empty, fence: 1, token, ...record }));
+    world.shared.change(pair, (empty) => ({ ...empty, token, ...record }));
     return { ...world, tokenNow: () => world.shared.peek(pair).token };
   };
 
@@ -187,20 +199,20 @@ describe('a check that finds the secret gone', () => {
     ['missing', { outcome: 'missing' }, {}],
     ['deleted', { outcome: 'deleted' }, {}],
     ['not naming the service', unnamed('AWSCURRENT'), {}],
-    ['missing, and the token cannot be opened here', { outcome: 'missing' }, { token: undefined, closedUntil: START }],
-  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault, record) => {
+    ['missing, and the token cannot be opened here', { outcome: 'missing' }, { token: closedToken('no-key') }],
+  ])('withdraws the living token with one write: %s', async (_, fault, record) => {
     const { check, counts, requests, tokenNow, shared } = gone(fault, record);
 
-    expect(await check()).toEqual({ ...missing, checkedAt: START + 2 });
+    expect(await check()).toEqual({ ...missing, checkedAt: START + 1 });
     expect(tokenNow()).toBeUndefined();
-    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0, closedUntil: 0 });
-    expect([counts.secretReads, requests.length]).toEqual([2, 0]);
+    expect(shared.peek(pair)).toMatchObject({ lease: undefined, attemptedAt: 0 });
+    expect([counts, requests.length]).toEqual([{ storeCalls: { read: 1, replace: 1 }, secretReads: 1 }, 0]);
   });
 
   it.each<[string, Partial<PairRecord>]>([
     ['there is no token', { token: undefined }],
     ['it has ended', { token: { ...token, expiresAt: START + 1 } }],
-  ])('takes no lease when %s', async (_, record) => {
+  ])('writes nothing when %s', async (_, record) => {
     const { check, counts } = gone({ outcome: 'missing' }, record);
 
     expect(await check()).toEqual({ ...missing, checkedAt: START + 1 });
@@ -208,7 +220,7 @@ describe('a check that finds the secret gone', () => {
   });
 
   it('waits for the lease of another call, whose token it withdraws too', async () => {
-    const lease = { leaseOwner: 'another', leaseUntil: START + SECOND_MS };
+    const lease = { lease: { id: 'another', until: START + SECOND_MS } };
     const { check, clock, tokenNow } = gone({ outcome: 'missing' }, lease);
 
     expect(await check()).toMatchObject(missing);
@@ -216,9 +228,13 @@ describe('a check that finds the secret gone', () => {
     expect(tokenNow()).toBeUndefined();
   });
 
-  it('withdraws nothing when the secret is back at the second look', async () => {
-    const { check, surroundings, counts, tokenNow } = gone({ outcome: 'missing' });
-    surroundings.secret = () => (counts.secretReads === 1 ? { outcome: 'missing' } : found('v1'));
+  it('withdraws nothing when the secret is back at its second look, after another write', async () => {
+    const { check, surroundings, counts, tokenNow, shared } = gone({ outcome: 'missing' });
+    surroundings.secret = () => {
+      if (counts.secretReads > 1) return found('v1');
+      shared.change(pair, (record) => ({ ...record, attemptedAt: START }));
+      return { outcome: 'missing' };
+    };
 
     expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'traffic' });
     expect(tokenNow()).toBe(token);
@@ -245,21 +261,19 @@ describe('a check that finds the secret gone', () => {
     expect(tokenNow()).toBe(token);
   });
 
-  it('withdraws the token although this instance cannot open the one of the record', async () => {
-    const { check, clock, instance, surroundings, shared } = setUp();
-    await clock.run(instance.issue());
-    shared.change(pair, (record) => ({ ...record, closedUntil: Infinity }));
-    surroundings.secretsFault = { outcome: 'missing' };
+  it('says that the client is stopped when the secret’s own policy denies it, and withdraws nothing', async () => {
+    const { check, tokenNow } = gone({ outcome: 'stopped', cause: 'AccessDeniedException' });
 
-    expect(await check()).toMatchObject(missing);
-    expect(shared.peek(pair)).toMatchObject({ token: undefined, closedUntil: 0 });
+    expect(await check()).toMatchObject({ finding: 'disabled', provenBy: 'operator' });
+    expect(tokenNow()).toBe(token);
   });
 });
 
 it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
   const { check, shared, requests, createInstance } = setUp();
   const bug = new TypeError('not the item that was asked for');
-  shared.end = () => Promise.reject(bug);
+  const { replace } = shared;
+  shared.replace = (...args) => (requests.length > 0 ? Promise.reject(bug) : replace(...args));
 
   await expect(check('AWSCURRENT', createInstance())).rejects.toBe(bug);
   expect(requests).toHaveLength(1);
@@ -287,5 +301,52 @@ describe('a pending version', () => {
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-missing', provenBy: 'secret' });
     expect(requests).toHaveLength(0);
     await expect(clock.run(instance.issue())).resolves.toMatchObject({ cache: 'none' });
+  });
+});
+
+describe('trials', () => {
+  const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
+
+  it('of both stages in turn make 121 token requests an hour at most', async () => {
+    const { check, clock, requests } = setUp({ ...AT_ONCE, stages });
+    while (clock.now() < START + HOUR_MS) {
+      for (const stage of ['AWSPREVIOUS', 'AWSPENDING'] as const) await check(stage);
+      await clock.advance(SECOND_MS);
+    }
+    expect(requests.length).toBeGreaterThan(60);
+    expect(requests.length).toBeLessThanOrEqual(121);
+  });
+
+  it('of both stages find one thing each when they wait for as long as they are told', async () => {
+    const { check, clock } = setUp({ ...AT_ONCE, stages });
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2' });
+    const { finding, retryAfterSeconds = 0 } = await check('AWSPREVIOUS');
+    expect([finding, retryAfterSeconds]).toEqual(['throttled', 30]);
+    await clock.advance(retryAfterSeconds * SECOND_MS);
+    expect(await check('AWSPREVIOUS')).toMatchObject({ finding: 'accepted', version: 'v0' });
+  });
+
+  it.each([
+    ['a 429 that asks for 300 s', exchange(429, {}, { 'retry-after': '300' }), 'throttled', 300],
+    ['a 503', exchange(503, {}), 'unreachable', 1],
+  ])('keep their wait to themselves: %s', async (_, answer, finding, retryAfterSeconds) => {
+    const { check, clock, instance } = setUp({
+      ...AT_ONCE,
+      stages,
+      answer: (_n, { version }) => (version === 'v2' ? answer : undefined),
+    });
+    expect(await check('AWSPENDING')).toMatchObject({ finding, retryAfterSeconds });
+    expect(await check('AWSPENDING')).toMatchObject({ finding, provenBy: 'pause' });
+
+    expect(await clock.run(instance.issue())).toMatchObject({ cache: 'none', token: { credentialVersion: 'v1' } });
+  });
+
+  it('share one request in 30 s also beside a token that no instance here can open', async () => {
+    const { check, createInstance, shared, requests } = setUp({ ...AT_ONCE, stages });
+    const checked = { version: 'v2', at: START - 30_000, finding: 'accepted' } as const;
+    shared.change(pair, (record) => ({ ...record, token: closedToken('no-key'), checked }));
+    for (let n = 0; n < 5; n += 1) await check('AWSPENDING', createInstance());
+
+    expect(requests).toHaveLength(1);
   });
 });

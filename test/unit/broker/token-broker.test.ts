@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
-import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
+import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../../support/example.ts';
+import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
 
 describe('the token broker', () => {
   it('makes one token request for all who ask at the same time', async () => {
@@ -44,5 +45,54 @@ describe('the token broker', () => {
 
     const tokens = [0, 1].flatMap((client) => services.map((name) => `https://${name}.example.com/${client}`));
     expect(issued.map(({ token }) => token.accessToken.reveal())).toEqual(tokens);
+  });
+
+  describe('asked with a token that was refused', () => {
+    /** With a token in the table and in memory, and a count of the looks at the table. */
+    async function setUp() {
+      const store = createReferencePairStore();
+      let looks = 0;
+      const read: typeof store.read = (...args) => {
+        looks += 1;
+        return store.read(...args);
+      };
+      const world = createBrokerWorld({ store: { ...store, read } });
+      const { token } = await world.issue();
+      return { ...world, token, looks: () => looks - 1 };
+    }
+
+    it('looks at the table, when it is the token that memory has, and requests a new one', async () => {
+      const { issue, token, looks, calls } = await setUp();
+
+      expect(await issue({ refused: token.fingerprint })).toMatchObject({ cache: 'none' });
+      expect([looks(), calls.tokenRequests]).toEqual([1, 2]);
+    });
+
+    it('answers others from memory that was read less than a second ago, so that made-up ones cost nothing', async () => {
+      const { issue, token, looks, clock } = await setUp();
+      clock.now += 999;
+      for (let n = 0; n < 100; n += 1) {
+        expect(await issue({ refused: `${n}`.padStart(16, '0') })).toMatchObject({ cache: 'memory', token });
+      }
+      expect(looks()).toBe(0);
+    });
+
+    it('looks at the table once for others when memory is a second old', async () => {
+      const { issue, looks, clock, calls } = await setUp();
+      clock.now += 1_000;
+      for (let n = 0; n < 10; n += 1) await issue({ refused: 'ffffffffffffffff' });
+      expect([looks(), calls.tokenRequests]).toEqual([1, 1]);
+    });
+  });
+
+  it('issues nothing a minute after an operator has disabled the client', async () => {
+    const store = createReferencePairStore();
+    const { issue, clock } = createBrokerWorld({ store });
+    await issue();
+    store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled: { since: START } }));
+    clock.now += 60_000;
+
+    await expect(issue()).rejects.toMatchObject({ type: 'client-disabled' });
+    await expect(issue()).rejects.toMatchObject({ type: 'client-disabled' });
   });
 });

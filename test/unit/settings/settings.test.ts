@@ -41,7 +41,6 @@ describe('settings', () => {
       maxLifetimeSeconds: 3_600,
       rejectedOn403: true,
       singleActiveToken: true,
-      attemptTimeoutMs: 1_000,
       requestTimeoutMs: 6_000,
     });
     const form = changed(exampleForm(), 'services/customer-insights', service);

@@ -49,6 +49,7 @@ const environment: readonly Row[] = [
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
   ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],
   ['healthConcurrency', 101, 'healthConcurrency: must be at most 100'],
+  ['trail/secretPolicyWriters', ['me'], `trail.secretPolicyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['trail/sealingKeyWriters', ['me'], `trail.sealingKeyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['vpc', { ...vpc, subnetIds: undefined }, 'vpc.subnetIds: is missing'],
   ['vpc', { ...vpc, subnetIds: 'subnet-0123456789abcdef0' }, 'vpc.subnetIds: must be a list'],
@@ -89,13 +90,14 @@ const service: readonly Row[] = [
   ['response/tokenMember', '', `response.tokenMember: ${MEMBER}`],
   ['response/passThrough', ['expires_in'], 'response.passThrough[0]: is a member that the broker itself answers with'],
   ['response/passThrough', ['data.refresh_token'], `response.passThrough[0]: ${TOKEN}`],
+  ['response/passThrough', ['__proto__'], 'response.passThrough[0]: is no name of a member'],
+  ['response/passThrough', ['data.__proto__.tier'], 'response.passThrough[0]: is no name of a member'],
   ['response/passThrough', ['$'], `response.passThrough[0]: ${TOKEN}`],
   ['response', { tokenMember: 'a.key', passThrough: ['a'] }, HOLDS_TOKEN],
   ['response', { tokenMember: 'key', passThrough: ['key'] }, HOLDS_TOKEN],
   ['tokenLifetimeSeconds', 9, 'tokenLifetimeSeconds: must be at least 10'],
   ['tokenLifetimeSeconds', 100_000, 'tokenLifetimeSeconds: must not be more than maxLifetimeSeconds'],
   ['maxLifetimeSeconds', 299, 'assumedLifetimeSeconds: must not be more than maxLifetimeSeconds'],
-  ['attemptTimeoutMs', 5_000, 'attemptTimeoutMs: must not be more than requestTimeoutMs'],
   ['requestTimeoutMs', 6_001, 'requestTimeoutMs: must be at most 6000'],
 ];
 
@@ -128,7 +130,7 @@ describe('wrong settings', () => {
       dev: {
         account: 1,
         colour: 'red',
-        services: { insights: { authUrl: 'http://auth.example.com', attemptTimeoutMs: 5_000, retries: 3 } },
+        services: { insights: { authUrl: 'http://auth.example.com', tokenLifetimeSeconds: 100_000, retries: 3 } },
         accessRules: [
           { role: ROLE, clients: ['a b'], services: ['x'] },
           { role: ROLE, clients: 'all', services: ['x'] },

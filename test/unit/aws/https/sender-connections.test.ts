@@ -16,9 +16,9 @@ beforeAll(async () => {
   authority = await createCertificateAuthority();
 });
 
-it('uses a connection again whose answer was read to its end, and leaves nothing behind on it', async () => {
+it('uses a kept connection again whose answer was read to its end, and leaves nothing behind on it', async () => {
   const server = await serve({ onRequest: (socket, count) => socket.write(answer(200, `answer ${count}`)) });
-  const send = createHttpsSender();
+  const send = createHttpsSender({ keepAlive: true });
   const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   onTestFinished(() => warned.mockRestore());
 
@@ -36,9 +36,9 @@ it.each([
   ['asked for its end', answer(200, 'ok', 'connection: close\r\n')],
   ['was followed by garbage', `${OK}garbage`],
   ['was followed by a second one', `${OK}${answer(200, 'poison')}`],
-])('does not use a connection again whose answer %s', async (_what, bytes) => {
+])('does not use a kept connection again whose answer %s', async (_what, bytes) => {
   const server = await serve({ onRequest: (socket, count) => socket.write(count === 1 ? bytes : OK) });
-  const send = createHttpsSender();
+  const send = createHttpsSender({ keepAlive: true });
 
   await post(send, server);
 
@@ -46,10 +46,10 @@ it.each([
   expect(server.connections()).toBe(2);
 });
 
-it('does not use a connection again that was idle for 30 s, as after a freeze', async () => {
+it('does not use a kept connection again that was idle for 30 s, as after a freeze', async () => {
   let now = START;
   const server = await serve({ onRequest: (socket) => socket.write(OK) });
-  const send = createHttpsSender({ now: () => now });
+  const send = createHttpsSender({ keepAlive: true, now: () => now });
 
   await post(send, server);
   now += 29_999;
@@ -61,26 +61,36 @@ it('does not use a connection again that was idle for 30 s, as after a freeze', 
   expect(server.connections()).toBe(2);
 });
 
-describe.each(['http', 'https'] as const)('a kept connection over %s', (scheme) => {
-  /** The second request of the server gets these bytes and the end of its connection. */
-  async function second(bytes: string) {
-    const server = await serve({
-      onRequest: (socket, count) => (count === 1 ? socket.write(OK) : socket.end(bytes)),
-      ...(scheme === 'https' && { certificate: await authority.issue() }),
-    });
-    const send = createHttpsSender({ ca: authority.ca });
-    const request = exampleRequest(`${scheme}://localhost:${server.port}/`);
+describe.each(['http', 'https'] as const)('a token request over %s', (scheme) => {
+  const open = async (onRequest: (socket: Socket, count: number) => void) => {
+    const certificate = scheme === 'https' ? await authority.issue() : undefined;
+    const server = await serve({ onRequest, ...(certificate && { certificate }) });
+    return { server, request: exampleRequest(`${scheme}://localhost:${server.port}/`) };
+  };
 
-    await outcomeOf(send, request);
-    const outcome = await outcomeOf(send, request);
-    return { outcome, connections: server.connections() };
-  }
+  it('has a connection of its own, which ends with its answer', async () => {
+    const ended = Promise.withResolvers<void>();
+    const { server, request } = await open((socket) => void socket.on('close', () => ended.resolve()).write(OK));
+    const send = createHttpsSender({ ca: authority.ca });
+    for (const connections of [1, 2, 3]) {
+      expect(await outcomeOf(send, request)).toEqual({ status: 200, text: 'ok' });
+      expect(server.connections()).toBe(connections);
+    }
+    await ended.promise;
+    for (const text of server.requests) expect(text).toContain('Connection: close');
+  });
 
   it.each([
-    ['stale-socket', 'before any byte came back', ''],
-    ['broken', 'after one byte', 'H'],
-  ])('is "%s" when it ends %s', async (kind, _when, bytes) => {
-    expect(await second(bytes)).toEqual({ outcome: { kind, code: 'ECONNRESET', status: undefined }, connections: 1 });
+    ['before any byte came back', ''],
+    ['after one byte', 'H'],
+  ])('is sent once to a service that reads it and ends the connection %s', async (_when, bytes) => {
+    const { server, request } = await open(
+      (socket, count) => void (count === 1 ? socket.write(OK) : socket.end(bytes)),
+    );
+    const send = createHttpsSender({ ca: authority.ca });
+    await outcomeOf(send, request);
+    expect(await outcomeOf(send, request)).toEqual({ kind: 'broken', code: 'ECONNRESET', status: undefined });
+    expect(server.requests).toHaveLength(2);
   });
 });
 
@@ -121,7 +131,7 @@ describe('after a freeze', () => {
     });
     onTestFinished(async () => void (await worker.terminate()));
     const [server] = await once(worker, 'message');
-    const send = createHttpsSender();
+    const send = createHttpsSender({ keepAlive: true });
 
     await post(send, server);
     worker.postMessage(answer(200, 'poison'));

@@ -27,7 +27,7 @@ it('sends the request as it was built', async () => {
 
   expect(server.requests).toEqual([
     'POST /auth/v1/token?scope=a%20b HTTP/1.1\r\nauthorization: Basic aHVudGVyMg==\r\ncontent-length: 12\r\n' +
-      `Host: 127.0.0.1:${server.port}\r\nConnection: keep-alive\r\n\r\ngrant_type=x`,
+      `Host: 127.0.0.1:${server.port}\r\nConnection: close\r\n\r\ngrant_type=x`,
   ]);
 });
 

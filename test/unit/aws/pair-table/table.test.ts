@@ -1,28 +1,15 @@
 import { GetItemCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Item } from '../../../../functions/aws/pair-table/item.ts';
-import { EMPTY_RECORD, StoreUnavailable } from '../../../../functions/broker/pair/record.ts';
-import type { Acquisition, Ending, Lease, PairStore } from '../../../../functions/broker/pair/store.ts';
-import type { Pair } from '../../../../functions/broker/pair.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import { StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
+import { type Pair, pairKey } from '../../../../functions/broker/pair.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { CallFault } from '../../../support/aws/dynamodb.ts';
-import { START } from '../../../support/example.ts';
-import { exampleAcquisition, exampleToken } from '../../../support/pair/pair-examples.ts';
-import { connectPairTable, IN_TIME, keysOf, TABLE } from '../../../support/pair/pair-table.ts';
+import { HOUR_MS, START } from '../../../support/example.ts';
+import { exampleToken, fullRecord, WAIT } from '../../../support/pair/pair-examples.ts';
+import { connectPairTable, exampleKey, IN_TIME, keysOf, TABLE } from '../../../support/pair/pair-table.ts';
 import { repeatAtOnce, startDynamoDB } from '../../../support/processes/stand-ins.ts';
-
-/** Each way to end a lease. */
-const ENDINGS: readonly Ending[] = [
-  { kind: 'publish', token: exampleToken(), holdKey: 'v1:settings' },
-  { kind: 'prove', version: 'v1', holdKey: 'v1:x' },
-  { kind: 'pause', pause: { until: START, step: 1, problem: { type: 'internal', detail: '' } } },
-  { kind: 'withdraw' },
-];
-const [PUBLISH = { kind: 'release' }] = ENDINGS;
-const WRITES = [
-  ...ENDINGS.map((ending) => (store: PairStore, pair: Pair) => store.end(pair, leaseOf(1), ending, IN_TIME)),
-  (store: PairStore, pair: Pair) => reject(store, pair, leaseOf(1)),
-];
 
 let dynamodb: { readonly url: string; readonly close: () => Promise<void> };
 beforeAll(async () => {
@@ -32,223 +19,291 @@ afterAll(() => dynamodb.close());
 
 describe('the calls to DynamoDB', () => {
   it('are one strongly consistent GetItem for a read, and one UpdateItem for every write', async () => {
-    for (const write of WRITES) {
-      const { store, pair, endpoint } = await connect();
-      await store.read(pair, IN_TIME);
-      await take(store, pair, 0);
-      await write(store, pair);
-      expect(endpoint.calls.map(({ operation }) => operation)).toEqual(['GetItem', 'UpdateItem', 'UpdateItem']);
-      expect(endpoint.calls[0]).toMatchObject({ parameters: { ConsistentRead: true } });
-    }
+    const { store, pair, endpoint, write } = await connect();
+    for (const changes of [fullRecord(), { lease: undefined }, { token: undefined }]) await write(changes);
+    await store.disable(pair, SIGNAL);
+    await store.enable(pair, SIGNAL);
+    const operations = endpoint.calls.map(({ operation }) => operation);
+    const each = ['GetItem', 'UpdateItem'];
+    expect(operations).toEqual([...each, ...each, ...each, 'UpdateItem', 'UpdateItem']);
+    expect(endpoint.calls[0]).toMatchObject({ parameters: { ConsistentRead: true } });
   });
 
-  it('put off the date after which the item is garbage to 90 days from now, and leave a disabled one without', async () => {
-    for (const write of WRITES) {
-      const { store, pair, clock, item, put } = await connect();
-      await take(store, pair, 0);
-      clock.now += 86_400_000;
-      await write(store, pair);
-      expect((await item()).forgetAt).toEqual({ N: `${START / 1_000 + 91 * 86_400}` });
-      await put({ ...(await item()), disabled: { BOOL: true }, leaseOwner: { S: 'me' } });
-      await write(store, pair);
-      expect((await item()).forgetAt).toEqual({ BOOL: true });
-    }
+  it('give a record 90 days from its last write; one with a latch or a stop stays for good', async () => {
+    const { store, pair, clock, item, write } = await connect();
+    const dated = (days: number) => ({ N: `${START / 1_000 + days * 86_400}` });
+    const forgetAt = async () => (await item()).forgetAt;
+    await write({ attemptedAt: START });
+    clock.now += 86_400_000;
+    await write();
+    expect(await forgetAt()).toEqual(dated(91));
+
+    const { rejected } = fullRecord();
+    await write({ rejected });
+    expect(await forgetAt()).toBeUndefined();
+    await store.disable(pair, SIGNAL);
+    await store.enable(pair, SIGNAL);
+    // DynamoDB's garbage collection passes over a date that is no number.
+    expect((await forgetAt())?.N).toBeUndefined();
+    await write({ rejected: new Map() });
+    expect(await forgetAt()).toEqual(dated(91));
+
+    await store.disable(pair, SIGNAL);
+    expect(await forgetAt()).toBeUndefined();
+    await write();
+    expect(await forgetAt()).toBeUndefined();
+    await store.enable(pair, SIGNAL);
+    expect(await forgetAt()).toEqual(dated(91));
   });
 });
 
-it('takes one lease, uses up one chance and counts a rejection once when an answer is lost', async () => {
-  const { store, pair, endpoint } = await connect();
-  await take(store, pair, 0);
-  endpoint.failWith('lost-answer', 1);
-  await reject(store, pair, leaseOf(1));
-  const { rejected, leaseOwner } = await store.read(pair, IN_TIME);
-  expect({ count: rejected.get('v1')?.count, leaseOwner }).toEqual({ count: 1, leaseOwner: undefined });
-
-  endpoint.failWith('lost-answer', 1);
-  expect(await take(store, pair, 1, { chargedVersion: 'v1' })).toMatchObject({ fence: 1, leaseOwner: 'me' });
-  const record = await store.read(pair, IN_TIME);
-  expect(record).toMatchObject({ fence: 2, leaseOwner: 'me' });
-  expect(record.rejected.get('v1')?.count).toBe(2);
+it('writes once when the answer to a write is lost, and knows the write for its own', async () => {
+  const { endpoint, write, record } = await connect();
+  const updates = () => endpoint.calls.filter(({ operation }) => operation === 'UpdateItem').length;
+  let lost = 0;
+  endpoint.failWhere(({ operation }) => (operation === 'UpdateItem' && ++lost === 1 ? 'lost-answer' : undefined));
+  expect(await write({ lease: { id: 'mine', until: START } })).toMatchObject({ record: { lease: { id: 'mine' } } });
+  expect(updates()).toBe(2);
+  expect(await record()).toMatchObject({ lease: { id: 'mine' } });
 });
 
-const OPERATIONS: Readonly<Record<string, (store: PairStore, pair: Pair) => Promise<unknown>>> = {
-  read: (store, pair) => store.read(pair, IN_TIME),
-  acquire: (store, pair) => take(store, pair, 5),
-  end: (store, pair) => store.end(pair, leaseOf(1), { kind: 'release' }, IN_TIME),
-  reject: (store, pair) => reject(store, pair, leaseOf(1)),
+const OPERATIONS: Readonly<Record<string, (table: Table) => Promise<unknown>>> = {
+  read: ({ store, pair }) => store.read(pair, IN_TIME),
+  replace: ({ store, pair }) => store.replace(pair, NOTHING, fullRecord(), IN_TIME),
 };
 
-describe.each(Object.entries(OPERATIONS))('%s', (_name, operate) => {
+describe.each(Object.entries(OPERATIONS))('%s', (name, operate) => {
   it.each<[CallFault, string | RegExp]>([
     ['access-denied', 'AccessDeniedException'],
     ['garbage', 'SyntaxError'],
-    ['another-item', 'TypeError'],
     ['hang', /^(ETIMEDOUT|OutOfTime)$/],
     ['stall', 'OutOfTime'],
     ['reset', 'ECONNRESET'],
   ])('says in one word, and in time, that the store is unavailable: %s', async (fault, cause) => {
-    const { store, pair, endpoint } = await connect(fault === 'hang' || fault === 'stall' ? { callMs: 20 } : {});
-    endpoint.failWith(fault);
-    const failure = await operate(store, pair).catch((error: unknown) => error);
+    const table = await connect(fault === 'hang' || fault === 'stall' ? { callMs: 20 } : {});
+    table.endpoint.failWith(fault);
+    const failure = await operate(table).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StoreUnavailable);
     expect(failure).toMatchObject({ cause: expect.stringMatching(cause) });
     expect(`${failure}${JSON.stringify(failure)}`).not.toContain('garbage');
-    expect(endpoint.calls.length).toBeLessThanOrEqual(2);
+    expect(table.endpoint.calls.length).toBeLessThanOrEqual(2);
   });
 
   it('does not notice a single failure', async () => {
-    const { store, pair, endpoint } = await connect();
-    await take(store, pair, 0);
-    endpoint.failWith('internal-error', 1);
-    await operate(store, pair);
+    const table = await connect();
+    table.endpoint.failWith('internal-error', 1);
+    await operate(table);
+    expect(await table.record()).toMatchObject(name === 'read' ? EMPTY_RECORD : { attemptedAt: START + 0.25 });
   });
 });
 
-it('makes a write that ends a lease all the same when the circuit is open, and says when its second answer cannot tell', async () => {
+it.each(['another-item', 'no-item'] as const)('takes no record from an answer about %s', async (fault) => {
   const { store, pair, endpoint } = await connect();
-  await take(store, pair, 0);
+  endpoint.failWith(fault);
+  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'TypeError' });
+});
+
+it('makes a write that ends a lease all the same when the circuit is open, and no other', async () => {
+  const { store, pair, endpoint } = await connect();
   endpoint.failWith('access-denied');
   for (let times = 0; times < 3; times += 1) await expect(store.read(pair, IN_TIME)).rejects.toThrow(StoreUnavailable);
-  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ cause: 'circuit-open' });
-  await expect(reject(store, pair, leaseOf(1))).rejects.toMatchObject({ cause: 'AccessDeniedException' });
-  endpoint.failWith('lost-answer', 1);
-  const ending = store.end(pair, leaseOf(1), { kind: 'release' }, IN_TIME);
-  await expect(ending).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'answer-lost' });
+  endpoint.failWith(undefined);
+  const write = (lease: PairRecord['lease']) => store.replace(pair, NOTHING, { ...fullRecord(), lease }, IN_TIME);
+  await expect(write({ id: 'mine', until: START })).rejects.toMatchObject({ cause: 'circuit-open' });
+  expect(await write(undefined)).toBeDefined();
+});
+
+it('reads other pairs on while the key of one is throttled', async () => {
+  const { store, pair, endpoint, record } = await connect();
+  endpoint.failWhere(({ parameters }) => (JSON.stringify(parameters).includes('hot') ? 'throttled' : undefined));
+  const hot = { ...pair, client: 'hot' };
+  for (let times = 0; times < 5; times += 1)
+    await expect(store.read(hot, IN_TIME)).rejects.toMatchObject({ cause: 'ThrottlingException' });
+  expect(await record()).toEqual(EMPTY_RECORD);
 });
 
 describe('an item that is not as it should be', () => {
-  it.each<Item>([
-    { fence: { S: 'x' }, leaseUntil: { S: '9' }, attemptedAt: { S: '' }, forcedAt: { S: '1' }, checked: { S: '{' } },
-    { leaseOwner: { N: '1' }, 'rejected:v1': { N: '3' }, pauseProblem: { N: '1' }, disabled: { S: 'true' } },
-    { fence: { NULL: true }, 'rejected:v1': { SS: ['x', '1@', '@'] }, pauseUntil: { L: [] }, disabled: { NULL: true } },
-    { 'held:v1:a': { S: '{"until":"5","step":1}' }, 'held:v1:b': { S: '{"until":5}' }, 'held:v1:c': { S: '[]' } },
-    { checked: { S: '{"version":"v1","finding":"accepted"}' }, lastCheck: { M: {} }, 'rejected by': { S: 'x' } },
-  ])('reads as empty where it holds %j', async (garbage) => {
-    const { store, pair, put } = await connect();
-    await put(garbage);
-    expect(await store.read(pair, IN_TIME)).toEqual(EMPTY_RECORD);
+  const FULL: Item = {
+    ...{ lease: { S: '{"id":"a","until":5}' }, attemptedAt: { S: '5' }, forcedAt: { S: '5' } },
+    ...{ rejected: { S: '{"v1":{"count":1,"at":5,"by":"a"}}' }, held: { S: '{"v1:a":{"until":5,"step":1}}' } },
+    ...{ pause: { S: '{"until":5,"step":1}' }, checked: { S: '{"version":"v1","at":5,"finding":"accepted"}' } },
+  };
+  const MALFORMED: Readonly<Record<string, readonly string[]>> = {
+    lease: ['{"id":"a"}', '{"id":1,"until":5}', '{"id":"a","until":"5"}', '{"id":"a","until":1e999}'],
+    attemptedAt: ['"5"', '1e999', 'null'],
+    forcedAt: ['"5"', '{}'],
+    rejected: ['{"v1":1}', '{"v1":{"count":0,"at":5}}', '{"v1":{"count":"1","at":5}}', '{"v1":{"count":1}}', '[{}]'],
+    held: ['{"v1:a":{"until":"5","step":1}}', '{"v1:a":{"until":5}}', '{"v1:a":[]}', '"x"'],
+    pause: ['{"until":5}', '{"until":"5","step":1}'],
+    checked: ['{"version":"v1","at":5,"finding":"secret-missing"}', '{"version":"v1","finding":"accepted"}'],
+    token: ['{"fingerprint":"a"}', '{"expiresAt":9e15,"issuedAt":5}'],
+    tag: [],
+  };
+  const OF_ANY_KIND: readonly Item[string][] = [{ N: '5' }, { BOOL: true }, { NULL: true }, { L: [] }, { M: {} }];
+  const TEXTS = ['', '{', '[]', 'null'];
+
+  it.each(Object.entries(MALFORMED))('counts as if it had no "%s" where that is malformed', async (name, texts) => {
+    const { put, record, write } = await connect();
+    const { [name]: _, ...rest } = FULL;
+    await put(rest);
+    const without = await record();
+    const ofText = name === 'tag' ? [] : [...TEXTS, ...texts].map((S) => ({ S }));
+    for (const value of [...OF_ANY_KIND, { B: Buffer.of(1) }, { SS: ['a'] }, ...ofText]) {
+      await put({ ...FULL, [name]: value });
+      expect({ value, record: await record() }).toEqual({ value, record: without });
+      // And it stands in the way of no write.
+      expect((await write({ attemptedAt: START + 1 })).record).toEqual({ ...without, attemptedAt: START + 1 });
+      expect(await record()).toEqual({ ...without, attemptedAt: START + 1 });
+    }
   });
 
-  it.each([null, Array(49).fill(1)])('reads as closed where it holds what is no attribute (%#)', async (B) => {
-    const { store, pair, item, endpoint } = await connect();
-    await give(store, pair);
-    const Item = { ...(await item()), 'rejected:v1': null, 'held:v1': null, pauseUntil: null, sealedToken: { B } };
-    endpoint.failWith((response) => response.end(JSON.stringify({ Item })));
-    const record = await store.read(pair, IN_TIME);
-    expect(record).toEqual({ ...EMPTY_RECORD, fence: 1, attemptedAt: START, closedUntil: START + 60_000 });
+  it('is a stop where it holds "disabled" in any form, for the writes that follow too', async () => {
+    const { put, record, write } = await connect();
+    const stops = [{ S: '{"since":5}' }, { S: 'x' }, { S: '' }, { BOOL: false }, { NULL: true }, { N: '0' }] as const;
+    for (const disabled of stops) {
+      await put({ ...FULL, disabled });
+      const since = JSON.stringify(disabled).includes('since') ? 5 : 0;
+      expect((await record()).disabled).toEqual({ since });
+      await write({ lease: undefined, disabled: undefined });
+      expect((await record()).disabled).toEqual({ since });
+    }
   });
 
-  it('keeps what is readable beside what is not', async () => {
-    const { store, pair, put } = await connect();
+  it('reads what a newer release tells of members that it knows, and keeps what it does not know', async () => {
+    const { put, item, record, write } = await connect();
+    const problem = '{"type":"a type of a newer release","detail":"x"}';
+    const waits = `{"until":5,"step":2,"newer":1,"problem":${problem}}`;
+    const newer = { newer: { S: 'x' }, newest: { M: { a: { N: '1' } } } };
     await put({
-      fence: { N: '7' },
-      disabled: { BOOL: true },
-      'rejected:v1': { SS: ['6@1', 'x', '7@2'] },
-      pauseUntil: { N: '5' },
-      pauseStep: { S: '2' },
-      pauseProblem: { S: '{"type":"a type of newer code","detail":"x"}' },
-      'held:v1:a': { S: '{"until":5,"step":2,"problem":{"type":"a type of newer code","detail":"x"}}' },
-      'held:v1:b': { S: '{' },
+      ...FULL,
+      ...newer,
+      pause: { S: waits },
+      held: { S: `{"v1:a":${waits}}` },
+      token: { S: '{"newer":1}' },
     });
-    const { fence, disabled, rejected, pause, held } = await store.read(pair, IN_TIME);
-    expect({ fence, disabled }).toEqual({ fence: 7, disabled: true });
-    expect([...rejected]).toEqual([['v1', { count: 2, at: 2, fence: 7 }]]);
-    expect(pause).toMatchObject({ until: 5, step: 1, problem: { type: 'token-endpoint-unavailable' } });
+    const { pause, held } = await record();
+    expect(pause).toMatchObject({ until: 5, step: 2, problem: { type: 'token-endpoint-unavailable' } });
     expect([...held]).toMatchObject([['v1:a', { until: 5, step: 2, problem: { type: 'token-endpoint-error' } }]]);
+    for (const next of [fullRecord(), EMPTY_RECORD]) {
+      await write(next);
+      expect(await item()).toMatchObject(newer);
+    }
   });
 
-  it.each<Item>([
-    { fence: { S: 'seven' } },
-    { fence: { N: '9007199254740993' } },
-    { fence: { N: '0.5' } },
-    { fence: { N: '7' }, leaseUntil: { S: '9999999999999' }, leaseOwner: { S: 'x' } },
-    { fence: { N: '7.5' }, leaseOwner: { N: '1' } },
-  ])('does not stand in the way of a lease: %j', async (garbage) => {
-    const { store, pair, put } = await connect();
-    await put(garbage);
-    const { fence } = await store.read(pair, IN_TIME);
-    expect(await take(store, pair, fence)).toMatchObject({ fence });
-    expect(await store.read(pair, IN_TIME)).toMatchObject({ fence: fence + 1, leaseOwner: 'me' });
-    expect(await store.end(pair, leaseOf(fence + 1), PUBLISH, IN_TIME)).toBe(true);
+  it('reads without a failure where an answer holds what is no attribute', async () => {
+    const { pair, record, endpoint } = await connect();
+    const Item = { pair: { S: pairKey(pair) }, lease: null, rejected: [1], token: { S: 1 }, tag: 7, disabled: null };
+    endpoint.failWith((response) => response.end(JSON.stringify({ Item })));
+    expect(await record()).toEqual({ ...EMPTY_RECORD, disabled: { since: 0 } });
   });
 });
 
-describe('a token that cannot be read', () => {
+describe('a token that cannot be opened', () => {
+  const { accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken();
+
   it('never is the token of another pair, however the items are swapped', async () => {
-    const { store, pair, put, item, unreadable } = await connect();
-    await give(store, pair);
+    const { store, pair, put, item, write, unreadable } = await connect();
+    await write({ token: exampleToken() });
     const other = { ...pair, client: `${pair.client}-other` };
     await put(await item(), other);
-    expect(await store.read(other, IN_TIME)).toMatchObject({ token: undefined, fence: 1 });
+    const seen = await store.read(other, IN_TIME);
+    expect(seen.record.token).toEqual({ ...visible, closed: 'unreadable' });
     expect(unreadable).toEqual(['closed']);
   });
 
-  it.each<[string, Item]>([
-    ['sealed with a key that is not known', { sealingKeyVersion: { S: 'key-2' } }],
-    ['sealed in a format that is not known', { sealedToken: { B: Buffer.of(2, 1, 2, 3) } }],
-    ['without what it was sealed with', { fingerprint: { NULL: true } }],
-  ])('counts with its flags, is left alone for a minute and then replaced when it is %s', async (_how, altered) => {
-    const { store, pair, put, item, unreadable } = await connect();
-    await give(store, pair);
-    const flags = { disabled: { BOOL: true }, 'rejected:v2': { SS: ['1@1'] }, pauseUntil: { N: '5' } };
-    await put({ ...(await item()), ...altered, ...flags, 'held:v1:y': { S: '{"until":7,"step":1}' } });
-    const record = await store.read(pair, IN_TIME);
-    const left = { token: undefined, closedUntil: START + 60_000 };
-    expect(record).toMatchObject({ ...left, disabled: true, pause: { until: 5 } });
-    expect([record.rejected.size, record.held.size]).toEqual([1, 1]);
-    expect(await take(store, pair, 1)).toMatchObject(left);
-    expect(unreadable).toEqual(['closed', 'closed']);
-    await store.end(pair, leaseOf(2), PUBLISH, IN_TIME);
-    expect(await store.read(pair, IN_TIME)).toMatchObject({ token: exampleToken(), closedUntil: 0 });
+  it.each<[string, 'unreadable' | 'no-bytes', (item: Item) => Item]>([
+    ['sealed in a format that is not known', 'unreadable', () => ({ sealed: { B: Uint8Array.of(2, 1, 2, 3) } })],
+    ['sealed with a key that is not known', 'unreadable', ({ token }) => ({ token: edited(token, 'key-1', 'key-2') })],
+    [
+      'altered',
+      'unreadable',
+      ({ token }) => ({ token: edited(token, '"tokenType":"Bearer"', '"tokenType":"bearer"') }),
+    ],
+    ['without its bytes', 'no-bytes', () => ({ sealed: { S: 'x' } })],
+    ['without the name of its key', 'no-bytes', ({ token }) => ({ token: edited(token, '"key-1"', '1') })],
+  ])('shows its visible part, and all else counts and can be changed beside it: %s', async (_how, closed, alter) => {
+    const { put, item, record, write, unreadable } = await connect();
+    await write(fullRecord());
+    const altered = { ...(await item()), ...alter(await item()) };
+    await put(altered);
+    const told = await record();
+    expect(told).toMatchObject({ ...fullRecord(), token: { fingerprint: visible.fingerprint, closed } });
+    expect(unreadable).toEqual(closed === 'no-bytes' ? [] : ['closed']);
+
+    await write({ pause: undefined, lease: undefined });
+    const { token, sealed } = await item();
+    expect({ token, sealed }).toEqual({ token: altered.token, sealed: altered.sealed });
+    await write({ token: undefined });
+    expect(await item()).not.toMatchObject({ token: expect.anything() });
+    await write({ token: exampleToken() });
+    expect(await record()).toMatchObject({ token: exampleToken(), pause: undefined });
   });
 
-  it.each<[string, Item, number]>([
-    ['its issue, when that came last', times(START - 1, 1), START + 59_999],
-    ['its attempt, when that came last', times(1, START - 1), START + 59_999],
-    ['never, when no clock is that wrong', times(9e15, 9e15), 60_000],
-    ['never, when it tells no times', {}, 60_000],
-  ])('is left alone for a minute from %s', async (_when, told, closedUntil) => {
-    const { store, pair, put } = await connect();
-    await put({ sealedToken: { B: Buffer.of(2) }, ...told });
-    expect(await store.read(pair, IN_TIME)).toMatchObject({ token: undefined, closedUntil });
-  });
-
-  function times(issuedAt: number, attemptedAt: number): Item {
-    return { issuedAt: { N: `${issuedAt}` }, attemptedAt: { N: `${attemptedAt}` } };
+  function edited(attribute: Item[string] | undefined, from: string, to: string): Item[string] {
+    expect(attribute?.S).toContain(from);
+    return { S: `${attribute?.S?.replace(from, to)}` };
   }
 });
 
 describe('an environment without its sealing key', () => {
-  it('sees latch, pause and the operator, and is told to go on alone', async () => {
-    const { store, pair, put, unreadable } = await connect({ keys: keysOf() });
-    await put({ disabled: { BOOL: true }, 'rejected:v1': { SS: ['1@1'] }, pauseUntil: { N: '5' } });
-    const record = await store.read(pair, IN_TIME);
-    expect(record).toMatchObject({ disabled: true, pause: { until: 5 }, closedUntil: Infinity });
-    expect(record.rejected.size).toBe(1);
+  it('sees all of a record but the token itself', async () => {
+    const { store, pair, unreadable } = await connect({ keys: keysOf() });
+    const { write } = await connect({}, pair);
+    await write(fullRecord());
+    const { record } = await store.read(pair, IN_TIME);
+    expect(record).toMatchObject({ ...fullRecord(), token: { credentialVersion: 'v1', closed: 'no-key' } });
+    expect(record.token).not.toHaveProperty('accessToken');
     expect(unreadable).toEqual(['no-key']);
   });
 
-  it('ends its lease when it has a token to publish, and leaves the token of others alone', async () => {
-    const { store, pair } = await connect({ keys: keysOf() });
-    const { store: others } = await connect();
-    await give(others, pair);
-    await reject(others, pair, leaseOf(9));
-    await take(store, pair, 1);
-    const ending = store.end(pair, leaseOf(2), PUBLISH, IN_TIME);
-    await expect(ending).rejects.toMatchObject({ cause: 'no-sealing-key' });
-    const record = await others.read(pair, IN_TIME);
-    expect(record).toMatchObject({ fence: 2, leaseOwner: undefined, token: exampleToken() });
-    // The version has worked.
-    expect(record.rejected.size).toBe(0);
+  it('stores the visible part of its token alone where none lives, which others know for one without bytes', async () => {
+    const { clock, pair, item, write } = await connect({ keys: keysOf() });
+    const others = await connect({}, pair);
+    for (const before of [undefined, exampleToken({ expiresAt: START - 1 })]) {
+      await others.write({ token: before });
+      await write({ token: exampleToken({ credentialVersion: 'v2' }) });
+      expect((await others.record()).token).toMatchObject({ credentialVersion: 'v2', closed: 'no-bytes' });
+      expect(JSON.stringify(await item())).not.toMatch(/sealed|example-token|read write/);
+    }
+    clock.now += HOUR_MS;
+    await write({ token: exampleToken({ expiresAt: START + 2 * HOUR_MS }) });
+    await others.write({ token: exampleToken() });
+    expect((await others.record()).token).toMatchObject(exampleToken());
   });
+
+  it('replaces no token that may still live, and takes one away only by name', async () => {
+    const { store, pair, clock, write } = await connect({ keys: keysOf() });
+    const others = await connect({}, pair);
+    const living = await others.write({ token: exampleToken() });
+    clock.now = START + HOUR_MS - 1;
+    await expect(write({ token: exampleToken({ credentialVersion: 'v2' }) })).rejects.toMatchObject({
+      ...{ name: 'StoreUnavailable', cause: 'no-sealing-key' },
+    });
+    expect(await others.store.read(pair, IN_TIME)).toEqual(living);
+    await write({ lease: undefined, pause: WAIT });
+    expect(await others.record()).toMatchObject({ token: exampleToken(), pause: WAIT });
+    const seen = await store.read(pair, IN_TIME);
+    await store.replace(pair, seen, { ...seen.record, token: undefined }, IN_TIME);
+    expect((await others.record()).token).toBeUndefined();
+  });
+});
+
+it('opens a token with the key that it names, whichever is the current one', async () => {
+  const [older, newer] = [exampleKey('key-1'), exampleKey('key-2', 'the sealing key after its rotation')];
+  const { pair, write } = await connect({ keys: keysOf(older, newer) });
+  await write({ token: exampleToken() });
+  const rotated = await connect({ keys: keysOf(newer, older) }, pair);
+  expect((await rotated.record()).token).toMatchObject(exampleToken());
+  const retired = await connect({ keys: keysOf(newer) }, pair);
+  expect((await retired.record()).token).toMatchObject({ closed: 'unreadable' });
 });
 
 it('shows no token and no scope in the table', async () => {
   const secrets = ['marked.token/with+signs=', 'marked scope', 'märked/value'];
   const [accessToken = '', scope = '', value] = secrets;
-  const { store, pair, direct } = await connect();
+  const { direct, write } = await connect();
   const token = exampleToken({ accessToken: new Redacted(accessToken), scope, passThrough: { value } });
-  await give(store, pair, token);
+  await write({ ...fullRecord(), token });
 
   const { Items = [] } = await direct.send(new ScanCommand({ TableName: TABLE }));
   const bytes = Items.flatMap((item) => Object.values(item)).flatMap(({ B }) => (B ? [Buffer.from(B)] : []));
@@ -261,36 +316,32 @@ it('shows no token and no scope in the table', async () => {
   }
 });
 
-function take(store: PairStore, pair: Pair, seenFence: number, changes: Partial<Acquisition> = {}) {
-  return store.acquire(pair, exampleAcquisition({ seenFence, ...changes }), IN_TIME);
-}
-
-function leaseOf(fence: number): Lease {
-  return { owner: 'me', fence };
-}
-
-function reject(store: PairStore, pair: Pair, lease: Lease): Promise<void> {
-  return store.reject(pair, lease, { version: 'v1', at: START, goneVersions: [] }, IN_TIME);
-}
-
-/** Lets a pair without a record have a token. */
-async function give(store: PairStore, pair: Pair, token = exampleToken()): Promise<void> {
-  await take(store, pair, 0);
-  await store.end(pair, leaseOf(1), { kind: 'publish', token, holdKey: 'v1:x' }, IN_TIME);
-}
-
+const SIGNAL = new AbortController().signal;
+const NOTHING = { record: EMPTY_RECORD, tag: undefined };
 let pairs = 0;
 
+type Table = Awaited<ReturnType<typeof connect>>;
+
 /** The table as an environment has it, and a pair that no other test uses. */
-async function connect(options: Parameters<typeof connectPairTable>[1] = {}) {
+async function connect(
+  options: Parameters<typeof connectPairTable>[1] = {},
+  pair: Pair = { client: `client-${++pairs}`, service: 'customer-insights' },
+) {
   repeatAtOnce();
   const table = await connectPairTable(dynamodb.url, options);
   onTestFinished(table.close);
-  const pair: Pair = { client: `client-${++pairs}`, service: 'customer-insights' };
-  const keyOf = ({ client, service }: Pair) => ({ pair: { S: `${client}/${service}` } });
+  const keyOf = (of: Pair) => ({ pair: { S: pairKey(of) } });
   return {
     ...table,
     pair,
+    record: async () => (await table.store.read(pair, IN_TIME)).record,
+    /** Changes some members of the record that is there now. */
+    async write(changes: Partial<PairRecord> = {}) {
+      const seen = await table.store.read(pair, IN_TIME);
+      const written = await table.store.replace(pair, seen, { ...seen.record, ...changes }, IN_TIME);
+      if (written === undefined) throw new Error('another write came first');
+      return written;
+    },
     item: async (): Promise<Item> =>
       (await table.direct.send(new GetItemCommand({ TableName: TABLE, Key: keyOf(pair) }))).Item ?? {},
     put: async (item: Item, under = pair) => {

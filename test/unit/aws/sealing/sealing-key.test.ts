@@ -41,6 +41,44 @@ describe('reading the sealing key', () => {
     expect(await keys.current()).toMatchObject({ version: V2 });
   });
 
+  it('reads the current version at once when a token names a version that is new to it', async () => {
+    const { keys, secret } = await start();
+    await keys.current();
+    secret.versions.add(V2, { SecretString: TWO });
+    secret.versions.move('AWSPREVIOUS', V1, undefined);
+    expect(await keys.named(V2)).toMatchObject({ version: V2 });
+    expect(await keys.current()).toMatchObject({ version: V2 });
+  });
+
+  it('seals on with the version that it knows when Secrets Manager fails before it has told the new one', async () => {
+    const { keys, secret, failWith, clock } = await start();
+    await keys.current();
+    secret.versions.add(V2, { SecretString: TWO });
+    await keys.named(V2);
+    failWith('internal-error');
+    expect(await keys.current()).toMatchObject({ version: V1 });
+    failWith(undefined);
+    clock.now += 10_000;
+    expect(await keys.current()).toMatchObject({ version: V2 });
+  });
+
+  it.each<[string, (world: Awaited<ReturnType<typeof start>>) => void]>([
+    ['has no stage any more', ({ secret }) => secret.versions.move('AWSPREVIOUS', V1, undefined)],
+    ['is gone', replaceSecret],
+  ])('never seals with a version that it has found retired, because it %s', async (_how, retire) => {
+    const world = await start();
+    const { keys, secret, failWith, clock } = world;
+    await keys.current();
+    secret.versions.add(V2, { SecretString: TWO });
+    retire(world);
+    clock.now += 3_600_000;
+    failWith('internal-error', 2);
+    // While Secrets Manager was silent, the key served on.
+    expect(await keys.current()).toMatchObject({ version: V1 });
+    expect(await keys.named(V1)).toBeUndefined();
+    expect(await keys.current()).toMatchObject({ version: V2 });
+  });
+
   it('goes on with the keys that it knows while Secrets Manager is down, and asks once a minute at most', async () => {
     const { keys, failWith, calls, clock } = await start();
     await keys.named(V1);
@@ -136,6 +174,12 @@ describe('reading the sealing key', () => {
 
 function text(key: SealingKey | undefined): string | undefined {
   return key?.material.export().toString();
+}
+
+/** Puts a secret that never had version `V1` in the place of the one that has. */
+function replaceSecret({ store, secret }: Awaited<ReturnType<typeof start>>): void {
+  store.remove(secret);
+  store.create(sealingKeyName('dev')).versions.add(V2, { SecretString: TWO });
 }
 
 /** The keys of an environment, in front of a stand-in that holds version `V1` of the key of `dev`. */

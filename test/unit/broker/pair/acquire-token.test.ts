@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import type { Step, View } from '../../../../functions/broker/pair/decision.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
-import type { SecretStage } from '../../../../functions/contract.ts';
 import { found, SECRETS_DOWN } from '../../../support/broker-world.ts';
-import { MINUTE_MS, START } from '../../../support/example.ts';
-import { exampleCall } from '../../../support/pair/pair-examples.ts';
+import { HOUR_MS, MINUTE_MS, START } from '../../../support/example.ts';
+import { exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 import {
   answer,
   createPairWorld,
@@ -25,29 +23,31 @@ import {
 } from '../../../support/pair/pair-world.ts';
 
 const WAIT: Step<string> = { kind: 'wait' };
+const WITHDRAW = { kind: 'withdraw', answer: 'gone' } as const;
 /** Waits as long as another call holds the lease. */
 const whenFree = ({ leaseIsOver }: View) => (leaseIsOver ? answer('free') : WAIT);
+const leaseFor = (ms: number, id = 'another') => ({ lease: { id, until: START + ms } });
 
 describe('a call that waits', () => {
   it.each([
     [0, [25, 50, 100, 200, 250, 250]],
     [0.5, [37.5, 75, 150, 300, 375, 375]],
   ])('looks again after 25 to 50 ms, doubling up to 250 to 500 ms (%d)', async (random, pace) => {
-    const { slept, acquire } = createPairWorld({ reads: [LIVE], random });
+    const { slept, acquire } = createPairWorld({ record: LIVE, random });
     await acquire([WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, answer('token')]);
 
     expect(slept).toEqual(pace);
   });
 
   it('is awake soon after the lease ends, and not all at once', async () => {
-    const { slept, acquire } = createPairWorld({ reads: [{ ...LIVE, leaseUntil: START + 60 }], random: 0.9 });
+    const { slept, acquire } = createPairWorld({ record: leaseFor(60), random: 0.9 });
 
     expect(await acquire(whenFree)).toBe('free');
     expect(slept).toEqual([47.5, 60 - 47.5 + 45]);
   });
 
   it('sleeps no longer than its call, and is told to come back in a second', async () => {
-    const { slept, tableReads, acquire } = createPairWorld({ reads: [LIVE] });
+    const { slept, tableReads, acquire } = createPairWorld({ record: LIVE });
     const problem = { type: 'token-endpoint-timeout', detail: 'No token came in time.', retryAfterSeconds: 1 };
 
     expect(await acquire([WAIT], exampleCall({ deadline: START + 60 }))).toMatchObject(problem);
@@ -57,46 +57,92 @@ describe('a call that waits', () => {
 });
 
 describe('the lease of another call', () => {
-  it.each<[string, Partial<PairRecord>, number]>([
-    ['that is mine counts as ended for me', { ...LIVE, leaseOwner: 'me' }, 0],
-    ['whose time has passed has ended', { ...LIVE, leaseUntil: START }, 0],
-    ['ends at its time', { ...LIVE, leaseUntil: START + 4_000 }, 4_000],
-    ['of a fast clock ends when it was watched for its length', { ...LIVE, leaseUntil: START + 600_000 }, LEASE_MS],
-  ])('%s', async (_, record, endMs) => {
-    const { clock, views, acquire } = createPairWorld({ record });
+  it.each([
+    ['whose time has passed is over', 0, 0],
+    ['is over at its time', 4_000, 4_000],
+    ['of a fast clock is over when it was watched for its length', LEASE_MS + MINUTE_MS, LEASE_MS],
+    ['of a clock that is further ahead than a clock can be off is none', LEASE_MS + MINUTE_MS + 1, 0],
+  ])('%s', async (_, lengthMs, endMs) => {
+    const { clock, acquire } = createPairWorld({ record: leaseFor(lengthMs) });
 
     expect(await acquire(whenFree)).toBe('free');
     expect(clock.now - START).toBe(endMs);
-    expect(views.at(-1)).toMatchObject({ observedExpired: endMs === LEASE_MS, isAlone: false });
-    expect(views.slice(0, -1).some(({ observedExpired }) => observedExpired)).toBe(false);
   });
 
   it('that follows one which was watched is watched from its own beginning', async () => {
-    const ahead = { ...LIVE, leaseUntil: START + 600_000 };
-    const { clock, acquire } = createPairWorld({ reads: [ahead, ahead, { ...ahead, fence: 5 }] });
+    const ahead = leaseFor(LEASE_MS + 50_000);
+    const reads = [ahead, ahead, leaseFor(LEASE_MS + 50_000, 'the next one')];
+    const { clock, acquire } = createPairWorld({ reads });
 
     expect(await acquire(whenFree)).toBe('free');
     expect(clock.now - START).toBe(75 + LEASE_MS);
   });
 
   it.each<[string, NonNullable<PairWorldOptions['reads']>, number, boolean[]]>([
-    ['alive is waited for', [{ ...LIVE, leaseUntil: START + 4_000 }, DOWN], 4_000, [false, true]],
-    ['to end is waited for no longer', [LIVE, { fence: 4 }, DOWN], 25, [false, false, true]],
-  ])('that was seen %s while the store is silent, then the environment is alone', async (_, reads, waitMs, alone) => {
-    const { clock, views, acquire } = createPairWorld({ reads, store: { acquire: SILENT } });
+    ['alive is waited for', [leaseFor(4_000), DOWN], 4_000, [false, true]],
+    ['to end is waited for no longer', [LIVE, { lease: undefined }, DOWN], 25, [false, false, true]],
+  ])('that was seen %s while the store is silent, then the instance is alone', async (_, reads, waitMs, alone) => {
+    const { clock, views, acquire } = createPairWorld({ reads, store: { replace: SILENT } });
 
     expect(await acquire(requestWhenFree)).toBe(FINGERPRINT);
     expect(clock.now - START).toBe(waitMs);
     expect(views.map(({ isAlone }) => isAlone)).toEqual(alone);
   });
+
+  it('keeps a call from its token request, whatever it decides', async () => {
+    const { clock, acquire, sent } = createPairWorld({ record: leaseFor(4_000) });
+
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect([sent.length, clock.now >= START + 4_000]).toEqual([1, true]);
+  });
 });
 
-it('a lost lease costs another look in the pace of those who wait, and asks for no newer secret', async () => {
-  const { slept, readStages, acquire } = createPairWorld({ store: { acquire: async () => undefined } });
+it('a lost lease costs another look in the pace of those who wait, and no token request', async () => {
+  const { slept, sent, acquire } = createPairWorld({ store: { replace: async () => undefined } });
 
   expect(await acquire([REQUEST, REQUEST, REQUEST, answer('token')])).toBe('token');
   expect(slept).toEqual([25, 50, 100]);
-  expect(readStages).toEqual(['AWSCURRENT']);
+  expect(sent).toEqual([]);
+});
+
+describe('the secret that is sent', () => {
+  it('was read after the look on which the call decided', async () => {
+    const { clock, acquire, versionsSent, readStages } = createPairWorld({
+      secret: (stage, n) => found(n === 1 ? 'v1' : 'v2', undefined, stage),
+    });
+    await acquire([answer('warm')], exampleCall({ stage: 'AWSCURRENT' }));
+    clock.now += 1;
+    await acquire([REQUEST]);
+
+    expect(versionsSent()).toEqual(['v2']);
+    expect(readStages).toHaveLength(2);
+  });
+
+  it('is none once it was deleted, although a call read it seconds before, and its token does not come back', async () => {
+    let isGone = false;
+    const { clock, shared, acquire, sent, recordNow } = createPairWorld({
+      record: { token: exampleToken(), ...leaseFor(LEASE_MS, 'a call that died') },
+      secret: () => (isGone ? { outcome: 'missing' } : found('v1')),
+    });
+    await acquire([answer('read')], exampleCall({ stage: 'AWSCURRENT' }));
+    shared.change(PAIR, (record) => ({ ...record, token: undefined }));
+    isGone = true;
+    clock.now += LEASE_MS;
+
+    expect(await acquire(requestWhenFree)).toMatchObject({ type: 'credential-missing' });
+    expect([sent, recordNow().token]).toEqual([[], undefined]);
+  });
+
+  it('need not be read for a latch or a hold, which that of the last minutes tells', async () => {
+    const { acquire, shared, readStages, clock } = createPairWorld({ renewals: [REJECTED] });
+    await acquire([REQUEST, answer('enough')]);
+    const reads = readStages.length;
+    shared.change(PAIR, (record) => ({ ...record, rejected: latches({ v1: START }) }));
+    clock.now += 1;
+
+    expect(await acquire([REQUEST])).toMatchObject({ type: 'credential-rejected' });
+    expect(readStages.slice(reads)).toEqual(['AWSPREVIOUS']);
+  });
 });
 
 describe('a renewal', () => {
@@ -104,26 +150,35 @@ describe('a renewal', () => {
     ['fails', { renewals: [FAILED] }],
     ['is rejected', { renewals: [REJECTED] }],
     ['gets no secret', { secret: () => SECRETS_DOWN }],
-    ['gets no lease', { store: { acquire: SILENT } }],
+    ['has a version that is held', { record: { held: new Map([['v1:0000000000000000', exampleWait(START + 1)]]) } }],
+    ['loses its lease', { store: { replace: async () => undefined } }],
+    ['gets no answer from the table', { store: { replace: SILENT } }],
   ])('that %s leaves the old token, without another look', async (_, options) => {
-    const { tableReads, acquire, sent } = createPairWorld(options);
+    const { tableReads, acquire, sent, slept } = createPairWorld(options);
 
     expect(await acquire(({ mayRenew }) => (mayRenew ? RENEW : answer('old token')))).toBe('old token');
-    expect(tableReads).toHaveLength(1);
+    expect([tableReads.length, slept]).toEqual([1, []]);
     expect(sent.length).toBeLessThanOrEqual(1);
   });
 
   it('that was rejected when the old token had no time left looks again, and does not try again', async () => {
     const { tableReads, views, acquire } = createPairWorld({ renewals: [REJECTED] });
 
-    expect(await acquire([RENEW, RENEW, WAIT, answer('another')])).toBe('another');
+    expect(await acquire([RENEW, WAIT, answer('another')])).toBe('another');
     expect(tableReads).toHaveLength(2);
-    expect(views.map(({ mayRenew }) => mayRenew)).toEqual([true, true, false, false]);
+    expect(views.map(({ mayRenew }) => mayRenew)).toEqual([true, false, false]);
+  });
+
+  it('does not hide a defect', async () => {
+    const bug = new TypeError('a bug');
+    const { acquire } = createPairWorld({ renewals: [bug] });
+
+    expect(await acquire([RENEW, answer('old token')])).toBe(bug);
   });
 });
 
-describe('a token request', () => {
-  it('that is rejected is followed by another look, with a secret that was read after it', async () => {
+describe('a token request that is rejected', () => {
+  it('is followed by another look, with a secret that was read after it', async () => {
     const { versionsSent, readStages, acquire, slept, clock } = createPairWorld({
       renewals: [REJECTED, undefined],
       onRequest: () => {
@@ -138,7 +193,7 @@ describe('a token request', () => {
     expect(slept).toEqual([]);
   });
 
-  it('that is rejected has the predecessor sent when there is no newer version, and a warning', async () => {
+  it('has the predecessor sent when there is no newer version, and a warning', async () => {
     const call = exampleCall();
     const { versionsSent, acquire } = createPairWorld({ renewals: [REJECTED, undefined], secret: rotated });
 
@@ -146,24 +201,129 @@ describe('a token request', () => {
     expect(versionsSent()).toEqual(['v2', 'v1']);
     expect([...call.trace.warnings]).toEqual(['previous-version']);
   });
+
+  it.each<[string, string, string[], PairWorldOptions['secret']]>([
+    ['is told', 'credential-rejected', ['v1'], undefined],
+    ['is told, after the predecessor', 'credential-rejected', ['v2', 'v1'], rotated],
+  ])(
+    '%s, also by a table that confirms writes and forgets them: no version is sent twice',
+    async (_, type, versions, secret) => {
+      const { acquire, versionsSent, clock } = createPairWorld({
+        onRequest: () => {
+          clock.now += 5;
+        },
+        renewals: [REJECTED],
+        store: { replace: async (_pair, _seen, record) => ({ record, tag: 'forgotten' }) },
+        ...(secret && { secret }),
+      });
+
+      expect(await acquire([REQUEST])).toMatchObject({ type });
+      expect(versionsSent()).toEqual(versions);
+    },
+  );
 });
 
-it('what was read from the table needs no secret, and is trusted for a minute from the start of the read', async () => {
-  const { clock, memory, acquire, readStages } = createPairWorld({
-    store: {
-      read: async () => {
-        clock.now += 5;
-        return { ...EMPTY_RECORD, fence: 7, forcedAt: START + MINUTE_MS };
+describe('a lease whose write went unanswered', () => {
+  /** The n-th write of the table (from 1) happens, and its answer is lost. */
+  function losing(...lost: readonly number[]) {
+    let writes = 0;
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      store: {
+        replace: async (...args) => {
+          writes += 1;
+          const isLost = lost.includes(writes);
+          const written = await world.shared.replace(...args);
+          return isLost ? SILENT() : written;
+        },
       },
-    },
-  });
-  await acquire([answer('token')]);
+    });
+    return world;
+  }
 
-  expect(readStages).toEqual([]);
-  clock.now = START + MINUTE_MS - 1;
-  expect(memory.trusted(PAIR)).toMatchObject({ fence: 7, forcedAt: START + 5 });
-  clock.now += 1;
-  expect(memory.trusted(PAIR)).toBeUndefined();
+  it('is found at the next look, and used for the one request that it is for', async () => {
+    const { acquire, versionsSent, views, slept, recordNow } = losing(1);
+
+    expect(await acquire(requestWhenFree)).toBe(FINGERPRINT);
+    expect([versionsSent(), views.length, slept]).toEqual([['v1'], 1, []]);
+    expect(recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
+  });
+
+  it('that comes only after the next look is found too', async () => {
+    let late: (() => Promise<unknown>) | undefined;
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      store: {
+        replace: async (...args) => {
+          if (late !== undefined) {
+            await late();
+            return world.shared.replace(...args);
+          }
+          late = () => world.shared.replace(...args);
+          return SILENT();
+        },
+      },
+    });
+
+    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
+    expect([world.versionsSent(), world.views.length]).toEqual([['v1'], 2]);
+    expect(world.recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
+  });
+
+  it('that is found with too little time to send in is left to run out, and the call takes another', async () => {
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      store: {
+        replace: async (...args) => {
+          const written = await world.shared.replace(...args);
+          if (args[2].lease?.id !== 'lease-1') return written;
+          world.clock.now += LEASE_MS - 800;
+          return SILENT();
+        },
+      },
+    });
+
+    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(world.sent).toMatchObject([{ deadline: world.clock.now + 4_000 }]);
+  });
+
+  it('is not used once an operator has disabled the client', async () => {
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      store: {
+        replace: async (...args) => {
+          await world.shared.replace(...args);
+          world.shared.change(PAIR, (record) => ({ ...record, disabled: { since: START } }));
+          return SILENT();
+        },
+      },
+    });
+
+    expect(await world.acquire(({ record }) => (record.disabled ? answer('stopped') : REQUEST))).toBe('stopped');
+    expect(world.sent).toEqual([]);
+  });
+});
+
+describe('a withdrawal', () => {
+  it('takes away the token that was seen, and says so', async () => {
+    const { acquire, recordNow, sent } = createPairWorld({
+      record: { token: exampleToken(), pause: exampleWait(START) },
+    });
+
+    expect(await acquire([WITHDRAW])).toBe('gone');
+    expect(recordNow()).toMatchObject({ token: undefined, lease: undefined, pause: exampleWait(START) });
+    expect(sent).toEqual([]);
+  });
+
+  it('before which another write came is decided once more', async () => {
+    const { acquire, tableReads } = createPairWorld({ store: { replace: async () => undefined } });
+
+    expect(await acquire([WITHDRAW, answer('it is back')])).toBe('it is back');
+    expect(tableReads).toHaveLength(2);
+  });
+
+  it('which the table does not take is tried twice', async () => {
+    const { acquire, tableReads } = createPairWorld({ record: { token: exampleToken() }, store: { replace: SILENT } });
+
+    expect(await acquire([WITHDRAW])).toBe('gone');
+    expect(tableReads).toHaveLength(2);
+  });
 });
 
 it.each([
@@ -174,7 +334,7 @@ it.each([
   'a check of %s reads that version, its services from %s, and no predecessor',
   async (stage, listing, reads) => {
     const { acquire, views, readStages } = createPairWorld({
-      record: { rejected: new Map([['AWSCURRENT', { count: 3, at: START, fence: 1 }]]) },
+      record: { rejected: latches({ AWSCURRENT: START }, 3) },
       secret: (one) => found(one, undefined, one),
     });
     await acquire([answer('found')], exampleCall({ stage }));
@@ -187,31 +347,10 @@ it.each([
   },
 );
 
-describe('latches are forgotten', () => {
-  const OLD = START - 60 * MINUTE_MS - 1;
-  const IDS = { AWSCURRENT: 'v1', AWSPREVIOUS: 'v4', AWSPENDING: 'v5' };
-  const many = { v3: OLD, v4: OLD, v5: OLD, gone: OLD };
-  const told = (stage: SecretStage) => found(IDS[stage], undefined, stage);
-  const unlessPending = (reading: SecretReading) => (stage: SecretStage) =>
-    stage === 'AWSPENDING' ? reading : told(stage);
-  const stale = { ...told('AWSPENDING'), isStale: true } as const;
-  const onlyCurrent = (stage: SecretStage): SecretReading =>
-    stage === 'AWSCURRENT' ? found('v1') : { outcome: 'missing' };
+it('an answer from the table needs no secret', async () => {
+  const { acquire, readStages, views } = createPairWorld({ record: { forcedAt: START + HOUR_MS, attemptedAt: START } });
+  await acquire([answer('token')]);
 
-  it.each<[string, Record<string, number>, NonNullable<PairWorldOptions['secret']>, string[]]>([
-    ['when they are of versions without a stage, older than an hour', many, told, ['v4', 'v5', 'v1']],
-    ['also when there is nothing with a stage', many, onlyCurrent, ['v1']],
-    ['not in their first hour', { ...many, gone: OLD + 1 }, told, ['v4', 'v5', 'gone', 'v1']],
-    ['not as long as there are three', { v3: OLD, v4: OLD, gone: OLD }, told, ['v3', 'v4', 'gone', 'v1']],
-    ['not while Secrets Manager is down', many, unlessPending(SECRETS_DOWN), [...Object.keys(many), 'v1']],
-    ['not when one stage is stale', many, unlessPending(stale), [...Object.keys(many), 'v1']],
-    ['not when one stage is binary', many, unlessPending({ outcome: 'binary' }), [...Object.keys(many), 'v1']],
-  ])('%s', async (_, rejected, secret, kept) => {
-    const latches = Object.entries(rejected).map(([version, at]) => [version, { count: 1, at, fence: 1 }] as const);
-    const record = { rejected: new Map(latches) };
-    const { acquire, recordNow } = createPairWorld({ record, renewals: [REJECTED], secret });
-    await acquire([REQUEST, REQUEST, answer('enough')]);
-
-    expect([...recordNow().rejected.keys()]).toEqual(kept);
-  });
+  expect(readStages).toEqual([]);
+  expect(views).toMatchObject([{ isAlone: false, versions: undefined, record: { forcedAt: 0, attemptedAt: START } }]);
 });

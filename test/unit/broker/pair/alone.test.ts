@@ -1,35 +1,53 @@
 import { describe, expect, it } from 'vitest';
-import { EMPTY_RECORD } from '../../../../functions/broker/pair/record.ts';
-import { MINUTE_MS, START } from '../../../support/example.ts';
-import { exampleCall, exampleToken } from '../../../support/pair/pair-examples.ts';
+import { decide } from '../../../../functions/broker/pair/decision.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
+import { exampleService, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
+import { closedToken, exampleCall, exampleToken, latches } from '../../../support/pair/pair-examples.ts';
 import {
   answer,
   createPairWorld,
   DOWN,
+  FAILED,
   FINGERPRINT,
   LEASE_MS,
   LIVE,
   PAIR,
+  type PairWorldOptions,
   REJECTED,
   RENEW,
   REQUEST,
-  requestWhenFree,
   rotated,
   SILENT,
 } from '../../../support/pair/pair-world.ts';
 
-describe('a store that is out of reach', () => {
-  it('leaves the environment to what it knows, in spite of any lease that it saw, and tells the operator', async () => {
-    const call = exampleCall();
-    const { acquire, memory, views, slept } = createPairWorld({ reads: [DOWN], renewals: [REJECTED] });
-    memory.remember(PAIR, { ...EMPTY_RECORD, ...LIVE, forcedAt: START + 1 }, START);
+/** A world in which callers ask, one after the other, and are answered by the rules for callers. */
+function createCallers(options: PairWorldOptions = {}, service = exampleService()) {
+  const world = createPairWorld(options);
+  const { clock, acquire } = world;
+  /** The fingerprint of the token, or the type of the problem. */
+  async function ask(changes: Partial<typeof ISSUE_REQUEST> = {}): Promise<unknown> {
+    const call = exampleCall({ service, startedAt: clock.now, deadline: clock.now + 10_000 });
+    const given = await acquire((view) => {
+      const step = decide(view, call, { ...ISSUE_REQUEST, ...changes }, clock.now);
+      return 'answer' in step ? { ...step, answer: step.answer.token.fingerprint } : step;
+    }, call);
+    return typeof given === 'object' && given !== null && 'type' in given ? given.type : given;
+  }
+  return { ...world, ask };
+}
 
-    expect(await acquire([REQUEST, answer('known')], call)).toBe('known');
-    expect(views[0]).toMatchObject({ isAlone: true, leaseIsOver: true, record: { fence: 4, forcedAt: START } });
-    expect(slept).toEqual([]);
+describe('a store that is out of reach', () => {
+  it('leaves the instance to what it knows, in spite of any lease that it saw before, and tells the operator', async () => {
+    const call = exampleCall();
+    const { acquire, memory, views, slept } = createPairWorld({ reads: [DOWN] });
+    memory.remember(PAIR, { ...EMPTY_RECORD, ...LIVE, forcedAt: START - 1 }, memory.begin());
+
+    expect(await acquire([answer('known')], call)).toBe('known');
     const listing = { outcome: 'found', secret: { versionId: 'v1' } };
-    expect(views[0]?.versions).toMatchObject({ name: 'token-broker/test/acme', stage: 'AWSCURRENT', listing });
-    expect([...call.trace.warnings]).toEqual(['shared-cache-unavailable']);
+    const versions = { name: 'token-broker/test/acme', stage: 'AWSCURRENT', listing };
+    expect(views).toMatchObject([{ isAlone: true, leaseIsOver: true, record: { forcedAt: START - 1 }, versions }]);
+    expect([slept, [...call.trace.warnings]]).toEqual([[], ['shared-cache-unavailable']]);
   });
 
   it.each([
@@ -45,133 +63,206 @@ describe('a store that is out of reach', () => {
     expect(readStages).toHaveLength(reads);
   });
 
-  it('when the lease is to be taken is asked once more, then the environment goes alone', async () => {
-    const { acquire, views, slept } = createPairWorld({ store: { acquire: SILENT } });
+  it('has it make its request without a lease, and serve with the token, which it never trusts', async () => {
+    const { acquire, recordNow, memory, views } = createPairWorld({ reads: [DOWN] });
+
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    await acquire([answer('the token')]);
+    expect(views.at(-1)).toMatchObject({ isAlone: true, record: { lease: undefined, token: exampleToken() } });
+    expect([recordNow(), memory.trusted(PAIR)]).toEqual([EMPTY_RECORD, undefined]);
+  });
+
+  it('for two writes of a lease leaves the instance alone for the rest of the call', async () => {
+    const { acquire, views, slept, tableReads } = createPairWorld({ store: { replace: SILENT } });
 
     expect(await acquire([REQUEST])).toBe(FINGERPRINT);
     expect(views.map(({ isAlone }) => isAlone)).toEqual([false, false, true]);
-    expect(slept).toEqual([]);
+    expect([tableReads.length, slept]).toEqual([2, []]);
   });
 
-  it('which has given the lease although its answer was lost gives it once more', async () => {
-    let asked = 0;
-    const { acquire, shared, versionsSent, views, recordNow } = createPairWorld({
+  it('is told of a rejection as soon as it answers, under whatever lease', async () => {
+    const { acquire, recordNow } = createPairWorld({ reads: [DOWN, LIVE], renewals: [REJECTED] });
+    await acquire([REQUEST, answer('enough')]);
+
+    expect(recordNow()).toMatchObject({ ...LIVE, rejected: new Map([['v1', { count: 1, at: START, by: 'lease-1' }]]) });
+  });
+
+  it('that could not be told of a rejection does not have the version sent again, in no call', async () => {
+    let isTaken = false;
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
       store: {
-        acquire: async (...args) => {
-          const before = await shared.acquire(...args);
-          asked += 1;
-          return asked === 1 ? SILENT() : before;
+        // The lease is taken, and then nothing is.
+        replace: async (...args) => {
+          if (isTaken) return SILENT();
+          isTaken = true;
+          return world.shared.replace(...args);
         },
       },
-    });
-
-    expect(await acquire(requestWhenFree)).toBe(FINGERPRINT);
-    expect(versionsSent()).toEqual(['v1']);
-    expect(views.map(({ isAlone, leaseIsOver }) => isAlone || !leaseIsOver)).toEqual([false, false, false]);
-    expect(recordNow()).toMatchObject({ fence: 2, token: { fingerprint: FINGERPRINT }, leaseUntil: 0 });
-  });
-
-  it('that could not be told of a rejection is not asked in the same call: its table would let the version be sent', async () => {
-    const { acquire, views, versionsSent, tableReads } = createPairWorld({
-      store: { reject: SILENT },
       renewals: [REJECTED, undefined],
       secret: rotated,
     });
 
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
-    expect(versionsSent()).toEqual(['v2', 'v1']);
-    expect(views.map(({ isAlone, record }) => [isAlone, record.rejected.size])).toEqual([
-      [false, 0],
-      [false, 0],
-      [true, 1],
-    ]);
-    expect(tableReads).toHaveLength(1);
-
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
-    expect(versionsSent()).toEqual(['v2', 'v1', 'v1']);
+    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(world.versionsSent()).toEqual(['v2', 'v1', 'v1']);
+    expect(world.recordNow().rejected.size).toBe(0);
   });
 
-  it.each(['read', 'acquire'])('differs from a bug of the store, which is not hidden: %s', async (operation) => {
+  it.each(['read', 'replace'])('differs from a bug of the store, which is not hidden: %s', async (operation) => {
     const bug = new TypeError('not the item that was asked for');
     const call = exampleCall();
+    const { acquire } = createPairWorld({ store: { [operation]: () => Promise.reject(bug) } });
 
-    expect(await createPairWorld({ store: { [operation]: () => Promise.reject(bug) } }).acquire([RENEW], call)).toBe(
-      bug,
-    );
+    expect(await acquire([RENEW], call)).toBe(bug);
     expect(call.trace.warnings.size).toBe(0);
   });
 });
 
-describe('a record whose token this environment cannot open', () => {
-  const own = { ...EMPTY_RECORD, token: exampleToken({ fingerprint: 'own' }) };
-  const closed = { fence: 4, disabled: true, closedUntil: START + 1 };
+describe('an instance that is alone', () => {
+  const alone = { reads: [DOWN] } as const;
 
-  it('serves with the own token, and its flags count', async () => {
-    const { acquire, memory, views } = createPairWorld({ record: closed });
-    memory.remember(PAIR, own);
-    await acquire([answer('own token')]);
-
-    expect(views).toMatchObject([{ isAlone: false, record: { ...closed, token: own.token } }]);
-    expect(memory.trusted(PAIR)).toMatchObject({ ...closed, token: own.token });
+  it('sends a version three times in a day, as with the table', async () => {
+    const { ask, clock, sent } = createCallers({ ...alone, renewals: [REJECTED] });
+    for (let n = 0; n < 24 * 12; n += 1) {
+      expect(await ask()).toBe('credential-rejected');
+      clock.now += 5 * MINUTE_MS;
+    }
+    expect(sent).toHaveLength(3);
   });
 
-  it('leaves the environment alone when it has none: its flags count, and memory is left as it is', async () => {
-    const { acquire, memory, views } = createPairWorld({ record: { ...closed, ...LIVE } });
-    await acquire([answer('none')]);
-
-    const versions = { stage: 'AWSCURRENT' };
-    expect(views).toMatchObject([{ isAlone: true, leaseIsOver: true, record: closed, versions }]);
-    expect(memory.last(PAIR)).toEqual(EMPTY_RECORD);
+  it('forgets no latch of 1 001 pairs', async () => {
+    const { acquire, sent } = createPairWorld({ ...alone, renewals: [REJECTED] });
+    const calls = Array.from({ length: 1_001 }, (_, n) => exampleCall({ pair: { ...PAIR, client: `client-${n}` } }));
+    for (const call of [...calls, ...calls]) {
+      expect(await acquire([REQUEST], call)).toMatchObject({ type: 'credential-rejected' });
+    }
+    expect(sent).toHaveLength(1_001);
   });
 
-  it('has it make a request of its own also when it has a token that does not serve, which replaces nothing', async () => {
-    const record = { ...closed, closedUntil: Infinity };
-    const { acquire, memory, readStages, recordNow } = createPairWorld({ record });
-    await acquire([answer('warm')], exampleCall({ stage: 'AWSCURRENT' }));
-    memory.remember(PAIR, own);
-
-    expect(await acquire([answer('not first'), REQUEST], exampleCall({ startedAt: START + 1 }))).toBe(FINGERPRINT);
-    expect(readStages).toEqual(['AWSCURRENT', 'AWSCURRENT']);
-    expect(recordNow()).toMatchObject({ fence: 4, closedUntil: Infinity, token: undefined });
-    expect(memory.last(PAIR).token?.fingerprint).toBe(FINGERPRINT);
-    expect(memory.trusted(PAIR)).toBeUndefined();
-  });
-
-  it('is replaced under the lease when its time is over', async () => {
-    const { acquire, recordNow } = createPairWorld({ record: { ...closed, closedUntil: START } });
-
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
-    expect(recordNow()).toMatchObject({ fence: 5, closedUntil: 0, token: { fingerprint: FINGERPRINT } });
+  it('renews once in 15 s when the service hands out the very same token, however short its rest', async () => {
+    const token = exampleToken({ refreshAt: START });
+    const { ask, clock, sent } = createCallers({ ...alone, renewals: [{ outcome: 'token', token }] });
+    for (let n = 0; n < 60; n += 1) {
+      expect(await ask()).toBe(token.fingerprint);
+      clock.now += SECOND_MS;
+    }
+    expect(sent).toHaveLength(60 / 15);
   });
 });
 
-describe('an environment that is alone', () => {
-  it('makes its request without a lease, and remembers the token by itself', async () => {
-    const { acquire, sent, recordNow, memory } = createPairWorld({ reads: [DOWN] });
+describe('a table that can be read and takes no writes', () => {
+  it.each<[string, PairWorldOptions['renewals'], string, Partial<typeof ISSUE_REQUEST>]>([
+    ['a token', undefined, FINGERPRINT, {}],
+    ['a token that is refused again', undefined, 'refused-again', { refused: FINGERPRINT }],
+    ['a failure', [FAILED], 'token-endpoint-unavailable', {}],
+    ['a rejection', [REJECTED], 'credential-rejected', {}],
+  ])('costs one token request in all, not one per call, when that brings %s', async (_, renewals, told, request) => {
+    const { ask, sent } = createCallers({ ...(renewals && { renewals }), store: { replace: SILENT } });
+    const forced = request.refused === undefined ? 0 : 1;
+    await ask();
+    if (forced) await ask(request);
+    for (let n = 0; n < 10; n += 1) expect(await ask(request)).toBe(told);
 
-    expect(await acquire([REQUEST, answer('decided again')])).toBe(FINGERPRINT);
-    expect(sent[0]?.record).toMatchObject({ leaseOwner: 'me', leaseUntil: START + LEASE_MS, attemptedAt: START });
-    expect(recordNow()).toEqual(EMPTY_RECORD);
-    expect(memory.last(PAIR)).toMatchObject({ leaseUntil: 0, token: { fingerprint: FINGERPRINT } });
-    expect(memory.trusted(PAIR)).toBeUndefined();
+    expect(sent).toHaveLength(1 + forced);
+  });
+});
+
+describe('a token that this instance cannot open', () => {
+  const used = { attemptedAt: START - 59_999, token: closedToken('unreadable', { issuedAt: START - HOUR_MS }) };
+  const unused = { ...used, attemptedAt: START - MINUTE_MS };
+  const noKey = { ...unused, token: closedToken('no-key', { issuedAt: START - HOUR_MS }) };
+  const noBytes = { ...used, token: closedToken('no-bytes', { issuedAt: START - 1 }) };
+  const ended = { ...noKey, token: closedToken('no-key', { expiresAt: START }) };
+  const ofOther = (record: Partial<PairRecord> & typeof noKey) => ({
+    ...record,
+    token: { ...record.token, credentialVersion: 'v0' },
   });
 
-  it('withdraws the token that it knows, and no other', async () => {
-    const token = exampleToken();
-    const { acquire, recordNow, memory } = createPairWorld({ reads: [DOWN], record: { token } });
-    memory.remember(PAIR, { ...EMPTY_RECORD, token });
+  it.each<[string, Partial<PairRecord>]>([
+    ['was used within a minute', used],
+    ['may still live, when it has no key', noKey],
+  ])('is never replaced when it %s: the instance requests one for itself, and keeps it', async (_, record) => {
+    const { ask, recordNow, clock, sent, readStages } = createCallers({ record });
+
+    expect(await ask()).toBe(FINGERPRINT);
+    clock.now += 1;
+    expect(await ask()).toBe(FINGERPRINT);
+    expect([sent.length, readStages.length]).toEqual([1, 1]);
+    expect(recordNow()).toEqual({ ...EMPTY_RECORD, ...record });
+  });
+
+  it.each<[string, Partial<PairRecord>]>([
+    ['was not used for a minute', unused],
+    ['has no bytes', noBytes],
+    ['has ended, when it has no key', ended],
+  ])('is replaced under a lease when it %s', async (_, record) => {
+    const { ask, recordNow } = createCallers({ record });
+
+    expect(await ask()).toBe(FINGERPRINT);
+    expect(recordNow()).toMatchObject({ lease: undefined, attemptedAt: START, token: exampleToken() });
+  });
+
+  it.each<[string, Partial<PairRecord>]>([
+    ['was used within a minute', { ...ofOther(used), attemptedAt: START - 30_000 }],
+    ['may still live', ofOther(noKey)],
+  ])('has another version sent under a lease of the table only, and that makes it proven: %s', async (_, record) => {
+    const { ask, recordNow, clock } = createCallers({ record: { ...record, ...LIVE } });
+
+    expect(await ask()).toBe(FINGERPRINT);
+    expect(clock.now).toBeGreaterThanOrEqual(START + LEASE_MS);
+    const checked = { version: 'v1', at: clock.now, finding: 'accepted' };
+    expect(recordNow()).toMatchObject({ lease: undefined, token: record.token, checked });
+    expect(await ask()).toBe(FINGERPRINT);
+  });
+
+  it('has a version that is proven sent without a lease, although another call holds one', async () => {
+    const { acquire, clock, sent } = createPairWorld({ record: { ...noKey, ...LIVE } });
+
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect([clock.now, sent.length]).toEqual([START, 1]);
+  });
+
+  it('has a rejected version counted in the table, so that 200 instances send it three times at most', async () => {
+    const worlds: ReturnType<typeof createCallers>[] = [];
+    const first = createCallers({ record: ofOther(noKey), renewals: [REJECTED] });
+    worlds.push(first);
+    while (worlds.length < 200) {
+      const { read, replace } = first.shared;
+      worlds.push(createCallers({ store: { read, replace }, renewals: [REJECTED] }));
+    }
+    for (const world of worlds) expect(await world.ask()).toBe('credential-rejected');
+
+    expect(worlds.flatMap(({ sent }) => sent)).toHaveLength(1);
+    expect(first.recordNow().rejected.get('v1')).toMatchObject({ count: 1 });
+  });
+
+  it('does not keep latches, holds, pauses and the operator’s stop of its record from counting', async () => {
+    const disabled = { since: START };
+    expect(await createCallers({ record: { ...noKey, disabled } }).ask()).toBe('client-disabled');
+    const latched = { ...noKey, rejected: latches({ v1: START }) };
+    expect(await createCallers({ record: latched }).ask()).toBe('credential-rejected');
+  });
+
+  it('leaves the instance the token that it could open before, while the secret is there', async () => {
+    let isGone = false;
+    const { ask, shared, clock, sent } = createCallers({
+      record: { token: exampleToken() },
+      secret: (stage) => (isGone ? { outcome: 'missing' } : found('v1', undefined, stage)),
+    });
+    await ask();
+    shared.change(PAIR, (record) => ({ ...record, ...noKey }));
+    expect(await ask()).toBe(FINGERPRINT);
+    isGone = true;
+    clock.now += MINUTE_MS + 1;
+
+    expect(await ask()).toBe('credential-missing');
+    expect(sent).toEqual([]);
+  });
+
+  it('is removed by a withdrawal', async () => {
+    const { acquire, recordNow } = createPairWorld({ record: noKey });
 
     expect(await acquire([{ kind: 'withdraw', answer: 'gone' }])).toBe('gone');
-    expect([recordNow().token, memory.last(PAIR).token]).toEqual([token, undefined]);
-  });
-
-  it.each([0, 0.5, 1 - 2 ** -50])('tells the others of a rejection under no lease of theirs (%d)', async (random) => {
-    const record = { fence: 1, leaseOwner: 'me', leaseUntil: START + LEASE_MS };
-    const { acquire, recordNow, memory } = createPairWorld({ reads: [DOWN], renewals: [REJECTED], record, random });
-    await acquire([REQUEST, answer('enough')]);
-
-    const rejected = new Map([['v1', { count: 1, at: START, fence: -1 - Math.floor(random * 2 ** 40) }]]);
-    expect(recordNow()).toMatchObject({ ...record, rejected });
-    expect(memory.last(PAIR).rejected).toEqual(rejected);
+    expect(recordNow().token).toBeUndefined();
   });
 });

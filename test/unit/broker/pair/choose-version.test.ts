@@ -5,7 +5,7 @@ import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { found, SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { exampleService, START } from '../../../support/example.ts';
-import { exampleCall, exampleWait } from '../../../support/pair/pair-examples.ts';
+import { exampleCall, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 
 const call = exampleCall();
 const { pair, settingsDigest } = call;
@@ -22,15 +22,19 @@ const staged = (candidates: readonly SecretReading[], listing = candidates[0] ??
   candidates,
 });
 const latched = (...versions: string[]): Partial<PairRecord> => ({
-  rejected: new Map(versions.map((version) => [version, { count: 1, at: START, fence: 1 }])),
+  rejected: latches(Object.fromEntries(versions.map((version) => [version, START]))),
 });
 const held = (version: string, untilMs = 4_001, digest = settingsDigest): Partial<PairRecord> => ({
   held: new Map([[`${version}:${digest}`, exampleWait(START + untilMs, 'token-endpoint-error')]]),
 });
 
-function choose(versions: StagedVersions, record: Partial<PairRecord> = {}, now = START, service = call.service) {
+function choose(
+  versions: StagedVersions,
+  record: Partial<PairRecord> = {},
+  { now = START, service = call.service, sent = [] as string[] } = {},
+) {
   try {
-    return chooseVersion({ ...call, service }, versions, { ...EMPTY_RECORD, ...record }, now);
+    return chooseVersion({ ...call, service }, versions, { ...EMPTY_RECORD, ...record }, new Set(sent), now);
   } catch (error) {
     if (error instanceof Problem) return error;
     throw error;
@@ -48,8 +52,10 @@ describe('the version to send', () => {
   it.each<[string, string, Parameters<typeof choose>]>([
     ['the current one', 'v2', [staged(both)]],
     ['the previous one while the current one is latched', 'v1', [staged(both), latched('v2')]],
-    ['the current one when its chance is due', 'v2', [staged(both), latched('v2'), START + 15 * 60_000]],
+    ['the current one when its chance is due', 'v2', [staged(both), latched('v2'), { now: START + 15 * 60_000 }]],
     ['the current one although the previous one is latched', 'v2', [staged(both), latched('v1')]],
+    ['the previous one when the call has sent the current one', 'v1', [staged(both), {}, { sent: ['v2'] }]],
+    ['none when the call has sent both', 'credential-rejected', [staged(both), {}, { sent: ['v1', 'v2'] }]],
     ['none while both are latched', 'credential-rejected', [staged(both), latched('v1', 'v2')]],
     ['none when the other cannot be read', 'credential-rejected', [staged([current, SECRETS_DOWN]), latched('v2')]],
     ['none while it is held, and never its predecessor', 'token-endpoint-error 5', [staged(both), held('v2')]],
@@ -65,7 +71,7 @@ describe('the version to send', () => {
   it('comes with what is sent of it in the dialect of the service, and with the key of its hold', () => {
     const secret = { client_id: 'i:d', secret: 'a b', services: { [pair.service]: {} } };
     const service = exampleService({ basicEncoding: 'form' });
-    const choice = choose(staged([found('v2', secret)]), {}, START, service);
+    const choice = choose(staged([found('v2', secret)]), {}, { service });
 
     if (choice instanceof Problem) throw choice;
     expect(choice).toMatchObject({ version: { versionId: 'v2' }, holdKey: `v2:${settingsDigest}` });
@@ -105,6 +111,7 @@ it.each<[string, string | undefined, SecretReading]>([
   ['missing', 'credential-missing', MISSING],
   ['deleted', 'credential-missing', { outcome: 'deleted' }],
   ['denied', 'secrets-unavailable', { outcome: 'denied', cause: 'no' }],
+  ['stopped', 'client-disabled', { outcome: 'stopped', cause: 'no' }],
   ['binary', undefined, { outcome: 'binary' }],
   ['out of reach', undefined, SECRETS_DOWN],
   ['there', undefined, current],

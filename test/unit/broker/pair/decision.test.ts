@@ -6,13 +6,13 @@ import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair
 import type { Service } from '../../../../functions/broker/service.ts';
 import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
 import { exampleService, SECOND_MS, START } from '../../../support/example.ts';
-import { exampleCall, exampleToken, exampleWait as pause } from '../../../support/pair/pair-examples.ts';
+import { closedToken, exampleCall, exampleToken, exampleWait as pause } from '../../../support/pair/pair-examples.ts';
 
 /** Lives for an hour from START; its soft window begins after 48 minutes, its hard margin half a minute before the end. */
 const TOKEN = exampleToken({ refreshAt: START + 2_880 * SECOND_MS });
 const SOFT = START + 2_900 * SECOND_MS;
 const HARD = START + 3_570 * SECOND_MS;
-const PUBLISHED: PairRecord = { ...EMPTY_RECORD, fence: 1, token: TOKEN, attemptedAt: START };
+const PUBLISHED: PairRecord = { ...EMPTY_RECORD, token: TOKEN, attemptedAt: START };
 
 interface Changes extends Partial<Omit<View, 'record'>> {
   readonly record?: Partial<PairRecord>;
@@ -22,7 +22,7 @@ interface Changes extends Partial<Omit<View, 'record'>> {
 }
 
 function stepOf({ record, request, service, now = START, ...view }: Changes = {}) {
-  const known = { isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true, ...view };
+  const known = { seen: undefined, at: now, isAlone: false, leaseIsOver: true, mayRenew: true, ...view };
   const call = exampleCall({ service: exampleService(service) });
   return decide({ record: { ...PUBLISHED, ...record }, ...known }, call, { ...ISSUE_REQUEST, ...request }, now);
 }
@@ -54,10 +54,15 @@ const slow = { service: { requestTimeoutMs: 6_000 } };
 
 it.each<[string, string, Changes]>([
   ['a living token', 'shared', {}],
-  ['a disabled client, even with a living token', 'client-disabled', { record: { disabled: true } }],
+  ['a disabled client, even with a living token', 'client-disabled', { record: { disabled: { since: START } } }],
   ['no token', 'request', { record: { token: undefined } }],
   ['no token, after a forced request just now', 'request', { record: { token: undefined, forcedAt: START } }],
-  ['a token from a clock that is further ahead than half a minute', 'request', { now: START - 30 * SECOND_MS - 1 }],
+  ['a token that cannot be opened', 'request', { record: { token: closedToken('unreadable') } }],
+  [
+    'a token that cannot be opened, under another’s lease',
+    'wait',
+    { record: { token: closedToken('no-key') }, leaseIsOver: false },
+  ],
   ['the last moment before the hard margin', 'renew for 1000 ms', { now: HARD - 1 }],
   ['the hard margin', 'request', { now: HARD }],
   ['the hard margin, under another’s lease', 'wait', { now: HARD, leaseIsOver: false }],
@@ -69,14 +74,14 @@ it.each<[string, string, Changes]>([
 });
 
 it.each<[RegExp, Changes]>([
-  [/disabled .* an operator/i, { record: { disabled: true } }],
+  [/disabled .* an operator/i, { record: { disabled: { since: START } } }],
   [/^down$/, { now: HARD, ...paused(HARD + 1) }],
   [/refused .* 30 seconds/, { record: { forcedAt: START }, request: { refused: TOKEN.fingerprint } }],
 ])('tells the caller what is the matter: %o', (detail, changes) => {
   expect(stepOf(changes)).toMatchObject({ kind: 'fail', problem: { detail: expect.stringMatching(detail) } });
 });
 
-describe('an environment that is alone', () => {
+describe('an instance that is alone', () => {
   const withSecret = alone(found('v1'));
 
   it.each<[string, string, Changes]>([
@@ -88,10 +93,11 @@ describe('an environment that is alone', () => {
     ['issues nothing when it names other services', 'credential-missing', alone(found('v1', { services: ['other'] }))],
     ['makes a token request when it has no token', 'request', { ...withSecret, now: HARD }],
     [
-      'renews although the record is closed',
-      'renew for 1000 ms',
-      { ...withSecret, now: SOFT, record: { closedUntil: Infinity } },
+      'issues nothing when the secret’s own policy stops it',
+      'client-disabled',
+      alone({ outcome: 'stopped', cause: 'no' }),
     ],
+    ['renews its token', 'renew for 1000 ms', { ...withSecret, now: SOFT }],
   ])('%s: %s', (_, step, changes) => {
     expect(told(changes)).toBe(step);
   });
@@ -108,8 +114,6 @@ describe('in the soft window', () => {
     ['no call renews when a new token would end the old one', 'shared', single],
     ['no call renews during a pause', 'shared', paused(SOFT + 1)],
     ['a call renews when a pause is over', 'renew for 1000 ms', paused(SOFT)],
-    ['no call renews a token that the environment cannot open', 'shared', { record: { closedUntil: SOFT + 1 } }],
-    ['a call renews it when it may be replaced', 'renew for 1000 ms', { record: { closedUntil: SOFT } }],
     ['a call renews within one second, even for a slow service', 'renew for 1000 ms', slow],
   ])('%s: %s', (_, step, changes) => {
     expect(told({ now: SOFT, ...changes })).toBe(step);

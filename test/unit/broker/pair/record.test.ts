@@ -1,57 +1,100 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isIssuable, refreshAt } from '../../../../functions/broker/pair/freshness.ts';
+import { isLatched } from '../../../../functions/broker/pair/latch-and-pause.ts';
 import {
-  expiredHolds,
-  holdAfter,
-  isLatched,
-  pauseAfter,
-  waitProblem,
-} from '../../../../functions/broker/pair/latch-and-pause.ts';
-import { capTimes, EMPTY_RECORD, pastTime, type Wait } from '../../../../functions/broker/pair/record.ts';
-import { Problem } from '../../../../functions/broker/problem.ts';
+  EMPTY_RECORD,
+  foreignToken,
+  isProven,
+  type PairRecord,
+  withoutFutureTimes,
+} from '../../../../functions/broker/pair/record.ts';
 import { hardMarginMs } from '../../../../functions/contract.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
-import { exampleWait } from '../../../support/pair/pair-examples.ts';
+import { closedToken, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 
 const DAY_MS = 24 * HOUR_MS;
 
-describe('a time that another clock wrote', () => {
-  it.each([
-    ['that is past stays', -1, START - 1],
-    ['that is ahead is now', 1, START],
-    ['that is an hour ahead is now', HOUR_MS, START],
-    ['that is further ahead than any clock goes wrong counts for nothing', HOUR_MS + 1, 0],
-  ])('%s', (_, aheadMs, at) => {
-    const recordAt = (time: number) => {
-      const checked = { version: 'v2', at: time, finding: 'accepted' } as const;
-      const rejected = new Map([['v1', { count: 2, at: time, fence: 1 }]]);
-      return { ...EMPTY_RECORD, attemptedAt: time, forcedAt: time, rejected, checked };
-    };
-    expect(capTimes(recordAt(START + aheadMs), START)).toEqual(recordAt(at));
-    expect(pastTime(START + aheadMs, START)).toBe(at);
+/** Each time in a record: how far ahead a right clock can write it, and whether it still counts. */
+const TIMES: Readonly<
+  Record<
+    string,
+    [longestMs: number, at: (time: number) => Partial<PairRecord>, counts: (record: PairRecord) => boolean]
+  >
+> = {
+  'the end of a pause': [5 * MINUTE_MS, (time) => ({ pause: exampleWait(time) }), ({ pause }) => pause !== undefined],
+  'the end of a hold': [
+    HOUR_MS,
+    (time) => ({ held: new Map([['key', exampleWait(time)]]) }),
+    ({ held }) => held.has('key'),
+  ],
+  'the last attempt': [0, (attemptedAt) => ({ attemptedAt }), ({ attemptedAt }) => attemptedAt > 0],
+  'the last forced one': [0, (forcedAt) => ({ forcedAt }), ({ forcedAt }) => forcedAt > 0],
+  'the issue of a token': [
+    0,
+    (issuedAt) => ({ token: exampleToken({ issuedAt }) }),
+    ({ token }) => token !== undefined,
+  ],
+  'the last trial': [
+    0,
+    (at) => ({ checked: { version: 'v2', at, finding: 'accepted' } }),
+    ({ checked }) => checked !== undefined,
+  ],
+  'a rejection': [
+    0,
+    (time) => ({ rejected: latches({ v1: time }) }),
+    ({ rejected }) => isLatched(rejected.get('v1'), START),
+  ],
+};
+
+describe.each(Object.entries(TIMES))('a record whose time is %s', (_, [longestMs, at, counts]) => {
+  const read = (aheadMs: number, now = START) => {
+    const record = { ...EMPTY_RECORD, ...at(START + aheadMs) };
+    return { record, usable: withoutFutureTimes(record, now) };
+  };
+
+  it('counts as written up to a minute further ahead than a right clock writes it', () => {
+    const { record, usable } = read(longestMs + MINUTE_MS);
+    expect(usable).toEqual(record);
+    expect(counts(usable)).toBe(true);
+  });
+
+  it('counts as if the time were missing when it lies further ahead', () => {
+    expect(counts(read(longestMs + MINUTE_MS + 1).usable)).toBe(false);
+  });
+
+  it('means the same to all instances whose clocks are at most 30 s off', () => {
+    const skew = fc.integer({ min: -30 * SECOND_MS, max: 30 * SECOND_MS });
+    const property = fc.property(skew, skew, fc.nat(longestMs), (writerMs, readerMs, lengthMs) => {
+      const { record, usable } = read(writerMs + lengthMs, START + readerMs);
+      expect(usable).toEqual(record);
+    });
+    fc.assert(property, { seed: 1 });
+  });
+
+  it('stands in the way for a minute more than it can, however far ahead the clock was that wrote it', () => {
+    const property = fc.property(fc.nat(DAY_MS), (aheadMs) => {
+      const step = 30 * SECOND_MS;
+      const moments = Array.from({ length: (DAY_MS + HOUR_MS) / step }, (_, n) => START + n * step);
+      const isBlocked = (now: number) => {
+        const { pause, held, attemptedAt, forcedAt } = read(aheadMs, now).usable;
+        return Math.max(pause?.until ?? 0, held.get('key')?.until ?? 0, attemptedAt, forcedAt) > now;
+      };
+      expect(moments.filter(isBlocked).length * step).toBeLessThanOrEqual(longestMs + MINUTE_MS + step);
+    });
+    fc.assert(property, { seed: 1, numRuns: 20 });
   });
 });
 
-describe.each([
-  ['a pause', 5 * MINUTE_MS],
-  ['a hold', HOUR_MS],
-])('%s that another clock wrote', (name, longestMs) => {
-  it.each([
-    ['that has ended stays', -1, -1],
-    ['is as long as it says up to the longest', longestMs, longestMs],
-    ['is no longer than that', longestMs + 1, longestMs],
-    ['is no longer than that with a clock that is an hour ahead', HOUR_MS + longestMs, longestMs],
-    ['has ended long ago when it lies further ahead', HOUR_MS + longestMs + 1, longestMs - START],
-  ])('%s', (_, aheadMs, lengthMs) => {
-    const wait = exampleWait(START + aheadMs);
-    const { pause, held } = capTimes({ ...EMPTY_RECORD, pause: wait, held: new Map([['key', wait]]) }, START);
-    expect(name === 'a pause' ? pause : held.get('key')).toEqual(exampleWait(START + lengthMs));
-  });
+it('a rejection that was written by a clock far ahead still counts, and its chance is due', () => {
+  const rejected = latches({ v1: START + HOUR_MS, v2: START - HOUR_MS }, 2);
+  const usable = withoutFutureTimes({ ...EMPTY_RECORD, rejected }, START).rejected;
+  expect([...usable.values()].map(({ count }) => count)).toEqual([2, 2]);
+  expect([...usable.values()].map((latch) => isLatched(latch, START))).toEqual([false, true]);
 });
 
 describe('a secret version', () => {
-  const latchedAfter = (count: number, ms: number) => isLatched({ count, at: START, fence: 1 }, START + ms);
+  const latchedAfter = (count: number, ms: number) => isLatched({ count, at: START, by: 'another' }, START + ms);
 
   it.each([
     ['once', 1, 15 * MINUTE_MS],
@@ -63,52 +106,45 @@ describe('a secret version', () => {
   it.each([3, 4])('that was rejected %i times has none', (count) => {
     expect(latchedAfter(count, 365 * DAY_MS)).toBe(true);
   });
+
+  it.each<[string, Partial<PairRecord>, boolean]>([
+    ['with a living token of it', { token: exampleToken() }, true],
+    ['with an ended token of it', { token: exampleToken({ expiresAt: START }) }, true],
+    ['with a token of it that cannot be opened', { token: closedToken('no-bytes') }, true],
+    ['that was accepted in a check', { checked: { version: 'v1', at: START, finding: 'accepted' } }, true],
+    ['with a token of another one', { token: exampleToken({ credentialVersion: 'v0' }) }, false],
+    ['that was checked in vain', { checked: { version: 'v1', at: START, finding: 'unreachable' } }, false],
+    ['whose successor was accepted', { checked: { version: 'v2', at: START, finding: 'accepted' } }, false],
+  ])('%s is proven: %o', (_, record, expected) => {
+    expect(isProven({ ...EMPTY_RECORD, ...record }, 'v1')).toBe(expected);
+  });
 });
 
-describe('the wait after a failed token request', () => {
-  const problemWith = (retryAfterSeconds?: number) => new Problem('internal', 'odd', { retryAfterSeconds });
-  const secondsOf = ({ until }: Wait) => (until - START) / SECOND_MS;
+describe('a token that cannot be opened', () => {
+  const old = { issuedAt: START - DAY_MS, expiresAt: START + DAY_MS };
 
-  it.each([
-    ['a pause', pauseAfter, problemWith(), [1, 2, 4, 8, 15, 15], 15],
-    ['a hold, for which no Retry-After counts,', holdAfter, problemWith(60), [1, 2, 4, 8, 16, 32], 3_600],
-  ])('is %s that doubles from 1 s up to the longest, and stays there', (_, next, problem, seconds, longest) => {
-    const waits: Wait[] = [];
-    while (waits.length < 1_100) waits.push(next(problem, waits.at(-1), START));
-
-    expect(waits.slice(0, 6).map(secondsOf)).toEqual(seconds);
-    expect(waits[11]?.until).toBe(START + Math.min(longest, 2_048) * SECOND_MS);
-    expect(waits.at(-1)).toMatchObject({ until: START + longest * SECOND_MS, step: 1_100 });
-  });
-
-  it.each([
-    [0, 0],
-    [300, 300],
-    [301, 300],
-  ])('is a pause as long as the service asks for with %i s: %i s', (asked, seconds) => {
-    expect(secondsOf(pauseAfter(problemWith(asked), exampleWait(0, 'internal', 4), START))).toBe(seconds);
-  });
-
-  it('is a hold that may be forgotten when it has been over for more than a day', () => {
-    const held = [START - DAY_MS - 1, START - DAY_MS, START + 1].map(
-      (until, n) => [`v${n}`, exampleWait(until)] as const,
-    );
-    expect(expiredHolds(new Map(held), START)).toEqual(['v0']);
-  });
-
-  it.each([
-    [0, 1],
-    [1_000, 1],
-    [-9_000, 10],
-    [-9_001, 11],
-  ])('tells a caller %i ms after its start to come back in %i s, with the problem', (ms, retryAfterSeconds) => {
-    const shape = { status: 200, contentType: 'none', bytes: 0, members: [] };
-    const problem = new Problem('token-response-unusable', 'odd', { shape, cause: 'a secret' });
-    const told = waitProblem(holdAfter(problem, undefined, START), START + ms, 'why');
-
-    expect(told).toBeInstanceOf(Problem);
-    const { type, detail } = problem;
-    expect(told).toMatchObject({ type, detail, shape, retryAfterSeconds, cause: 'why' });
+  it.each<[string, Partial<PairRecord>, boolean]>([
+    ['for want of a key stays while it lives', { token: closedToken('no-key', old) }, true],
+    ['for want of a key goes when it has ended', { token: closedToken('no-key', { expiresAt: START }) }, false],
+    ['because it has no bytes goes at once', { token: closedToken('no-bytes', old), attemptedAt: START }, false],
+    [
+      'stays for a minute after an attempt',
+      { token: closedToken('unreadable', old), attemptedAt: START - 59_999 },
+      true,
+    ],
+    ['goes a minute after an attempt', { token: closedToken('unreadable', old), attemptedAt: START - 60_000 }, false],
+    ['stays for a minute after its issue', { token: closedToken('unreadable', { issuedAt: START - 59_999 }) }, true],
+    ['goes a minute after its issue', { token: closedToken('unreadable', { issuedAt: START - 60_000 }) }, false],
+    [
+      'goes when its use lies further ahead than a clock can be off',
+      { token: closedToken('unreadable', old), attemptedAt: START + 60_001 },
+      false,
+    ],
+    ['is none when it can', { token: exampleToken() }, false],
+    ['is none when there is none', {}, false],
+  ])('%s', (_, record, stays) => {
+    const foreign = foreignToken({ ...EMPTY_RECORD, ...record }, START);
+    expect(foreign).toBe(stays ? record.token : undefined);
   });
 });
 
@@ -118,15 +154,10 @@ describe('the freshness of a token', () => {
     [150, 30],
     [3_600, 30],
   ])('has a hard margin of a fifth, at most half a minute: of %i s %i s', (lifetime, margin) => {
-    expect(hardMarginMs(lifetime * SECOND_MS)).toBe(margin * SECOND_MS);
-  });
-
-  it.each([
-    [30 * SECOND_MS, true],
-    [30 * SECOND_MS + 1, false],
-  ])('is known when its clock is ahead by %i ms: %s', (aheadMs, isKnown) => {
-    const issuedAt = START + aheadMs;
-    expect(isIssuable({ issuedAt, expiresAt: issuedAt + HOUR_MS, lifetimeSeenMs: HOUR_MS }, START)).toBe(isKnown);
+    const [lifetimeSeenMs, marginMs] = [lifetime * SECOND_MS, margin * SECOND_MS];
+    expect(hardMarginMs(lifetimeSeenMs)).toBe(marginMs);
+    const isIssuableWith = (restMs: number) => isIssuable({ expiresAt: START + restMs, lifetimeSeenMs }, START);
+    expect([isIssuableWith(marginMs), isIssuableWith(marginMs + 1)]).toEqual([false, true]);
   });
 
   it.each([

@@ -88,14 +88,15 @@ describe('a token request', () => {
     expect(trace).toEqual({ tokenRequests: 1, warnings: new Set(['rejected']) });
   });
 
-  it.each<[SendFailureKind, string, string]>([
-    ['too-large', 'held', 'token-response-unusable'],
-    ['connect', 'failed', 'token-endpoint-unavailable'],
-    ['timeout', 'failed', 'token-endpoint-timeout'],
-    ['malformed', 'failed', 'token-endpoint-error'],
-  ])('that gets no complete answer, "%s", is %s', async (kind, outcome, type) => {
+  it.each<[SendFailureKind, string, string, boolean]>([
+    ['too-large', 'held', 'token-response-unusable', false],
+    ['tls', 'failed', 'token-endpoint-unavailable', false],
+    ['connect', 'failed', 'token-endpoint-unavailable', false],
+    ['timeout', 'failed', 'token-endpoint-timeout', true],
+    ['malformed', 'failed', 'token-endpoint-error', true],
+  ])('that gets no complete answer, "%s", is %s', async (kind, outcome, type, isUnheard) => {
     const { renewal } = await renew({ send: () => Promise.reject(new SendFailure(kind, 'CODE')) });
-    expect(renewal).toMatchObject({ outcome, problem: { type } });
+    expect(renewal).toMatchObject({ outcome, problem: { type }, isUnheard });
   });
 
   it('lets a defect of the broker through', async () => {
@@ -103,7 +104,7 @@ describe('a token request', () => {
   });
 });
 
-describe('an environment that is frozen for 20 minutes while it waits', () => {
+describe('an instance that is frozen for 20 minutes while it waits', () => {
   const latencyMs = 20 * 60_000;
 
   it.each([
@@ -120,8 +121,8 @@ describe('an environment that is frozen for 20 minutes while it waits', () => {
     [3_000, 3_001, 'failed'],
     [6_000, 5_000, 'held'],
     [6_000, 5_001, 'failed'],
-  ])('is one beyond the time-out or the deadline: %i ms, waited %i ms', async (attemptTimeoutMs, waitedMs, outcome) => {
-    const order = { members: tokenFor('late', 3), latencyMs: waitedMs, service: { attemptTimeoutMs } };
+  ])('is one beyond the time-out or the deadline: %i ms, waited %i ms', async (requestTimeoutMs, waitedMs, outcome) => {
+    const order = { members: tokenFor('late', 3), latencyMs: waitedMs, service: { requestTimeoutMs } };
     expect((await renew(order)).renewal.outcome).toBe(outcome);
   });
 

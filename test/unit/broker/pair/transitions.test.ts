@@ -1,62 +1,122 @@
 import { describe, expect, it } from 'vitest';
-import { EMPTY_RECORD, type Rejection, StoreUnavailable } from '../../../../functions/broker/pair/record.ts';
-import type { PairStore } from '../../../../functions/broker/pair/store.ts';
-import { acquired, beforeMine, rejected as countRejection } from '../../../../functions/broker/pair/transitions.ts';
-import { START } from '../../../support/example.ts';
-import { exampleAcquisition, exampleWait } from '../../../support/pair/pair-examples.ts';
-import { describePairStore } from '../../../support/pair/pair-store-contract.ts';
-import { createReferencePairStore } from '../../../support/pair/reference-pair-store.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import { cleared, leased, type Outcome, settled, withdrawn } from '../../../../functions/broker/pair/transitions.ts';
+import { HOUR_MS, START } from '../../../support/example.ts';
+import { CHECKED, exampleToken, exampleWait, HOLD_KEY, latches } from '../../../support/pair/pair-examples.ts';
 
-/** All transitions, as the store shows them that the rules are tested with; the pair table keeps the same contract. */
-describePairStore('the transitions of a record', async () => {
-  let isLosing = false;
-  const lossy = losing(createReferencePairStore(), () => isLosing);
-  const loseAnswers = (next: boolean) => {
-    isLosing = next;
-  };
-  return { store: lossy, loseAnswers, close: async () => undefined };
+const LEASE = { id: 'mine', until: START + 6_000 };
+const USE = { version: 'v1', forced: false, isCheck: false };
+const AT = START + 1_000;
+const TOKEN = exampleToken();
+const WAIT = exampleWait(START + 4_000);
+/** Every member has something in it. */
+const FULL: PairRecord = {
+  lease: LEASE,
+  token: exampleToken({ fingerprint: 'before' }),
+  attemptedAt: 1,
+  forcedAt: 2,
+  rejected: latches({ v1: START - HOUR_MS, v0: START }),
+  held: new Map([
+    [HOLD_KEY, WAIT],
+    ['v0:other', WAIT],
+  ]),
+  pause: WAIT,
+  checked: CHECKED,
+  disabled: { since: 3 },
+};
+const { lease: _, ...WITHOUT_LEASE } = FULL;
+const FREE: PairRecord = { ...WITHOUT_LEASE, lease: undefined };
+const about = { version: 'v1', holdKey: HOLD_KEY, at: AT };
+const OUTCOMES = {
+  token: { kind: 'accepted', token: TOKEN, ...about },
+  trial: { kind: 'accepted', token: undefined, checked: { ...CHECKED, at: AT }, ...about },
+  rejected: { kind: 'rejected', ...about },
+  pause: { kind: 'failed', wait: exampleWait(AT), holds: false, ...about },
+  hold: { kind: 'failed', wait: exampleWait(AT), holds: true, ...about },
+} as const satisfies Record<string, Outcome>;
+
+describe('the record under a new lease', () => {
+  it('has the lease, and the time of the attempt', () => {
+    expect(leased(FREE, LEASE, { ...USE, version: 'v2' }, START)).toEqual({ ...FULL, attemptedAt: START });
+  });
+
+  it('has the time of a forced request, and of a check neither', () => {
+    expect(leased(FREE, LEASE, { ...USE, forced: true }, START)).toMatchObject({ attemptedAt: START, forcedAt: START });
+    expect(leased(FREE, LEASE, { ...USE, isCheck: true }, START)).toMatchObject({ attemptedAt: 1, forcedAt: 2 });
+  });
+
+  it('counts the chance of a version that was rejected before, before that is sent, and no other', () => {
+    const { rejected } = leased(FREE, LEASE, USE, START);
+    expect(rejected.get('v1')).toEqual({ count: 2, at: START, by: 'mine' });
+    expect(rejected.get('v0')).toBe(FULL.rejected.get('v0'));
+  });
 });
 
-describe('the record before a lease whose answer was lost', () => {
-  const rejections = (entries: Record<string, Rejection>) => new Map(Object.entries(entries));
-  const dead = { leaseOwner: 'dead', leaseUntil: START - 1, attemptedAt: 6, forcedAt: 7 };
-  const rejected = rejections({ v1: { count: 1, at: 1, fence: 2 } });
-  const seen = { ...EMPTY_RECORD, fence: 4, ...dead, rejected };
-  const mine = exampleAcquisition({ seenFence: 4, forced: true, chargedVersion: 'v1' });
+describe('the outcome of a request', () => {
+  const onlyOther = { rejected: latches({ v0: START }), held: new Map([['v0:other', WAIT]]) };
 
-  it('is what I saw, when no other call wrote', () => {
-    const shown = { ...acquired(seen, mine), closedUntil: START + 60_000 };
-    expect(beforeMine(shown, seen, mine)).toEqual(seen);
+  it.each<[keyof typeof OUTCOMES, Partial<PairRecord>]>([
+    ['token', { ...onlyOther, token: TOKEN, pause: undefined }],
+    ['trial', { ...onlyOther, checked: { ...CHECKED, at: AT } }],
+    ['pause', { pause: exampleWait(AT) }],
+    [
+      'hold',
+      {
+        held: new Map([
+          ['v0:other', WAIT],
+          [HOLD_KEY, exampleWait(AT)],
+        ]),
+      },
+    ],
+    ['rejected', { rejected: new Map([...latches({ v0: START }), ['v1', { count: 2, at: AT, by: 'mine' }]]) }],
+  ])('ends the lease and writes what it is about, and nothing else: %s', (kind, changes) => {
+    expect(settled(FULL, 'mine', OUTCOMES[kind])).toEqual({ ...FREE, ...changes });
   });
 
-  it('shows what others wrote in between', () => {
-    const v2 = { count: 1, at: 3, fence: 3 };
-    const others = { disabled: true, pause: exampleWait(START), rejected: rejections({ v2 }) };
-    const uncharged = { ...mine, chargedVersion: undefined };
-    expect(beforeMine(acquired({ ...seen, ...others }, uncharged), seen, uncharged)).toEqual({ ...seen, ...others });
+  it.each(['token', 'trial', 'pause', 'hold'] as const)('changes nothing under the lease of another: %s', (kind) => {
+    expect(settled(FULL, 'lost', OUTCOMES[kind])).toBe(FULL);
+    expect(settled(FREE, 'lost', OUTCOMES[kind])).toBe(FREE);
   });
 
-  it('shows a rejection of the very version that I have charged', () => {
-    const late = countRejection(seen, { owner: 'late', fence: 3 }, { version: 'v1', at: 9, goneVersions: [] });
-    expect(beforeMine(acquired(late, mine), seen, mine).rejected.get('v1')).toMatchObject({ count: 3 });
+  it('is counted under any lease when it is a rejection, because the service has counted it, and leaves that lease', () => {
+    const { lease, rejected } = settled(FULL, 'lost', OUTCOMES.rejected);
+    expect(lease).toBe(LEASE);
+    expect(rejected.get('v1')).toEqual({ count: 2, at: AT, by: 'lost' });
   });
 
-  it('is as it was shown, when the lease before was another’s', () => {
-    const taken = { ...EMPTY_RECORD, fence: 4, leaseOwner: 'other' };
-    expect(beforeMine(taken, seen, mine)).toBe(taken);
+  it('is counted once per lease, also when its chance was counted before, and then leaves nothing to write', () => {
+    const charged = leased(FREE, LEASE, USE, START);
+    const once = settled(charged, 'mine', OUTCOMES.rejected);
+    expect(once.rejected.get('v1')).toEqual({ count: 2, at: AT, by: 'mine' });
+    expect(settled(once, 'mine', OUTCOMES.rejected)).toBe(once);
+  });
+
+  it('is the first rejection of its version', () => {
+    const { rejected } = settled({ ...EMPTY_RECORD, lease: LEASE }, 'mine', OUTCOMES.rejected);
+    expect([...rejected]).toEqual([['v1', { count: 1, at: AT, by: 'mine' }]]);
+  });
+
+  it('drops holds that ended more than a day ago', () => {
+    const ended = (agoMs: number) => exampleWait(AT - 24 * HOUR_MS - agoMs);
+    const held = new Map([
+      ['v8:a', ended(0)],
+      ['v9:a', ended(1)],
+    ]);
+    expect([...settled({ ...FULL, held }, 'mine', OUTCOMES.hold).held.keys()]).toEqual(['v8:a', HOLD_KEY]);
+  });
+
+  it('keeps the latches of the hundred versions that were rejected last', () => {
+    const versions = Array.from({ length: 100 }, (_, n) => `old-${n}`);
+    const rejected = latches(Object.fromEntries(versions.map((version) => [version, START])));
+    const kept = settled({ ...FULL, rejected }, 'mine', OUTCOMES.rejected).rejected;
+    expect([...kept.keys()]).toEqual([...versions.slice(1), 'v1']);
   });
 });
 
-function losing(store: PairStore, isLosing: () => boolean): PairStore {
-  const pass = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
-    const answer = await call;
-    if (isLosing()) throw new StoreUnavailable('The answer was lost');
-    return answer;
-  };
-  return {
-    read: (...call) => pass(store.read(...call)),
-    acquire: (...call) => pass(store.acquire(...call)),
-    end: (...call) => pass(store.end(...call)),
-    reject: (...call) => pass(store.reject(...call)),
-  };
-}
+it('a withdrawal takes the token away, and the lease with it', () => {
+  expect(withdrawn(FULL)).toEqual({ ...FREE, token: undefined });
+});
+
+it('an operator’s retry opens the way for every version, and takes no lease away', () => {
+  expect(cleared(FULL)).toEqual({ ...FULL, rejected: new Map(), held: new Map(), pause: undefined });
+});

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { exchange, ISSUE_REQUEST } from '../../../support/broker-world.ts';
+import { MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
+import { createFleet } from '../../../support/fleet/fleet.ts';
+import { exampleWait } from '../../../support/pair/pair-examples.ts';
+
+type Fleet = ReturnType<typeof createFleet>;
+
+/** Stories of three instances with clocks up to so far off, and who asks after how many milliseconds. */
+function stories(skewMs: number, maxGapMs: number) {
+  const skew = fc.integer({ min: -skewMs, max: skewMs });
+  const ask = fc.record({ who: fc.nat(2), afterMs: fc.nat(maxGapMs) });
+  return fc.record({ skews: fc.tuple(skew, skew, skew), asks: fc.array(ask, { minLength: 5, maxLength: 40 }) });
+}
+
+/** Tells the story, and what each call was given, at the true time. */
+async function tell(
+  fleet: Fleet,
+  { skews, asks }: { skews: readonly number[]; asks: readonly { who: number; afterMs: number }[] },
+  given: (token: string | undefined) => void = () => undefined,
+) {
+  const instances = skews.map((skewMs) => fleet.createInstance({ skewMs }));
+  for (const { who, afterMs } of asks) {
+    await fleet.clock.advance(afterMs);
+    const issue = await fleet.clock.run(instances[who]?.issue().catch(() => undefined) ?? Promise.resolve(undefined));
+    given(issue?.token.accessToken.reveal());
+  }
+  return instances;
+}
+
+describe('instances whose clocks are at most 30 s off', () => {
+  const assert = (skewMs: number, maxGapMs: number, promise: (story: Parameters<typeof tell>[1]) => Promise<void>) =>
+    fc.assert(fc.asyncProperty(stories(skewMs, maxGapMs), promise), { seed: 1, numRuns: 60 });
+
+  it('send a version that is rejected three times at most, whose chances are due as if their clocks were right', async () => {
+    await assert(30 * SECOND_MS, 30 * MINUTE_MS, async (story) => {
+      const fleet = createFleet({ accepted: new Set() });
+      await tell(fleet, story);
+      const [first, second, third] = fleet.requests.map(({ at }) => at);
+
+      expect(fleet.requests.length).toBeLessThanOrEqual(3);
+      if (first && second) expect(second - first).toBeGreaterThanOrEqual(14 * MINUTE_MS);
+      if (second && third) expect(third - second).toBeGreaterThanOrEqual(119 * MINUTE_MS);
+    });
+  });
+
+  it.each([
+    ['a pause', 503, 15],
+    ['a hold', 404, 3_600],
+  ])('keep %s for as long as it lasts, a minute more or less', async (_, status, longestS) => {
+    await assert(30 * SECOND_MS, 10 * MINUTE_MS, async (story) => {
+      const fleet = createFleet({ answer: () => exchange(status, {}) });
+      const instances = await tell(fleet, story);
+      const waits = fleet.requests.map((_request, n) => Math.min(longestS, 2 ** n) * SECOND_MS);
+      for (const [n, { at }] of fleet.requests.slice(1).entries()) {
+        expect(at - (fleet.requests[n]?.at ?? 0)).toBeGreaterThanOrEqual((waits[n] ?? 0) - MINUTE_MS);
+      }
+      fleet.surroundings.answer = undefined;
+      await fleet.clock.advance(longestS * SECOND_MS + MINUTE_MS);
+      for (const instance of instances) {
+        expect(await fleet.clock.run(instance.issue())).toMatchObject({ token: { credentialVersion: 'v1' } });
+      }
+    });
+  });
+
+  it('issue no token that has expired, when their clocks differ by less than the hard margin', async () => {
+    // The hard margin of two minutes is 24 s.
+    await assert(11 * SECOND_MS, 40 * SECOND_MS, async (story) => {
+      // Most renewals fail, so that tokens come close to their end.
+      const fleet = createFleet({ lifetimeSeconds: 120, answer: (n) => (n % 5 === 1 ? undefined : exchange(503, {})) });
+      const startedAt = (token: string) => fleet.requests[Number(token.replace('token-', '')) - 1]?.at ?? 0;
+      await tell(fleet, story, (token) => {
+        if (token === undefined) return;
+        expect(fleet.clock.now() - startedAt(token)).toBeLessThan(120 * SECOND_MS);
+      });
+    });
+  });
+
+  it('renew a token once in 15 s, although the service hands out the same one', async () => {
+    await assert(2_500, 2 * SECOND_MS, async (story) => {
+      // 10 of its 60 minutes are left, as long as the story lasts.
+      const same = (expiresIn: number) => exchange(200, { access_token: 'same', expires_in: expiresIn });
+      const fleet = createFleet({ answer: (n) => same(n === 1 ? 3_600 : 600) });
+      await fleet.clock.run(fleet.createInstance().issue());
+      await fleet.clock.advance(50 * MINUTE_MS);
+      const startedAt = fleet.clock.now();
+      await tell(fleet, story);
+
+      const seconds = (fleet.clock.now() - startedAt) / SECOND_MS;
+      const renewals = fleet.requests.length - 1;
+      expect(renewals).toBeGreaterThan(0);
+      expect(renewals).toBeLessThanOrEqual(1 + seconds / (15 - 5));
+    });
+  });
+});
+
+it.each([
+  [200, 215],
+  [345, 360],
+  [3_500, 0],
+])('a pause of 15 s from a clock that is %i s ahead stops a pair for %i s', async (aheadS, waitS) => {
+  const fleet = createFleet();
+  const pause = exampleWait(START + (aheadS + 15) * SECOND_MS);
+  fleet.shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, pause }));
+  const instance = fleet.createInstance();
+  const isPaused = () =>
+    fleet.clock.run(
+      instance.issue().then(
+        () => false,
+        () => true,
+      ),
+    );
+  while (await isPaused()) await fleet.clock.advance(SECOND_MS);
+
+  expect((fleet.clock.now() - START) / SECOND_MS).toBeCloseTo(waitS, 0);
+});

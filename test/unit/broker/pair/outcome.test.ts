@@ -1,0 +1,295 @@
+import { describe, expect, it } from 'vitest';
+import type { Call } from '../../../../functions/broker/pair/call.ts';
+import type { Step } from '../../../../functions/broker/pair/decision.ts';
+import type { PairRecord, Wait } from '../../../../functions/broker/pair/record.ts';
+import type { Renewal } from '../../../../functions/broker/pair/renew-token.ts';
+import { Problem } from '../../../../functions/broker/problem.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
+import { exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
+import {
+  answer,
+  createPairWorld,
+  FAILED,
+  FINGERPRINT,
+  LEASE_MS,
+  PAIR,
+  type PairWorldOptions,
+  REJECTED,
+  RENEW,
+  REQUEST,
+  SILENT,
+} from '../../../support/pair/pair-world.ts';
+
+const KEY = 'v1:0000000000000000';
+const FORCE = { kind: 'request', forced: true } as const;
+const AGAIN = 'looked again';
+const TOKEN = exampleToken();
+const SHAPE = { status: 429, contentType: 'none', bytes: 0, members: [] };
+
+const failed = (changes: { retryAfterSeconds?: number; shape?: typeof SHAPE } = {}): Renewal => ({
+  outcome: 'failed',
+  problem: new Problem('token-endpoint-unavailable', 'down', changes),
+});
+const HELD: Renewal = { outcome: 'held', problem: new Problem('token-endpoint-error', 'down', { cause: 'why' }) };
+const UNHEARD: Renewal = {
+  outcome: 'failed',
+  isUnheard: true,
+  problem: new Problem('token-endpoint-timeout', 'down', { retryAfterSeconds: 7 }),
+};
+
+interface Options extends PairWorldOptions {
+  readonly step?: Step<string>;
+  readonly call?: Partial<Call>;
+}
+
+/** One token request; what comes of it, unless that is a token or a problem, is `AGAIN`. */
+async function run({ step = REQUEST, call = {}, ...options }: Options = {}) {
+  const world = createPairWorld(options);
+  const made = exampleCall(call);
+  const outcome = await world.acquire([step, answer(AGAIN)], made);
+  return { ...world, outcome, call: made };
+}
+
+it('a call with less than a quarter of a second takes no lease, and makes its request with just that', async () => {
+  const late = await run({ call: { deadline: START + 249 } });
+  expect([late.outcome, late.sent, late.recordNow().lease]).toEqual([AGAIN, [], undefined]);
+
+  const { sent } = await run({ call: { deadline: START + 250 } });
+  expect(sent).toMatchObject([{ deadline: START + 250 }]);
+});
+
+it.each<[string, Options, Partial<PairRecord>]>([
+  ['for a caller', {}, { attemptedAt: START, forcedAt: 0 }],
+  ['to replace a refused token', { step: FORCE }, { attemptedAt: START, forcedAt: START }],
+  ['for a check', { call: { stage: 'AWSCURRENT' } }, { attemptedAt: 0, forcedAt: 0 }],
+  [
+    'with a version that was rejected before, whose chance is counted',
+    { record: { rejected: latches({ v1: 0 }) } },
+    { rejected: new Map([['v1', { count: 2, at: START, by: 'lease-1' }]]) },
+  ],
+])('a request %s is made under the lease that the table has', async (_, options, expected) => {
+  const world = createPairWorld({ ...options, onRequest: () => under.push(world.recordNow()) });
+  const under: PairRecord[] = [];
+  await world.acquire([options.step ?? REQUEST], exampleCall(options.call));
+
+  expect(under).toMatchObject([{ lease: { id: 'lease-1', until: START + LEASE_MS }, ...expected }]);
+});
+
+describe('the token request', () => {
+  const token = TOKEN;
+  const unheard = { ...exampleWait(START, 'token-endpoint-timeout'), unheard: true } as const;
+  const checked = { version: 'v1', at: START, finding: 'accepted' } as const;
+
+  it.each<[string, Options, number]>([
+    ['with the time-out of its service', {}, 4_000],
+    ['with its call', { call: { deadline: START + 3_999 } }, 3_999],
+    ['after a second when it renews', { step: RENEW, record: { token } }, 1_000],
+    ['after a second when the version was accepted in a check', { step: RENEW, record: { checked } }, 1_000],
+    ['later with a version that is not proven', { step: RENEW, record: {} }, 4_000],
+    ['later when the last one brought no answer', { step: RENEW, record: { token, pause: unheard } }, 4_000],
+    ['after a second when it failed', { step: RENEW, record: { token, pause: exampleWait(START) } }, 1_000],
+    ['with the time-out of its service when the token was refused', { step: FORCE, record: { token } }, 4_000],
+  ])('ends %s', async (_, options, endMs) => {
+    expect((await run(options)).sent.map(({ deadline }) => deadline - START)).toEqual([endMs]);
+  });
+
+  it.each([REQUEST, FORCE])('knows the version, the record, and why it is made: %o', async (step) => {
+    const { sent, call } = await run({ step, record: { token } });
+    const { service, trace } = call;
+
+    expect(sent).toMatchObject([{ pair: PAIR, service, version: { versionId: 'v1' }, forced: step.forced, trace }]);
+    expect(sent[0]?.record.token).toBe(token);
+    expect(sent[0]?.credential.authorization.reveal()).toBe(`Basic ${btoa('id:secret')}`);
+  });
+});
+
+describe('a token', () => {
+  const hold = exampleWait(START - 1, 'token-endpoint-error', 3);
+  const record = { held: new Map([[KEY, hold]]), rejected: latches({ v1: 0 }), pause: exampleWait(START) };
+
+  it('is written, and ends the lease and all waits of its version; memory has it for a minute', async () => {
+    const { outcome, recordNow, memory, clock } = await run({ record });
+    const stored = { token: TOKEN, lease: undefined, pause: undefined, held: new Map(), rejected: new Map() };
+
+    expect(outcome).toBe(FINGERPRINT);
+    expect(recordNow()).toMatchObject(stored);
+    clock.now = START + MINUTE_MS - 1;
+    expect(memory.trusted(PAIR)).toMatchObject(stored);
+    clock.now += 1;
+    expect(memory.trusted(PAIR)).toBeUndefined();
+  });
+
+  it('is written once more when an operator wrote in between, whose stop stays', async () => {
+    const disabled = { since: START };
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      onRequest: () => world.shared.change(PAIR, (now) => ({ ...now, disabled })),
+    });
+
+    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(world.recordNow()).toMatchObject({ token: TOKEN, lease: undefined, disabled });
+  });
+
+  it('of a late writer, whose lease is of another call by then, is neither written nor remembered', async () => {
+    const lease = { id: 'another', until: START + HOUR_MS };
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      onRequest: () => world.shared.change(PAIR, (now) => ({ ...now, lease })),
+    });
+
+    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(world.recordNow()).toMatchObject({ token: undefined, lease });
+    expect(world.memory.last(PAIR).token).toBeUndefined();
+  });
+
+  it('is left to this instance, which never trusts it, when the store does not say whether it has it', async () => {
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      store: {
+        replace: async (...args) => (world.sent.length > 0 ? SILENT() : world.shared.replace(...args)),
+      },
+    });
+    const call = exampleCall();
+    await world.acquire([REQUEST], call);
+
+    expect(world.memory.withOwn(PAIR, world.recordNow())).toMatchObject({ token: TOKEN });
+    expect(world.memory.last(PAIR).token).toBeUndefined();
+    expect([...call.trace.warnings]).toEqual(['shared-cache-unavailable']);
+  });
+
+  it('that lapsed while the instance was frozen is for no caller', async () => {
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      onRequest: () => {
+        world.clock.now += HOUR_MS;
+      },
+    });
+
+    expect(await world.acquire([REQUEST])).toMatchObject({ type: 'token-endpoint-timeout', retryAfterSeconds: 1 });
+  });
+});
+
+it.each([
+  ['half a second before the lease ends', 10_000, undefined, 5_500],
+  ['200 ms after the call at the latest', 5_000, undefined, 5_200],
+  ['200 ms after the call when it is a rejection, which counts under any lease', 10_000, REJECTED, 10_200],
+])('an outcome is written until %s', async (_, deadlineMs, renewal, untilMs) => {
+  const until: number[] = [];
+  const world: ReturnType<typeof createPairWorld> = createPairWorld({
+    renewals: [renewal],
+    store: {
+      replace: async (pair, seen, next, deadline) => {
+        if (world.sent.length > 0) until.push(deadline - START);
+        return world.shared.replace(pair, seen, next, deadline);
+      },
+    },
+  });
+  await world.acquire([REQUEST, answer(AGAIN)], exampleCall({ deadline: START + deadlineMs }));
+
+  expect(until).toEqual([untilMs]);
+});
+
+it('a defect of the broker leaves the lease to run out, so that the fleet sends one request per lease', async () => {
+  const bug = new TypeError('a bug');
+  const { outcome, recordNow } = await run({ renewals: [bug] });
+  expect([outcome, recordNow()]).toMatchObject([bug, { lease: { id: 'lease-1' }, pause: undefined }]);
+});
+
+/** The waits in whole seconds that follow so many failures, each asked for when the one before has ended. */
+async function waitsOf(renewal: Renewal, options: Options, times = 14) {
+  const waits: (Wait | undefined)[] = [];
+  const world = createPairWorld({ ...options, renewals: [renewal] });
+  while (waits.length < times) {
+    const { now } = world.clock;
+    const call = exampleCall({ ...options.call, startedAt: now, deadline: now + 10_000 });
+    await world.acquire([REQUEST, answer(AGAIN)], call);
+    const { pause, held } = world.recordNow();
+    waits.push(options.call?.stage !== undefined || held.has(KEY) ? held.get(KEY) : pause);
+    world.clock.now = waits.at(-1)?.until ?? now;
+  }
+  const ends = [START, ...waits.map((wait) => wait?.until ?? 0)];
+  const seconds = waits.map((_, n) => ((ends[n + 1] ?? 0) - (ends[n] ?? 0)) / SECOND_MS);
+  return { ...world, seconds, last: waits.at(-1) };
+}
+
+describe('the wait after a request in vain', () => {
+  const proven = { record: { token: exampleToken({ expiresAt: START }) } };
+  const trial = { call: { stage: 'AWSPENDING' } } as const;
+  const TO_15_S = [1, 2, 4, 8, 15, 15, 15];
+  const TO_1_MIN = [1, 2, 4, 8, 16, 32, 60, 60];
+  const TO_1_H = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 3_600, 3_600];
+
+  it.each<[string, 'pauses the pair' | 'holds the version', Renewal, Options, number[]]>([
+    ['that says nothing of the credential', 'pauses the pair', failed(), {}, TO_15_S],
+    ['for which the service asks for a wait', 'pauses the pair', failed({ retryAfterSeconds: 60 }), {}, [60, 60]],
+    ['for which it asks for too much', 'pauses the pair', failed({ retryAfterSeconds: 301 }), {}, [300, 300]],
+    ['that was refused', 'holds the version', HELD, proven, TO_1_H],
+    ['that brought no answer, with a version that is not proven,', 'holds the version', UNHEARD, {}, TO_1_H],
+    ['that brought no answer, with a proven version,', 'pauses the pair', UNHEARD, proven, TO_1_MIN],
+    ['of a trial', 'holds the version', failed(), trial, TO_15_S],
+    [
+      'of a trial for which the service asks for a wait',
+      'holds the version',
+      failed({ retryAfterSeconds: 301 }),
+      trial,
+      [300],
+    ],
+    ['of a trial that brought no answer', 'holds the version', UNHEARD, trial, TO_1_H],
+    [
+      'of a trial that brought no answer, with a proven version,',
+      'holds the version',
+      UNHEARD,
+      { ...trial, ...proven },
+      TO_1_MIN,
+    ],
+  ])('%s %s', async (_, whose, renewal, options, seconds) => {
+    const world = await waitsOf(renewal, options, seconds.length);
+    const { pause, held, lease } = world.recordNow();
+
+    expect(world.seconds).toEqual(seconds);
+    expect([pause !== undefined, held.has(KEY)]).toEqual([whose === 'pauses the pair', whose === 'holds the version']);
+    expect(lease).toBeUndefined();
+    expect(world.last).toMatchObject({ step: seconds.length, problem: { detail: 'down' } });
+  });
+
+  it.each<[string, Renewal, object]>([
+    ['a pause', FAILED, {}],
+    ['a hold', HELD, proven.record],
+  ])('begins anew after %s that ended more than a day ago', async (_, renewal, record) => {
+    const old = exampleWait(START - 24 * HOUR_MS - 1, 'token-endpoint-error', 9);
+    const stored = { ...record, pause: old, held: new Map([[KEY, old]]) };
+    const { pause, held } = (await run({ record: stored, renewals: [renewal] })).recordNow();
+
+    expect(renewal === HELD ? held.get(KEY) : pause).toMatchObject({ step: 1, until: START + SECOND_MS });
+  });
+
+  it('is marked when a pause comes from silence, until the next answer', async () => {
+    expect((await run({ ...proven, renewals: [UNHEARD] })).recordNow().pause?.unheard).toBe(true);
+    const pause = { ...exampleWait(START), unheard: true } as const;
+    expect((await run({ record: { ...proven.record, pause }, renewals: [FAILED] })).recordNow().pause).toEqual(
+      exampleWait(START + 2_000, 'token-endpoint-unavailable', 2),
+    );
+  });
+
+  it.each<[string, Renewal, object]>([
+    ['a pause', FAILED, { type: 'token-endpoint-unavailable', detail: 'down', retryAfterSeconds: 1, cause: 'why' }],
+    ['a hold', HELD, { type: 'token-endpoint-error', detail: 'down', retryAfterSeconds: 1, cause: 'why' }],
+  ])('is told to the caller with the problem, in whole seconds: %s', async (_, renewal, told) => {
+    const { outcome } = await run({ renewals: [renewal] });
+    expect(outcome).toBeInstanceOf(Problem);
+    expect(outcome).toMatchObject(told);
+  });
+});
+
+it.each<[string, Renewal | undefined]>([
+  ['accepted', undefined],
+  ['rejected', REJECTED],
+  ['misconfigured', HELD],
+  ['unreachable', failed()],
+  ['throttled', failed({ shape: SHAPE })],
+])('a trial writes what it found, and nothing for callers: %s', async (finding, renewal) => {
+  const pause = exampleWait(START - 1);
+  for (const stage of ['AWSPENDING', 'AWSPREVIOUS'] as const) {
+    const { recordNow, call } = await run({ record: { token: TOKEN, pause }, renewals: [renewal], call: { stage } });
+
+    const checked = { version: 'v1', at: START, finding };
+    expect(recordNow()).toMatchObject({ lease: undefined, token: TOKEN, pause, attemptedAt: 0, checked });
+    expect(call.trace.warnings.size).toBe(0);
+  }
+});
