@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { Command, CommanderError } from 'commander';
 import { causeWord } from '../functions/aws/calls.ts';
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
   const broker = await startLocalBroker({
     port,
     config: file === undefined ? undefined : readConfig(file),
+    folder: file && dirname(file),
     write: (line) => {
       process.stdout.write(requestLine(line));
       feed.audit(line);

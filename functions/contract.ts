@@ -136,7 +136,7 @@ const TABLE = {
 /** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
 export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
 
-/** The remedy for each problem. Apart from `PROBLEMS`, because no function reads it: a bundler leaves it out. */
+/** The remedy for each problem. Apart from `PROBLEMS`, because the token function does not read it: a bundler leaves it out. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
   'access-denied':

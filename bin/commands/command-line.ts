@@ -40,6 +40,7 @@ type AddCommands = (parent: Command, shell: Shell) => unknown;
 const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
   [['token'], async () => (await import('../../client/commands/token.ts')).addTokenCommand],
   [['whoami'], async () => (await import('../../client/commands/whoami.ts')).addWhoamiCommand],
+  [['serve'], async () => (await import('../../client/commands/serve.ts')).addServeCommand],
   [['client list', 'client show'], async () => (await import('./client/list.ts')).addListCommands],
   [['client put'], async () => (await import('./client/put.ts')).addPutCommand],
   [['client check'], async () => (await import('./client/versions.ts')).addCheckCommand],

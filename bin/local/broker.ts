@@ -40,6 +40,8 @@ interface Options {
   readonly port: number;
   /** In the form of a `--config` file; left out, the example with its own services. */
   readonly config?: unknown;
+  /** Where that file lies; the files that it names lie beside it. */
+  readonly folder?: string | undefined;
   /** Takes the audit lines. */
   readonly write: (line: string) => void;
   readonly onAnswer?: (answered: AnsweredRequest) => void;
@@ -54,7 +56,7 @@ interface Options {
  * of the services. Points this process's AWS variables at them.
  */
 export async function startLocalBroker(options: Options) {
-  const { port, config: input, write, onAnswer, onMessage, onEventFailure } = options;
+  const { port, config: input, folder, write, onAnswer, onMessage, onEventFailure } = options;
   const servers: LoopbackServer[] = [];
   const running: Entry[] = [];
   const moved: string[] = [];
@@ -80,7 +82,7 @@ export async function startLocalBroker(options: Options) {
       input === undefined
         ? await startBeside(2, 'the services', (wanted) => startTokenService({ ...accepted, port: wanted }))
         : undefined;
-    const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String));
+    const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String), folder);
 
     // From now on this process signs with a key of its own, so that no key of this machine's user is sent anywhere.
     const { accessKeyId, secretAccessKey } = randomKey(BROKER_ROLE);

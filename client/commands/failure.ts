@@ -1,5 +1,4 @@
 import { CommanderError } from 'commander';
-import { PROBLEM_ADVICE } from '../../functions/contract.ts';
 import { TokenBrokerError } from '../index.ts';
 import { printJson, talk } from './output.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
@@ -109,10 +108,9 @@ export function asProblem(error: Failure): Readonly<Record<string, unknown>> {
 }
 
 /** What to do about a failure. */
-export function adviceFor({ type, advice }: Pick<Failure, 'type' | 'advice'>, about: About): string {
-  const known = new Map<string, string>(Object.entries(PROBLEM_ADVICE)).get(type);
+export function adviceFor({ advice }: Pick<Failure, 'advice'>, about: About): string {
   const unknown = 'This command line does not know the problem: read its detail, or update it.';
-  return withNames(advice ?? known ?? unknown, about);
+  return withNames(advice ?? unknown, about);
 }
 
 /** An advice of the contract for one environment and, if there is a single one, one client. */

@@ -13,6 +13,8 @@ export interface Shell {
   readonly credentials: ReturnType<typeof defaultProvider>;
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
+  /** From here on SIGTERM aborts the signal too, instead of ending the process at once. */
+  readonly heedTermination: () => void;
   /** The exit code of a command that did not fail otherwise. */
   exitCode: 0 | 1;
 }
@@ -33,7 +35,9 @@ export function processShell(): Shell {
     });
   }
   const { signal } = interrupted;
-  return { stdin, stdout, stderr, env, credentials: standardCredentials(signal), signal, exitCode: 0 };
+  const heedTermination = () => void process.once('SIGTERM', () => interrupted.abort());
+  const credentials = standardCredentials(signal);
+  return { stdin, stdout, stderr, env, credentials, signal, heedTermination, exitCode: 0 };
 }
 
 /** The standard chain, loaded when first needed. It may search for minutes, and hears no signal itself. */

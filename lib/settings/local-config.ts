@@ -19,15 +19,15 @@ export interface LocalCaller {
   readonly secretAccessKey: string;
 }
 
-/** Reads a local configuration; throws a `SettingsError` that names every wrong place and none of the secrets. */
-export function parseLocalConfig(input: unknown): LocalConfig {
-  const { data, faults } = check(localConfigSchema, input);
+/** Reads a local configuration that lies in the folder; throws a `SettingsError` that names every wrong place and none of the secrets. */
+export function parseLocalConfig(input: unknown, folder = '.'): LocalConfig {
+  const { data, faults } = check(localConfigSchema(folder), input);
   const all = [...faults, ...accessRuleFaults(input)];
   if (data === undefined || all.length > 0) throw new SettingsError(all);
   const { services, health, callers, credentials } = data;
   // The ids of roles are AWS's own: no role on this machine has them.
   const accessRules = data.accessRules.map(({ roleId: _, ...rule }) => rule);
-  return { ...toBrokerSettings({ services, accessRules, health }), callers, credentials };
+  return { ...toBrokerSettings({ services, accessRules, health }, folder), callers, credentials };
 }
 
 const callerSchema = z.strictObject({
@@ -49,12 +49,13 @@ const credentialSchema = z
   })
   .catchall(z.string());
 
-const localConfigSchema = z.strictObject({
-  // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
-  account: environmentSchema.shape.account.optional(),
-  region: environmentSchema.shape.region.optional(),
-  principalOrgId: environmentSchema.shape.principalOrgId,
-  ...brokerMembers({ allowLoopback: true }),
-  callers: listOf(callerSchema, ({ accessKeyId }) => accessKeyId).min(1, { error: 'must not be empty' }),
-  credentials: recordOf(nameFault, credentialSchema),
-});
+const localConfigSchema = (folder: string) =>
+  z.strictObject({
+    // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
+    account: environmentSchema.shape.account.optional(),
+    region: environmentSchema.shape.region.optional(),
+    principalOrgId: environmentSchema.shape.principalOrgId,
+    ...brokerMembers({ allowLoopback: true, folder }),
+    callers: listOf(callerSchema, ({ accessKeyId }) => accessKeyId).min(1, { error: 'must not be empty' }),
+    credentials: recordOf(nameFault, credentialSchema),
+  });

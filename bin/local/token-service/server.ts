@@ -34,6 +34,10 @@ export async function startTokenService(options: TokenServiceOptions) {
   function play({ service, name }: { readonly service: ServiceName; readonly name: string }): Incident | undefined {
     const incident = PLAYABLE.get(name);
     if (incident === undefined || !Object.hasOwn(credentials, service)) return undefined;
+    if (incident.revokes) {
+      issuer.revoke(service);
+      return incident;
+    }
     answers.set(service, incident.answer);
     faults.set(service, incident.fault);
     latencies.set(service, incident.latencyMs);

@@ -165,6 +165,9 @@ describe('client put', () => {
       expect.stringMatching(OTHER),
     ]);
     expect((await plan(NEW))?.join()).toMatch(OTHER);
+    expect((await plan(OLD, world.stranger))?.join()).toMatch(
+      /may change the client_id: the one in use cannot be read/,
+    );
   });
 
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {

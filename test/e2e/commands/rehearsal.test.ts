@@ -83,6 +83,20 @@ describe('service', () => {
     expect((await run('client check acme')).stdout).toMatch(/^customer-insights +accepted /m);
   });
 
+  it('turns living tokens away with --revoke, and issues new ones', async () => {
+    const api = `${operator.TOKEN_BROKER_STAND_IN_URL}/customer-insights/v1/whoami`;
+    const statusFor = async (token: string) =>
+      (await fetch(api, { headers: { authorization: `Bearer ${token}` } })).status;
+    const tokenOf = async (more = '') => {
+      return JSON.parse((await run(`token acme customer-insights --json --reveal${more}`)).stdout);
+    };
+    const { access_token: first, fingerprint } = await tokenOf();
+    expect(await statusFor(first)).toBe(200);
+    expect(await run('service customer-insights --revoke')).toEqual(ended(0, '', /turns away every token/));
+    expect(await statusFor(first)).toBe(401);
+    expect(await statusFor((await tokenOf(` --refused ${fingerprint}`)).access_token)).toBe(200);
+  });
+
   it.each([
     ['', 2, /say what it does: one of --reject, --slow, --down/],
     [' --down --slow', 2, /say what it does: one of/],

@@ -13,7 +13,7 @@ describe('the command line', () => {
       const help = (await runCommandLine([...parent, '--help'])).stdout;
       return [...help.slice(help.indexOf('Commands:')).matchAll(/^ {2}([\w-]+) /gm)].map(([, name]) => name).join(' ');
     };
-    const others = 'health doctor audit policy sealing-key release config env service completion help';
+    const others = 'serve health doctor audit policy sealing-key release config env service completion help';
     expect(await listed()).toBe(`client token whoami ${others}`);
     expect(await listed('client')).toBe(
       'list show put check promote rollback disable enable retry discard delete restore help',

@@ -90,7 +90,7 @@ describe('a token request', () => {
 
   it.each<[SendFailureKind, string, string, boolean]>([
     ['too-large', 'held', 'token-response-unusable', false],
-    ['tls', 'failed', 'token-endpoint-unavailable', false],
+    ['tls', 'failed', 'token-endpoint-error', false],
     ['connect', 'failed', 'token-endpoint-unavailable', false],
     ['timeout', 'failed', 'token-endpoint-timeout', true],
     ['malformed', 'failed', 'token-endpoint-error', true],
