@@ -9,6 +9,7 @@ import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
 import { parseRoleArn } from './settings/access-rules.ts';
+import { ENVIRONMENTS_FOLDER, endOfCertificates } from './settings/certificates.ts';
 import type { Environment } from './settings/environment.ts';
 import { listAccess } from './settings/listing.ts';
 import { ReleaseCheck } from './token/canary.ts';
@@ -34,7 +35,12 @@ export class TokenBrokerStack extends Stack {
     for (const [tag, value] of Object.entries(environment.tags)) Tags.of(this).add(tag, value, untagged);
 
     // In the code asset a changed rule is only another key: `cdk diff` shows this.
-    this.templateOptions.metadata = { AccessRules: rulesDigest(environment), ...listAccess(environment.accessRules) };
+    // For `npm run diff`, which reads them there.
+    this.templateOptions.metadata = {
+      AccessRules: rulesDigest(environment),
+      Services: Object.keys(environment.services).join(' '),
+      ...listAccess(environment.accessRules),
+    };
 
     warnOfOwnCallers(this, environment);
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
@@ -44,6 +50,7 @@ export class TokenBrokerStack extends Stack {
         'The alarms of this environment reach no operator until an address in health.notify, or a chat or a pager that subscribes to the topic by itself, confirms its subscription.',
       );
     }
+    warnOfCertificates(this, environment);
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
     const observability = { key, logRetentionDays, tracing };
@@ -105,3 +112,19 @@ function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail }:
       'attach the guard (docs/operations.md, "Guard the function"), and acknowledge this.',
   );
 }
+
+/** A service cannot be reached once the last authority that it is trusted by has ended. */
+function warnOfCertificates(stack: Stack, { services }: Environment): void {
+  for (const [name, { certificateAuthorities }] of Object.entries(services)) {
+    for (const file of certificateAuthorities) {
+      const end = endOfCertificates(ENVIRONMENTS_FOLDER, file);
+      if (end.getTime() - Date.now() > YEAR_MS) continue;
+      const day = end.toISOString().slice(0, 10);
+      const advice = 'put its successor into the list before, and both are trusted';
+      const text = `A certificate in ${file}, by which ${name} is trusted, ends on ${day}: ${advice}.`;
+      Annotations.of(stack).addWarningV2(`token-broker:certificate-ends:${file}`, text);
+    }
+  }
+}
+
+const YEAR_MS = 365 * 86_400_000;

@@ -3,8 +3,9 @@ import { roleArnFault } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
+import { ENVIRONMENTS_FOLDER, readCertificates } from './certificates.ts';
 import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
-import { serviceSchema } from './service.ts';
+import { type SettingsPlace, serviceSchema } from './service.ts';
 
 /** The settings of one environment, checked and with every default filled in. */
 export interface Environment extends z.output<typeof environmentSchema> {
@@ -24,7 +25,7 @@ export const environmentSchema = z.strictObject({
   region: text((name) =>
     /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
   ),
-  ...brokerMembers({ allowLoopback: false }),
+  ...brokerMembers({ allowLoopback: false, folder: ENVIRONMENTS_FOLDER }),
   // The AWS organization that every caller's account must be in, beside having a rule.
   principalOrgId: text((id) =>
     /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
@@ -101,7 +102,7 @@ export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): re
 }
 
 /** The members that an environment and a local configuration have in common. */
-export function brokerMembers(options: { readonly allowLoopback: boolean }) {
+export function brokerMembers(options: SettingsPlace) {
   return {
     services: recordOf(nameFault, serviceSchema(options)).refine((services) => Object.keys(services).length > 0, {
       error: 'must have at least one service',
@@ -117,11 +118,21 @@ export function brokerMembers(options: { readonly allowLoopback: boolean }) {
   };
 }
 
-/** The part of an environment that the token function reads. */
-export function toBrokerSettings({ services, accessRules, principalOrgId, health }: BrokerMembers): BrokerSettings {
+/** The part of an environment that the token function reads, with the content of the files that it names. */
+export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_FOLDER): BrokerSettings {
+  const { accessRules, principalOrgId, health } = members;
+  const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
+    const certificateAuthorities = readCertificates(folder, files);
+    return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
+  });
   // A token that is older than the time between two checks has proven nothing since the last one.
   const organization = principalOrgId === undefined ? {} : { principalOrgId };
-  return { services, accessRules, ...organization, provenForSeconds: rateSeconds(health.every) };
+  return {
+    services: Object.fromEntries(services),
+    accessRules,
+    ...organization,
+    provenForSeconds: rateSeconds(health.every),
+  };
 }
 
 type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;

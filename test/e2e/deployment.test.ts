@@ -172,6 +172,7 @@ async function startWorld(stack?: Stack, denied?: string) {
           sessionToken: ISOLATED.AWS_SESSION_TOKEN,
         }),
         signal: new AbortController().signal,
+        heedTermination: () => undefined,
         exitCode: 0,
       };
       const toldTo = () => written.stderr.trimEnd().split('\n');

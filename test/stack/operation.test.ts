@@ -1,11 +1,13 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { App, Annotations as CdkAnnotations, type Stack } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { ENVIRONMENTS_FOLDER } from '../../lib/settings/certificates.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import { createCertificateAuthority } from '../support/services/certificates.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
 import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
@@ -103,6 +105,29 @@ describe('synth warns', () => {
     );
     expect(acknowledged.findWarning('*', Match.anyValue())).toEqual([]);
   });
+});
+
+it('synth warns of a certificate authority that ends within a year, and lays it into the settings that run', async () => {
+  const folder = mkdtempSync(path.join(SYNTHESISED, 'ca-'));
+  const authority = await createCertificateAuthority();
+  const days = (count: number) => new Date(Date.now() + count * 86_400_000);
+  const ends = { soon: days(364), late: days(400) };
+  const files = await Promise.all(
+    Object.entries(ends).map(async ([name, notAfter]) => {
+      const file = path.join(folder, `${name}.pem`);
+      writeFileSync(file, (await authority.issue({ notAfter })).cert);
+      return path.relative(ENVIRONMENTS_FOLDER, file);
+    }),
+  );
+  const plain = parseEnvironment('test', { ...exampleForm(), canary: 'off' });
+  const [name = '', service] = Object.entries(plain.services)[0] ?? [];
+  const services = { ...plain.services, ...(service && { [name]: { ...service, certificateAuthorities: files } }) };
+  const environment = { ...plain, services };
+  const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
+  const day = ends.soon.toISOString().slice(0, 10);
+  const warnings = annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
+  expect(warnings).toEqual([expect.stringMatching(`soon.pem, by which ${name} is trusted, ends on ${day}`)]);
+  expect(toBrokerSettings(environment).services[name]?.certificateAuthorities).toHaveLength(2);
 });
 
 it('a key that is given back takes the place of a new one everywhere', () => {

@@ -11,6 +11,7 @@ import { FINDINGS } from '../../../functions/contract.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { healthFunctionName } from '../../../lib/settings/names.ts';
 import { awsFailure } from './ask-aws.ts';
+import { SEVERITIES, type Severity } from './pair-state.ts';
 
 /** What one pair was found to be: a finding, or why there is none. */
 interface PairFinding {
@@ -105,17 +106,14 @@ export function findingsTable(pairs: readonly PairFinding[], { stdout, env }: Sh
 }
 
 function paint(text: string, padded: string): string {
-  const isFinding = FINDINGS.some((finding) => finding === text);
-  return isFinding ? styleText(COLOURS.get(text) ?? 'red', padded, { validateStream: false }) : padded;
+  const finding = FINDINGS.find((each) => each === text);
+  return finding ? styleText(COLOURS[SEVERITIES[finding]], padded, { validateStream: false }) : padded;
 }
 
-/** Yellow passes by itself; every other finding is red. */
-const COLOURS = new Map<string, 'green' | 'gray' | 'yellow'>([
-  ['accepted', 'green'],
-  ['disabled', 'gray'],
-  ['throttled', 'yellow'],
-  ['unreachable', 'yellow'],
-]);
+const COLOURS = { good: 'green', idle: 'gray', passing: 'yellow', bad: 'red' } as const satisfies Record<
+  Severity,
+  string
+>;
 
 /** How many pairs there are, and how they are. */
 export function summaryOf(pairs: readonly PairFinding[]): string {
