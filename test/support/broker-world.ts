@@ -143,7 +143,7 @@ export function exchange(status: number, members: unknown, headers: Record<strin
 
 export const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const satisfies SecretReading;
 
-/** Of the access rules of a world, as `whoami` tells it. */
+/** The digest of the access rules of a world, as `whoami` tells it. */
 export const RULES_DIGEST = '0123456789abcdef';
 
 /** A reading of a secret that has these members; it is for all services unless they say otherwise. */
