@@ -72,6 +72,8 @@ export function createAcquireToken(dependencies: Dependencies) {
         // While another token serves, no failure of its renewal matters to the caller.
         const outcome = await attempt(call, view, step, readSince, attempts).catch(lostFor);
         progress.mayRenew = false;
+        // The table does not tell of an attempt that got no lease.
+        memory.keepAttempt(call.pair, view.at);
         const rest = outcome.kind === 'token' ? outcome : decide({ ...view, mayRenew: false });
         return rest.kind === 'answer' ? rest : afterRequest(call, outcome, progress);
       }

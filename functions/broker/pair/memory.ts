@@ -55,6 +55,12 @@ export class PairMemory {
     this.#entries.set(pairKey(pair), { ...this.#entryOf(pair), own });
   }
 
+  /** Keeps when this instance last tried to renew the token, with or without a lease. */
+  keepAttempt(pair: Pair, attemptedAt: number): void {
+    const entry = this.#entryOf(pair);
+    this.#entries.set(pairKey(pair), { ...entry, own: { ...entry.own, attemptedAt } });
+  }
+
   keepRejection(pair: Pair, version: string, rejection: Rejection): void {
     const key = pairKey(pair);
     const kept = [...(this.#untold.get(key) ?? [])].filter(([name]) => name !== version).slice(1 - MAX_VERSIONS);
