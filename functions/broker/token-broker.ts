@@ -71,11 +71,14 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
     },
   };
 
-  /** Whether a token is refused is decided by the shared record; one that is not even memory's costs no look each. */
+  /**
+   * Whether a token is refused is decided by the shared record; one that is not even memory's costs no look each. Where the
+   * instance has a token of its own, memory alone does not decide.
+   */
   function knownRecord({ pair, refused }: IssueRequest): PairRecord | undefined {
-    if (refused === undefined) return memory.trusted(pair);
-    const record = memory.trusted(pair, REFUSAL_TRUST_MS);
-    return record?.token?.fingerprint === refused ? undefined : record;
+    const record = memory.trusted(pair, refused === undefined ? undefined : REFUSAL_TRUST_MS);
+    if (record === undefined || memory.withOwn(pair, record).token !== record.token) return undefined;
+    return refused !== undefined && record.token?.fingerprint === refused ? undefined : record;
   }
 
   async function acquire(call: Call, request: IssueRequest): Promise<Issue> {

@@ -49,6 +49,18 @@ it('a service that goes down in the soft window costs no caller its token until 
   for (const { issue } of await askAll()) expect(issue).toBeDefined();
 });
 
+it('a pause that memory has costs no instance a token of its own, beside one that it cannot open', async () => {
+  const { clock, surroundings, createInstance, askOne } = fleetOf(0);
+  const instance = createInstance();
+  const other = createInstance({ format: 2 });
+  await askOne({}, instance);
+  await askOne({}, other);
+  await clock.advance(55 * MINUTE_MS);
+  surroundings.answer = () => new Problem('token-endpoint-unavailable', 'down', { retryAfterSeconds: 300 });
+  await askOne({}, instance);
+  for (let n = 0; n < 2; n += 1) expect((await askOne({}, other)).issue).toBeDefined();
+});
+
 describe('a service that is slow', () => {
   it.each([1_200, 2_500])('but answers after %i ms costs no caller its token', async (serviceLatencyMs) => {
     const { clock, askAll } = fleetOf(5, { serviceLatencyMs });
