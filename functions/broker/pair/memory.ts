@@ -48,11 +48,12 @@ export class PairMemory {
     this.#entries.set(pairKey(pair), { record: usable, own, opened, readAt: began.at, changedAt: ++this.#changes });
   }
 
-  /** Keeps the outcome of a request that the table was not told. */
+  /** Keeps the outcome of a request that the table was not told; the token of another call stays beside a failure. */
   keepOwn(pair: Pair, { token, pause, held, attemptedAt, forcedAt, checked }: PairRecord): void {
-    const opened = token?.accessToken === undefined ? undefined : token;
+    const entry = this.#entryOf(pair);
+    const opened = token?.accessToken === undefined ? entry.own.token : token;
     const own = { token: opened, pause, held, attemptedAt, forcedAt, checked };
-    this.#entries.set(pairKey(pair), { ...this.#entryOf(pair), own });
+    this.#entries.set(pairKey(pair), { ...entry, own });
   }
 
   /** Keeps when this instance last tried to renew the token, with or without a lease. */
