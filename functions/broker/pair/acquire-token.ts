@@ -44,7 +44,11 @@ export function createAcquireToken(dependencies: Dependencies) {
   };
 
   /** Looks, decides and acts once; `undefined`: look again. */
-  async function turn<Answer>(call: Call, decide: Decide<Answer>, progress: Progress): Promise<Ended<Answer>> {
+  async function turn<Answer>(
+    call: Call,
+    decide: Decide<Answer>,
+    progress: Progress,
+  ): Promise<Acquired<Answer> | undefined> {
     const view = await look(call, progress);
     if (view === undefined) return poll(call, progress, progress.watch.remainingMs());
     const { seen } = view;
@@ -79,7 +83,11 @@ export function createAcquireToken(dependencies: Dependencies) {
     }
   }
 
-  async function afterRequest(call: Call, outcome: AttemptOutcome, progress: Progress): Promise<Ended<never>> {
+  async function afterRequest(
+    call: Call,
+    outcome: AttemptOutcome,
+    progress: Progress,
+  ): Promise<Acquired<never> | undefined> {
     switch (outcome.kind) {
       case 'token':
       case 'failed':
@@ -151,8 +159,6 @@ interface Progress {
   unanswered: number;
   polls: number;
 }
-
-type Ended<Answer> = Acquired<Answer> | undefined;
 
 /** One call's sight of the leases of others, on its own clock. A lease's `until` only saves watching it to its end. */
 function createLeaseWatch(lengthMs: number, now: () => number) {
