@@ -140,6 +140,14 @@ describe('the outcome of a request that the table was not told', () => {
     learn(closed);
     expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);
   });
+
+  it('is the token that was open before when the one that it requested for itself has ended', () => {
+    const { memory, learn } = setUp();
+    memory.keepOwn(PAIR, { ...own, token: exampleToken({ expiresAt: START }) });
+    learn(RECORD);
+    learn(closed);
+    expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);
+  });
 });
 
 describe('a rejection that the table could not be told', () => {
