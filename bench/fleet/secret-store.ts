@@ -39,7 +39,7 @@ const FIRST_VERSION: StagedVersions = { AWSCURRENT: 'v1' };
 /** The secret names its version, so that the service can tell which one it was sent. */
 function readingOf(client: ClientName, versionId: string | undefined, stage: SecretStage): SecretReading {
   if (versionId === undefined) return { outcome: 'missing' };
-  const text = new Redacted(JSON.stringify({ client_id: client, secret: versionId }));
+  const text = new Redacted(JSON.stringify({ client_id: client, secret: versionId, services: 'all' }));
   return { outcome: 'found', secret: { versionId, stage, text } };
 }
 

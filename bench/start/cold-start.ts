@@ -105,6 +105,7 @@ export function startVariant(
       TOKEN_BROKER_TABLE: TABLES.empty,
       TOKEN_BROKER_SETTINGS: bundles.settings,
       TOKEN_BROKER_CHECKER_ROLES: exampleRule().role,
+      TOKEN_BROKER_PROBE_ROLE: exampleRule().role,
       TABLE: TABLES.empty,
       AUTH_URL: standIns.authUrl,
       ...standIns.variables,

@@ -53,7 +53,11 @@ const OPERATIONS: Readonly<Record<string, (parameters: Parameters, items: Map<st
     ARN: `arn:aws:secretsmanager:eu-west-1:111111111111:secret:${SecretId}-AbCdEf`,
     Name: SecretId,
     VersionId: '11111111-2222-4333-8444-555555555555',
-    SecretString: JSON.stringify({ client_id: 'the-user-name', secret: 'the-password-of-this-client' }),
+    SecretString: JSON.stringify({
+      client_id: 'the-user-name',
+      secret: 'the-password-of-this-client',
+      services: 'all',
+    }),
     VersionStages: [VersionStage],
     CreatedDate: 1_767_225_600,
   }),

@@ -9,12 +9,12 @@ import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName, topicName } from '../../lib/settings/names.ts';
-import { arn } from './own-policies.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { mapConcurrently } from './shared/checks.ts';
 import { versionWith } from './shared/client-secret.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
+import { arn } from './shared/statements.ts';
 
 /** The `doctor` of the client package, and the steps that only an operator can take. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
@@ -52,7 +52,6 @@ async function* lookFurther(
   }
   // No step below can be the cause of a failed call.
   if (cause !== undefined || !operator) return;
-  if (secrets !== undefined) yield await examineTags(secrets);
   const settings = settingsOf(environment);
   const { credentials } = await findCredentials(shell);
   // Without credentials the call has failed.
@@ -85,13 +84,15 @@ function parseAuthUrl(text: string): string {
  * exists answers neither 404 nor 405.
  */
 async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep> {
-  const answers: { readonly path: string; readonly word: string; readonly isThere: boolean }[] = [];
+  const answers: Readonly<{ path: string; word: string; isSilent: boolean; isThere: boolean }>[] = [];
   for (const path of DOCUMENTED_PATHS) {
     const answer = await ask(new URL(`${authUrl.replace(/\/$/, '')}${path}`), 'POST', shell.signal);
     const word = 'code' in answer ? `gives no answer (${answer.code})` : `answers ${answer.status}`;
-    answers.push({ path, word, isThere: !('code' in answer || isMissing(answer.status)) });
+    const isSilent = 'code' in answer;
+    answers.push({ path, word, isSilent, isThere: !isSilent && !isMissing(answer.status) });
   }
   const detail = answers.map(({ path, word }) => `${path} ${word}`).join(', ');
+  if (answers.every(({ isSilent }) => isSilent)) return failed('token-path', 'auth-url-unreachable', detail);
   const [there, ...others] = answers.filter(({ isThere }) => isThere);
   if (there === undefined || others.length > 0) {
     return unknown('token-path', `${detail}: this does not tell which is right`);
@@ -114,23 +115,6 @@ async function examineSecret(environment: string, pair: Pair, secrets: Secrets |
     if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
     const others = 'was it stored just now, or is the broker one of another environment?';
     return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
-  });
-}
-
-/** Whether the secrets name the same services as their tags, for an operator who may list them. */
-function examineTags(secrets: Secrets): Promise<DoctorStep> {
-  const step = 'services';
-  return asFarAsAllowed(step, 'list the clients', async () => {
-    const states = await mapConcurrently(await secrets.list(), async (secret) => ({
-      client: secret.client,
-      repeated: await secrets.isTagRepeated(secret),
-    }));
-    const clientsWith = (state: false | 'unknown') =>
-      states.flatMap(({ client, repeated }) => (repeated === state ? [client] : [])).join(', ');
-    const [others, unknowns] = [clientsWith(false), clientsWith('unknown')];
-    if (others !== '') return failed(step, 'services-not-repeated', `Tag and secret differ: ${others}`);
-    if (unknowns !== '') return unknown(step, `You cannot read the secrets of ${unknowns}`);
-    return ok(step, 'Every secret names the services of its tag');
   });
 }
 

@@ -6,8 +6,9 @@ import type { Shell } from '../../client/commands/shell.ts';
 import { FINDINGS } from '../../functions/contract.ts';
 import { orderLocalBroker } from './local.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
-import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
+import { type ClientSecret, checkedPairs, tellOld, tellUnlisted } from './shared/client-secret.ts';
 import { addWatchOptions, checkEndpoint, operate, type WatchOptions, watch } from './shared/environment.ts';
+import { SEVERITIES, type Severity } from './shared/pair-state.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */
@@ -42,6 +43,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         // A disabled client was stopped on purpose.
         const isWell = checks.every((check) => ['accepted', 'disabled'].includes(findingOf(check)));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
+        tellUnlisted(shell, clients);
         const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
         tellOld(shell, await mapConcurrently(clients, dated), environment);
       }),
@@ -71,17 +73,14 @@ function healthText(checks: readonly PairCheck[], isColourful: boolean): string 
 }
 
 function paint(text: string, padded: string): string {
-  const isFinding = FINDINGS.some((finding) => finding === text);
-  return isFinding ? styleText(COLOURS.get(text) ?? 'red', padded, { validateStream: false }) : padded;
+  const finding = FINDINGS.find((each) => each === text);
+  return finding ? styleText(COLOURS[SEVERITIES[finding]], padded, { validateStream: false }) : padded;
 }
 
-/** Yellow passes by itself; every other finding is red. */
-const COLOURS = new Map<string, 'green' | 'gray' | 'yellow'>([
-  ['accepted', 'green'],
-  ['disabled', 'gray'],
-  ['throttled', 'yellow'],
-  ['unreachable', 'yellow'],
-]);
+const COLOURS = { good: 'green', idle: 'gray', passing: 'yellow', bad: 'red' } as const satisfies Record<
+  Severity,
+  string
+>;
 
 /** The number of pairs, in all and by finding. */
 function summaryOf(checks: readonly PairCheck[]): string {

@@ -44,6 +44,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   const acquireToken = createAcquireToken({ ...dependencies, memory });
   const checkCredential = createCheckCredential({ acquireToken, provenForMs, now });
   const flights = new Map<string, Flight>();
+  const isOnlyService = Object.keys(services).length === 1;
   const digests = new Map(Object.values(services).map((service) => [service, settingsDigest(service)]));
 
   return {
@@ -95,8 +96,8 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   function callFor(pair: Pair, deadline: number, trace: Trace): Call {
     const service = services[pair.service];
     if (service === undefined) throw accessDenied();
-    const digest = digests.get(service) ?? '';
-    return { pair, service, settingsDigest: digest, startedAt: now(), deadline, trace };
+    const ofService = { service, isOnlyService, settingsDigest: digests.get(service) ?? '' };
+    return { pair, ...ofService, startedAt: now(), deadline, trace };
   }
 }
 

@@ -3,8 +3,9 @@ import { roleArnFault } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
+import { ENVIRONMENTS_FOLDER, readCertificates } from './certificates.ts';
 import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
-import { serviceSchema } from './service.ts';
+import { type SettingsPlace, serviceSchema } from './service.ts';
 
 /** The settings of one environment, checked and with every default filled in. */
 export interface Environment extends z.output<typeof environmentSchema> {
@@ -24,7 +25,7 @@ export const environmentSchema = z.strictObject({
   region: text((name) =>
     /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
   ),
-  ...brokerMembers({ allowLoopback: false }),
+  ...brokerMembers({ allowLoopback: false, folder: ENVIRONMENTS_FOLDER }),
   // The AWS organization that every caller's account must be in, beside having a rule.
   principalOrgId: text((id) =>
     /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
@@ -62,10 +63,11 @@ export const environmentSchema = z.strictObject({
     .default(365),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
-  // Whether CloudTrail records invocations and changes; which roles may write the sealing key without an alarm.
+  // Whether CloudTrail records invocations, changes and reads; which roles may write the sealing key, and which the
+  // policies of the clients' secrets, without an alarm.
   trail: z
-    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: listOf(text(roleArnFault)).max(3).default([]) })], {
-      error: "must be 'off' or an object with sealingKeyWriters",
+    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: fewRoles(), secretPolicyWriters: fewRoles() })], {
+      error: "must be 'off' or an object with sealingKeyWriters and secretPolicyWriters",
     })
     .default('off'),
   // Where the token function runs, when a service knows its callers by their addresses.
@@ -98,7 +100,7 @@ export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): re
 }
 
 /** The members that an environment and a local configuration have in common. */
-export function brokerMembers(options: { readonly allowLoopback: boolean }) {
+export function brokerMembers(options: SettingsPlace) {
   return {
     services: recordOf(nameFault, serviceSchema(options)).refine((services) => Object.keys(services).length > 0, {
       error: 'must have at least one service',
@@ -114,11 +116,21 @@ export function brokerMembers(options: { readonly allowLoopback: boolean }) {
   };
 }
 
-/** The part of an environment that the token function reads. */
-export function toBrokerSettings({ services, accessRules, principalOrgId, health }: BrokerMembers): BrokerSettings {
+/** The part of an environment that the token function reads, with the content of the files that it names. */
+export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_FOLDER): BrokerSettings {
+  const { accessRules, principalOrgId, health } = members;
+  const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
+    const certificateAuthorities = readCertificates(folder, files);
+    return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
+  });
   // A token that is older than the time between two checks has proven nothing since the last one.
   const organization = principalOrgId === undefined ? {} : { principalOrgId };
-  return { services, accessRules, ...organization, provenForSeconds: rateSeconds(health.every) };
+  return {
+    services: Object.fromEntries(services),
+    accessRules,
+    ...organization,
+    provenForSeconds: rateSeconds(health.every),
+  };
 }
 
 type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
@@ -178,6 +190,11 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
 
 function concurrency() {
   return z.int().min(0).max(10_000);
+}
+
+/** A filter of CloudWatch Logs has room for three. */
+function fewRoles() {
+  return listOf(text(roleArnFault)).max(3).default([]);
 }
 
 function idsOf(prefix: string) {

@@ -40,6 +40,7 @@ export class TokenEndpoint extends Construct {
   /** The version in use. No role may call another version, or the function without its alias. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
+  #probe: IRole | undefined;
 
   constructor(scope: Construct, id: string, { environment, tableName, observability }: TokenEndpointProps) {
     super(scope, id);
@@ -51,6 +52,7 @@ export class TokenEndpoint extends Construct {
       TOKEN_BROKER_CHECKER_ROLES: Lazy.string({
         produce: () => this.#checkers.map(({ roleArn }) => roleArn).join(' '),
       }),
+      TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => this.#probe?.roleArn }),
     };
     const { lambdaFunction, role } = createLambdaFunction(this, {
       functionName: functionName(name),
@@ -98,7 +100,7 @@ export class TokenEndpoint extends Construct {
 
   /** Lets a role of this stack check the credential of every client on every service. */
   allowChecks(role: IRole): void {
-    this.allowCalls(role);
+    allowUrlCalls(role, this.#alias);
     this.#checkers.push(role);
   }
 
@@ -108,9 +110,10 @@ export class TokenEndpoint extends Construct {
     this.#canary?.checkFirst(check);
   }
 
-  /** Lets a role of this stack call the URL; without an access rule it is then refused by the broker. */
-  allowCalls(role: IRole): void {
+  /** Lets a role of this stack call the URL, to prove that the broker refuses a role without an access rule. */
+  allowProbe(role: IRole): void {
     allowUrlCalls(role, this.#alias);
+    this.#probe = role;
   }
 }
 

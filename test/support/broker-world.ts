@@ -142,13 +142,14 @@ export function exchange(status: number, members: unknown, headers: Record<strin
 
 export const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const satisfies SecretReading;
 
-/** A reading of a secret that has these members. */
+/** A reading of a secret that has these members; it is for all services unless they say otherwise. */
 export function found(
   versionId: string,
   members: unknown = { client_id: 'id', secret: 'secret' },
   stage: SecretStage = 'AWSCURRENT',
 ): SecretReading {
-  return { outcome: 'found', secret: { versionId, stage, text: new Redacted(JSON.stringify(members)) } };
+  const secret = typeof members === 'object' ? { services: 'all', ...members } : members;
+  return { outcome: 'found', secret: { versionId, stage, text: new Redacted(JSON.stringify(secret)) } };
 }
 
 function brokerRequest(body: string): BrokerRequest {

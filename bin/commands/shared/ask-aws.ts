@@ -77,7 +77,7 @@ const KNOWN: readonly Known[] = [
     /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/,
     'aws-access-denied',
     'Your AWS identity may not do this',
-    'Use an identity that may, or have the permission added (also kms:Decrypt and kms:GenerateDataKey on the key, for secrets).',
+    'Use a role that may: policy --operator, --emergency and --sealing-key print the rights of each (to store a secret takes kms:Decrypt and kms:GenerateDataKey on its key, too).',
   ],
   [/^ExpiredToken|^RequestExpired/, 'aws-credentials-expired', 'Your AWS credentials have expired', 'Sign in again.'],
   [

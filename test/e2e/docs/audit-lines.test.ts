@@ -25,6 +25,7 @@ async function linesOfADay() {
   await send({ ...ACME, client: 'globex' });
   await send(ACME, 'reporting');
   await send(ACME, 'reporting');
+  await send(ACME, 'probe');
   await day.invoke(functionUrlEvent(ACME, { requestContext: requestContext(undefined) }));
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
@@ -44,12 +45,12 @@ it('the operations guide explains every member of a line', async () => {
   const documented = new Set([...SECTION.matchAll(/`(\w+)`/g)].map(([, name]) => name));
   const written = new Set((await linesOfADay()).flatMap(Object.keys));
   expect([...written].filter((name) => !documented.has(name))).toEqual(['_aws', '@timestamp']);
-  const members = ['roleId', 'accessKeyId', 'sourceIp', 'forced', 'minTtl', 'rulesDigest'];
+  const members = ['roleId', 'accessKeyId', 'sourceIp', 'forced', 'minTtl', 'rulesDigest', 'probe'];
   expect([...written]).toEqual(expect.arrayContaining(members));
 });
 
 /** @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_QuerySyntax.html */
-const INSIGHTS = /^(?:filter|parse|stats|sort|and|or|like|as|by|desc|ispresent|count|min|max)$/;
+const INSIGHTS = /^(?:filter|parse|stats|sort|and|or|like|as|by|desc|ispresent|not|count|min|max)$/;
 
 it('two environments with the same rules have the same digest of them, and others another', () => {
   const settings = { services: { 'customer-insights': exampleService() }, accessRules: [exampleRule()] };

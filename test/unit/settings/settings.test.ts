@@ -6,11 +6,12 @@ import { changed, exampleForm } from './example-form.ts';
 
 describe('settings', () => {
   it('have a default for everything that is not required', () => {
+    const service = { ...exampleService(), certificateAuthorities: [] };
     expect(parseEnvironment('test', exampleForm())).toEqual({
       name: 'test',
       account: '111111111111',
       region: 'eu-west-1',
-      services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
+      services: { 'customer-insights': service, 'merchant-payment-cleansing': service },
       accessRules: [exampleRule()],
       health: { every: 'rate(1 hour)', notify: [] },
       alarms: { off: [] },
@@ -28,6 +29,7 @@ describe('settings', () => {
 
   it('prefer every written value to its default', () => {
     const service = exampleService({
+      certificateAuthorities: [],
       authUrl: 'https://auth.example.com/base',
       tokenPath: '/oauth/token',
       basicEncoding: 'form',

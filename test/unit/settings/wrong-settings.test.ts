@@ -49,6 +49,7 @@ const environment: readonly Row[] = [
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
   ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],
   ['healthConcurrency', 101, 'healthConcurrency: must be at most 100'],
+  ['trail/secretPolicyWriters', ['me'], `trail.secretPolicyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['trail/sealingKeyWriters', ['me'], `trail.sealingKeyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['vpc', { ...vpc, subnetIds: undefined }, 'vpc.subnetIds: is missing'],
   ['vpc', { ...vpc, subnetIds: 'subnet-0123456789abcdef0' }, 'vpc.subnetIds: must be a list'],

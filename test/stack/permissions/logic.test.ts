@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { deploy } from '../support/aws/cloudformation.ts';
-import { type Context, conditionsHold, isAllowed, parsePolicy, type Request } from '../support/aws/iam.ts';
+import { deploy } from '../../support/aws/cloudformation.ts';
+import { type Context, conditionsHold, isAllowed, parsePolicy, type Request } from '../../support/aws/iam.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/app';
 const OTHER = 'arn:aws:iam::111111111111:role/other';
@@ -50,6 +50,21 @@ it.each<[string, boolean, string, string, object[], object[]]>([
   expect(answer(role, resource, own, ofResource, [deny()]), 'under a service control policy').toBe(false);
 });
 
+it.each<[string, boolean, object[]]>([
+  ['allows it too', true, [allow()]],
+  ['allows something else', false, [allow({ Action: 'sqs:ReceiveMessage' })]],
+  ['denies it', false, [allow(), deny()]],
+])('a request that both policies allow, with a permissions boundary that %s: %s', (_, allowed, boundary) => {
+  const [own, ofResource, within] = [[allow()], [to(ROLE)], boundary].map(policy);
+  const policies = { ofRole: () => own ?? [], ofResource: () => ofResource ?? [], boundaryOf: () => within };
+  expect(isAllowed(policies, { requester: ROLE, action: 'sqs:SendMessage', resource: QUEUE })).toBe(allowed);
+});
+
+it.each(['*', 'arn:aws:s3:::records'])('a resource without an account is the own one: %s', (resource) => {
+  expect(answer(ROLE, resource, [allow()], [])).toBe(true);
+  expect(answer(ROLE, resource, [], [])).toBe(false);
+});
+
 it.each([
   [{ Service: 'events.amazonaws.com' }, true],
   [{ Service: 'sns.amazonaws.com' }, false],
@@ -62,6 +77,8 @@ it.each<[string, string[], Context[string] | undefined, boolean]>([
   ['StringEquals', ['b', 'a'], 'a', true],
   ['StringEquals', ['A', '*'], 'a', false],
   ['StringEquals', ['a'], undefined, false],
+  ['StringEqualsIfExists', ['a'], 'b', false],
+  ['StringEqualsIfExists', ['a'], undefined, true],
   ['ArnEquals', [`${QUEUE}*`], `${QUEUE}2`, true],
   ['ArnLike', ['arn:aws:*:eu-west-1:111111111111:a'], 'arn:aws:sns:a:eu-west-1:111111111111:a', false],
   ['ArnNotEquals', [QUEUE], QUEUE, false],

@@ -1,10 +1,14 @@
-// Asks the token broker for a token with its client, which signs, caches, renews and repeats.
+// Asks the token broker for a token with its client, which signs, caches, renews and repeats; on Node 20 and newer.
 //
-// Usage: node with-client.ts <client> <service> [URL of the service to be called with the token]
-// Needs TOKEN_BROKER_URL, and what the AWS SDK needs to find its credentials.
+// Usage: node with-client.mjs <client> <service> [URL of the service to be called with the token]
+// Needs TOKEN_BROKER_URL, what the AWS SDK needs to find its credentials, and the package: docs/callers.md says how.
 import { createTokenBroker, TokenBrokerError } from 'token-broker-client';
 
-const [client = '', service = '', serviceUrl] = process.argv.slice(2);
+const [client, service, serviceUrl] = process.argv.slice(2);
+if (service === undefined) {
+  process.stderr.write('Usage: node with-client.mjs <client> <service> [URL of the service]\n');
+  process.exit(2);
+}
 // A 401 of this URL's host means that the service turns the token away.
 const services = serviceUrl === undefined ? {} : { [service]: [serviceUrl] };
 const broker = createTokenBroker({ url: process.env.TOKEN_BROKER_URL ?? '', services });
@@ -20,6 +24,6 @@ try {
   }
 } catch (error) {
   if (!(error instanceof TokenBrokerError)) throw error;
-  process.stderr.write(`${error.message}\n`);
+  process.stderr.write(`${error.message}\n${error.advice ?? ''}\n`);
   process.exitCode = 1;
 }

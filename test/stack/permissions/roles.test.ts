@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, type Policies, parsePolicy } from '../support/aws/iam.ts';
-import { policiesOf } from '../support/aws/iam-world.ts';
-import { type DeployedStack, deployStack } from '../support/stack/deployed-stack.ts';
-import { furtherRequestsTo, requestsTo } from '../support/stack/role-requests.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { isAllowed, type Policies, parsePolicy } from '../../support/aws/iam.ts';
+import { policiesOf } from '../../support/aws/iam-world.ts';
+import { type DeployedStack, deployStack } from '../../support/stack/deployed-stack.ts';
+import { furtherRequestsTo, requestsTo } from '../../support/stack/role-requests.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
 
 /** AWS's own policy of a new key, which a key that is given back by `keyArn` may still have. */
 const DEFAULT_KEY_POLICY = {

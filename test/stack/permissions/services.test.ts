@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Context, isAllowed } from '../support/aws/iam.ts';
-import { policiesOf } from '../support/aws/iam-world.ts';
-import { deployStack } from '../support/stack/deployed-stack.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { type Context, isAllowed } from '../../support/aws/iam.ts';
+import { policiesOf } from '../../support/aws/iam-world.ts';
+import { deployStack } from '../../support/stack/deployed-stack.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
 
 const OTHER_ACCOUNT = '999999999999';
 const { resources, arnOf, urlTarget, account, region } = deployStack('test', { ...exampleForm(), trail: {} });
