@@ -9,6 +9,7 @@ import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName, topicName } from '../../lib/settings/names.ts';
+import { addStackOptions, examineStack } from './doctor/stack.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { mapConcurrently } from './shared/checks.ts';
 import { versionWith } from './shared/client-secret.ts';
@@ -19,7 +20,8 @@ import { arn } from './shared/statements.ts';
 /** The `doctor` of the client package, and the steps that only an operator can take. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
-  addDoctorCommand(program, shell, { functionOf, lookFurther })
+  const doctor = addDoctorCommand(program, shell, { functionOf, lookFurther, instead: examineStack });
+  addStackOptions(doctor)
     .option(
       '--auth-url <url>',
       "the service's authUrl, to try both documented token paths there, without a credential",
