@@ -4,12 +4,14 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { endProcess, processShell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { environments } from '../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/environment.ts';
 import { ACCESS_KEY } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { SettingsError } from '../lib/settings/schema.ts';
+import { deploy } from './deployment.ts';
 
 /** The CDK's arguments: for one stack alone, because the CDK would bundle every stack that is not left out. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
@@ -20,6 +22,9 @@ const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly s
 };
 
 const UNASKED = ['--require-approval', 'never'];
+
+/** What the CDK is told when it shall deploy nothing. */
+const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--method(?:=.*)?)$/;
 
 /** A difference in the template's lines of `listAccess`, as the CDK prints it. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
@@ -32,7 +37,7 @@ const UNLISTED =
 
 // `npm run deploy -- dev`: the CDK's own command line, for one environment and with the arguments that it needs there.
 const [verb = '', name = '', ...rest] = process.argv.slice(2);
-process.exitCode = await run();
+endProcess(await run());
 
 async function run(): Promise<number> {
   const form = Object.hasOwn(environments, name) ? environments[name] : undefined;
@@ -53,7 +58,10 @@ async function run(): Promise<number> {
   if (own !== undefined && own !== account) {
     return fail(1, `You are signed in to the account ${own}, and ${name} belongs to ${account}: nothing was done.`);
   }
-  return cdk([...command(environment), ...rest]);
+  const runCdk = () => cdk([...command(environment), ...rest]);
+  return verb === 'deploy' && !rest.some((one) => CHANGES_NOTHING.test(one))
+    ? deploy(processShell(), environment, runCdk)
+    : runCdk();
 }
 
 /** `undefined` when AWS does not say: then the CDK finds out by itself, or needs no account. */

@@ -129,7 +129,8 @@ export async function askForCheck(
 export async function askForCaller(connection: Connection, limits: WorkLimits): Promise<Caller> {
   const { members } = await request(connection, '/whoami', {}, limits);
   assertForm(members, CALLER);
-  return { role: members.role, account: members.account, rules: members.rules };
+  const { role, account, rules, rules_digest: rulesDigest } = members;
+  return { role, account, rules, ...(rulesDigest !== undefined && { rulesDigest }) };
 }
 
 /** As `request`; the error `access-denied` has the refused role and its access rules, too. */
@@ -214,4 +215,9 @@ const CHECK = {
   expires_in: optional(isLifetime),
 };
 
-const CALLER = { role: text(/^[!-~]+$/), account: text(), rules: listOf(isRule) };
+const CALLER = {
+  role: text(/^[!-~]+$/),
+  account: text(),
+  rules: listOf(isRule),
+  rules_digest: optional(text(/^[0-9a-f]{16}$/)),
+};

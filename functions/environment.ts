@@ -66,6 +66,8 @@ export const RELEASE_CHECK_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The Function URL of the version that no caller reaches yet. */
   'TOKEN_BROKER_URL',
+  /** The digest of the access rules as synthesised; see `rulesDigest`. */
+  'TOKEN_BROKER_RULES_DIGEST',
   /** Names of the configured services, separated by spaces. */
   'TOKEN_BROKER_SERVICES',
 ] as const;

@@ -79,6 +79,7 @@ export function createTokenFunction(options: Options) {
     broker,
     accessRules,
     principalOrgId,
+    rulesDigest: log.rulesDigest,
     audit: createAuditLog(log),
     inTime,
     now,

@@ -102,9 +102,10 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     // AWS first asks each address to confirm its subscription.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
 
-    // At most so many calls at a time, 10 times as many a second: a caller in a loop does not use up the account. synth
-    // says which quota the account must have for it.
+    // At most so many calls at a time, 10 times as many a second: a caller in a loop does not use up the account. And so
+    // many secrets that changed are checked at a time. `npm run deploy` says which quota the account must have for both.
     reservedConcurrency: 50,
+    healthConcurrency: 10,
 
     // A new version gets 10 % of the calls for 5 minutes first. More settings for production: docs/operations.md.
     canary: { percent: 10, minutes: 5 },

@@ -42,7 +42,6 @@ export class TokenBrokerStack extends Stack {
       ...listAccess(environment.accessRules),
     };
 
-    tellOfQuota(this, environment);
     warnOfOwnCallers(this, environment);
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     if (environment.canary !== 'off' && health.notify.length === 0) {
@@ -114,21 +113,6 @@ function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail }:
   );
 }
 
-/** Synth cannot see the quota, and a deployment that exceeds it fails late. */
-function tellOfQuota(stack: Stack, { reservedConcurrency, healthConcurrency }: Environment): void {
-  const reserving = Object.entries({ reservedConcurrency, healthConcurrency }).flatMap(([name, count]) =>
-    count === 'none' || count === 0 ? [] : [{ name, count }],
-  );
-  if (reserving.length === 0) return;
-  const reserved = reserving.reduce((sum, { count }) => sum + count, 0);
-  Annotations.of(stack).addInfo(
-    `What is reserved (${reserving.map(({ name, count }) => `${name}: ${count}`).join(', ')}) needs a Lambda quota "Concurrent ` +
-      `executions" of at least ${reserved + UNRESERVED}, plus what other functions reserve, in this account and region; new ` +
-      "accounts begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or deploy with 'none' for " +
-      `${reserving.map(({ name }) => name).join(' and ')} until it is: the broker can then use up the concurrency of the account.`,
-  );
-}
-
 /** A service cannot be reached once the last authority that it is trusted by has ended. */
 function warnOfCertificates(stack: Stack, { services }: Environment): void {
   for (const [name, { certificateAuthorities }] of Object.entries(services)) {
@@ -144,6 +128,3 @@ function warnOfCertificates(stack: Stack, { services }: Environment): void {
 }
 
 const YEAR_MS = 365 * 86_400_000;
-
-/** Lambda keeps so many executions for functions that reserve none. */
-const UNRESERVED = 100;

@@ -8,6 +8,7 @@ import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { examineDirectInvocation, examineOperators } from './doctor/operators.ts';
+import { addStackOptions, examineStack } from './doctor/stack.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { versionWith } from './shared/client-secret.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
@@ -16,7 +17,8 @@ import { openSecrets, type Secrets } from './shared/secrets.ts';
 /** The `doctor` of the client package, and the steps that only an operator can take. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
-  addDoctorCommand(program, shell, { functionOf, lookFurther })
+  const doctor = addDoctorCommand(program, shell, { functionOf, lookFurther, instead: examineStack });
+  addStackOptions(doctor)
     .option(
       '--auth-url <url>',
       "the service's authUrl, to try both documented token paths there, without a credential",

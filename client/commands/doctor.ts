@@ -12,6 +12,8 @@ import { type DoctorStep, failed, ok, unknown } from './step.ts';
 export interface OperatorView {
   /** The function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
+  /** Does something else than to follow a call, when the options ask for it. */
+  readonly instead?: (shell: Shell, options: DoctorOptions, command: Command) => Promise<void> | undefined;
   /** Adds steps after a call that failed with this cause, or succeeded. */
   readonly lookFurther: (shell: Shell, options: DoctorOptions, cause: string | undefined) => AsyncIterable<DoctorStep>;
 }
@@ -33,6 +35,8 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
       const { client, service, json } = options;
+      const other = view?.instead?.(shell, options, command);
+      if (other !== undefined) return other;
       if ((client === undefined) !== (service === undefined)) {
         command.error('error: a call has a client and a service: give both, or neither');
       }

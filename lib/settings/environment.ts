@@ -30,6 +30,8 @@ export const environmentSchema = z.strictObject({
   principalOrgId: text((id) =>
     /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
   ).optional(),
+  // Whether roles of the accounts in the access rules reach the URL, or every role of `principalOrgId`, to be judged by them.
+  callers: z.enum(['accounts', 'organization']).default('accounts'),
   // The alarms that are not created.
   alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
   // The share of calls that a new version gets first, and for how long; 'off': all calls at once.
@@ -49,10 +51,10 @@ export const environmentSchema = z.strictObject({
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
-  // The limit of concurrent runs of health: an import of secrets must not request all their tokens at once.
+  // How many secrets that changed are checked at a time, reserved for health; 'none': as fast as AWS lets secrets be stored.
   healthConcurrency: z
     .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
-    .default(10),
+    .default('none'),
   // How many instances of the token function stand ready, paid for while they wait.
   provisionedConcurrency: concurrency().default(0),
   // The age at which the commands call a credential old.
@@ -168,10 +170,16 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
   return [
-    accounts > MAX_CALLER_ACCOUNTS && {
-      path: ['accessRules'],
-      reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}`,
-    },
+    settings.callers === 'accounts' &&
+      accounts > MAX_CALLER_ACCOUNTS && {
+        path: ['accessRules'],
+        reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}; callers: 'organization' needs none for an account`,
+      },
+    settings.callers === 'organization' &&
+      settings.principalOrgId === undefined && {
+        path: ['callers'],
+        reason: "must be 'accounts' without principalOrgId, which says what organization it is",
+      },
     reservedConcurrency !== 'none' &&
       provisionedConcurrency > reservedConcurrency && {
         path: ['provisionedConcurrency'],

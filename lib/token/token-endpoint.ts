@@ -1,5 +1,12 @@
 import { Duration, Lazy, Stack } from 'aws-cdk-lib';
-import { AccountPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import {
+  AccountPrincipal,
+  Effect,
+  type IPrincipal,
+  type IRole,
+  OrganizationPrincipal,
+  PolicyStatement,
+} from 'aws-cdk-lib/aws-iam';
 import {
   type Alias,
   CfnFunction,
@@ -8,6 +15,7 @@ import {
   type Function as LambdaFunction,
 } from 'aws-cdk-lib/aws-lambda';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
+import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import type { BrokerVariables } from '../../functions/environment.ts';
 import { allow, allowUrlCalls } from '../data/allow.ts';
@@ -15,7 +23,7 @@ import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
 import { type Environment, toBrokerSettings } from '../settings/environment.ts';
-import { ALIAS, functionName, tokenRoleName } from '../settings/names.ts';
+import { ALIAS, functionName, tokenRoleName, urlParameterName } from '../settings/names.ts';
 import { Canary, type ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
 import { createLambdaFunction, type Observability } from './lambda-function.ts';
@@ -26,7 +34,7 @@ interface TokenEndpointProps {
   readonly observability: Observability;
 }
 
-/** The function that issues tokens, behind a URL that only the accounts of the access rules and this stack can call. */
+/** The function that issues tokens, behind a URL that only this stack and the accounts of the access rules, or an organization, can call. */
 export class TokenEndpoint extends Construct {
   readonly url: string;
   /** The role of the function; at first it may only write its own log. */
@@ -78,16 +86,19 @@ export class TokenEndpoint extends Construct {
     this.version = this.#alias.version;
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
-    // Its policy has room for accounts, not for every role: an account decides which of its roles may call.
-    for (const account of callerAccounts(environment.accessRules)) {
-      const principal = new AccountPrincipal(account);
-      this.#alias.addPermission(`CallUrl${account}`, {
+    new StringParameter(this, 'UrlParameter', {
+      parameterName: urlParameterName(name),
+      description: `URL of the token broker of environment ${name}`,
+      stringValue: this.url,
+    });
+    for (const [id, principal] of callingPrincipals(environment)) {
+      this.#alias.addPermission(`CallUrl${id}`, {
         principal,
         action: 'lambda:InvokeFunctionUrl',
         functionUrlAuthType: FunctionUrlAuthType.AWS_IAM,
       });
       // No role may invoke the function except through its URL, because a direct event can claim any caller.
-      this.#alias.addPermission(`InvokeThroughUrl${account}`, {
+      this.#alias.addPermission(`InvokeThroughUrl${id}`, {
         principal,
         action: 'lambda:InvokeFunction',
         invokedViaFunctionUrl: true,
@@ -115,6 +126,17 @@ export class TokenEndpoint extends Construct {
     allowUrlCalls(role, this.#alias);
     this.#probe = role;
   }
+}
+
+/**
+ * Who reaches the URL, by the id of its two permissions: the policy has room for accounts, not for every role. An account then
+ * decides which of its roles may call; of an organization, every role of the broker's own account may.
+ */
+function callingPrincipals({ callers, principalOrgId, accessRules }: Environment): readonly [string, IPrincipal][] {
+  if (callers === 'organization' && principalOrgId !== undefined) {
+    return [['Organization', new OrganizationPrincipal(principalOrgId)]];
+  }
+  return callerAccounts(accessRules).map((account) => [account, new AccountPrincipal(account)]);
 }
 
 /**

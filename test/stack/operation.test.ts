@@ -19,7 +19,7 @@ const other = synthesise('test', {
   ...exampleForm(),
   logRetentionDays: 90,
   reservedConcurrency: 250,
-  healthConcurrency: 'none',
+  healthConcurrency: 10,
   provisionedConcurrency: 3,
   tracing: true,
   vpc,
@@ -33,8 +33,8 @@ it('each function has the concurrency, traces, network and logs of the settings;
     resourcesOf(stack, 'AWS::Lambda::Function').map(({ Properties }) => Properties);
   const limits = (stack: Synthesised) => functionsOf(stack).map((one) => one.ReservedConcurrentExecutions);
   expect([plain, other].map(limits)).toEqual([
-    [undefined, 10, undefined],
-    [250, undefined, undefined],
+    [undefined, undefined, undefined],
+    [250, 10, undefined],
   ]);
   // The others call no service.
   const VpcConfig = { SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds };
@@ -62,21 +62,6 @@ it('reserved concurrency changes without a new version: an emergency does not wa
     aliasOf({ template: app.synth().getStackByName(stackName).template }).FunctionVersion;
   expect(versionOf(off)).toEqual(versionOf(on));
   expect(versionOf(traced)).not.toEqual(versionOf(on));
-});
-
-it('synth tells which quota all that is reserved needs', () => {
-  const told = (changes: object) =>
-    annotationsOf(changes)
-      .findInfo('*', Match.anyValue())
-      .map(({ entry }) => entry.data);
-  const quota = (least: number, settings: string) => [
-    expect.stringMatching(`at least ${least},.*Have it raised.*'none' for ${settings} until`),
-  ];
-  const both = 'reservedConcurrency and healthConcurrency';
-  expect(told({ reservedConcurrency: 50 })).toEqual(quota(160, both));
-  // A broker that is turned off by 0 stays off.
-  expect(told({ reservedConcurrency: 0 })).toEqual(quota(110, 'healthConcurrency'));
-  expect(told({ reservedConcurrency: 0, healthConcurrency: 'none' })).toEqual([]);
 });
 
 describe('synth warns', () => {

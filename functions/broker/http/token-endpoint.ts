@@ -36,6 +36,8 @@ interface Dependencies {
   readonly broker: TokenBroker;
   readonly accessRules: readonly AccessRule[];
   readonly principalOrgId?: string | undefined;
+  /** Names the access rules, to the roles that are in them. */
+  readonly rulesDigest?: string | undefined;
   readonly audit: Audit;
   /** The result of `work`, `undefined` after `ms`. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
@@ -43,7 +45,8 @@ interface Dependencies {
 }
 
 /** Answers a request and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
-export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now }: Dependencies) {
+export function createTokenEndpoint(dependencies: Dependencies) {
+  const { broker, accessRules, principalOrgId, rulesDigest, audit, inTime, now } = dependencies;
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const { requestId, method, path, contentType, body, caller, sourceIp } = request;
@@ -76,10 +79,7 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     if (record.operation === 'whoami') {
       parseWhoamiRequest(body);
       record.outcome = 'identified';
-      const { partition, account, role } = caller;
-      const own = rulesOf(accessRules, caller, principalOrgId);
-      const rules = own.map(({ clients, services, operations }) => ({ clients, services, operations }));
-      return respond(200, { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules });
+      return whoamiResponse(caller);
     }
     if (record.operation === 'check') {
       const wanted = parseCheckRequest(contentType, body);
@@ -100,6 +100,14 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     record.credentialVersion = issued.token.credentialVersion;
     record.expirySource = issued.token.expirySource;
     return tokenResponse(issued, startedAt, now(), form !== undefined);
+  }
+
+  function whoamiResponse(caller: Caller): BrokerResponse {
+    const { partition, account, role } = caller;
+    const own = rulesOf(accessRules, caller, principalOrgId);
+    const rules = own.map(({ clients, services, operations }) => ({ clients, services, operations }));
+    const identity = { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules };
+    return respond(200, { ...identity, ...(own.length > 0 && { rules_digest: rulesDigest }) });
   }
 }
 

@@ -24,7 +24,7 @@ describe('release back', () => {
   it.each([
     [
       'prod',
-      /environment prod \(account 222222222222, region eu-west-1\).*version 9 .*access rules.*\n.*canary: 'off'/s,
+      /environment prod \(account 222222222222, region eu-west-1\).*version 9 .*access rules.*\n.*order: 1\. .*canary: 'off'.* 2\. .*health.* 3\. .*canary again/s,
     ],
     ['dev', /environment dev \(account 111111111111, region eu-west-1\) this\n.*access rules.*\n$/],
   ])('gives all calls of %s to the version before, and the next step with a canary', async (environment, said) => {

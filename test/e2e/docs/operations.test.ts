@@ -100,6 +100,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
 /** Blocks that are about a deployed stack, which is not on this machine. */
 const EXCEPTIONS = [
   ...[/aws cloudformation describe-stacks/, /npm run deploy/, /-concurrency/, /-- release /, /resource-policy/],
+  /doctor --stack/,
   ...[/aws organizations/, /aws lambda (?:invoke|delete-function)/, /^output KeyArn$/, /cdk -- destroy/],
 ];
 

@@ -23,7 +23,8 @@ async function openBesideTerminal(config?: unknown) {
     page,
     passMinute: broker.passMinute,
     run: async (line: string, input?: string) => {
-      expect(await runCommandLine(line.split(' '), variables, input)).toMatchObject({ exitCode: 0 });
+      const { exitCode, stderr } = await runCommandLine(line.split(' '), variables, input);
+      expect(exitCode, stderr).toBe(0);
     },
   };
 }
@@ -40,7 +41,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await shows(page, INITECH, 'rejected');
 
     const credential = JSON.stringify({ client_id: 'hooli-id', secret: 'good-1' });
-    await run('client put hooli --create --services customer-insights', credential);
+    await run('client put hooli --create --services customer-insights --yes', credential);
     await shows(page, HOOLI, 'ok no rule, token: .*');
     await shows(page, { ...CLEANSING, client: 'hooli' }, '- no rule');
     await run('client disable acme --yes');

@@ -37,6 +37,54 @@ describe.each(Object.entries(environments))('in %s', (name, form) => {
   });
 });
 
+describe('where a whole organization may call, with 200 rules in as many accounts', () => {
+  const principalOrgId = 'o-a1b2c3d4e5';
+  const accessRules = Array.from({ length: 200 }, (_, index) => ({
+    role: `arn:aws:iam::${200_000_000_000 + index}:role/caller`,
+    clients: 'all' as const,
+    services: 'all' as const,
+  }));
+  const organization = { callers: 'organization', principalOrgId, accessRules } as const;
+  const { canCall, invokable, everyVersion, resources } = callersOf(
+    'prod',
+    environments.prod && { ...environments.prod, ...organization },
+  );
+  const NOTHING = { Version: '2012-10-17', Statement: [] };
+  const elsewhere = 'arn:aws:iam::200000000199:role/administrator';
+  const own = 'arn:aws:iam::222222222222:role/intern';
+  const within = { 'aws:PrincipalOrgID': principalOrgId };
+  const outside = { 'aws:PrincipalOrgID': 'o-another123' };
+
+  it('the policy of the function has one statement for each of both actions', () => {
+    const permissions = resources.filter(({ type }) => type === 'AWS::Lambda::Permission');
+    const ofCallers = permissions.filter(({ properties }) => !properties.Principal.endsWith('.amazonaws.com'));
+    const pair = { Principal: '*', PrincipalOrgID: principalOrgId, FunctionName: expect.stringMatching(/:live$/) };
+    expect(ofCallers.map(({ properties }) => properties)).toEqual([
+      { ...pair, Action: 'lambda:InvokeFunctionUrl', FunctionUrlAuthType: 'AWS_IAM' },
+      { ...pair, Action: 'lambda:InvokeFunction', InvokedViaFunctionUrl: true },
+    ]);
+  });
+
+  it('each role of it reaches the URL, in the own account without a policy, and never goes past it by that', () => {
+    expect(canCall(elsewhere, ADMINISTRATOR, undefined, within)).toBe(true);
+    expect(canCall(elsewhere, NOTHING, undefined, within)).toBe(false);
+    expect(canCall(own, NOTHING, undefined, within)).toBe(true);
+    for (const context of [within, { ...within, ...PAST_URL }]) {
+      expect(invokable(elsewhere, ADMINISTRATOR, undefined, context)).toEqual([]);
+      expect(invokable(own, NOTHING, undefined, context)).toEqual([]);
+    }
+    expect(invokable(own, ADMINISTRATOR, undefined, { ...within, ...PAST_URL })).toEqual(everyVersion);
+  });
+
+  it.each([
+    ['of another one', outside],
+    ['of none', {}],
+  ])('no role of an account %s does', (_, context) => {
+    expect(canCall(elsewhere, ADMINISTRATOR, undefined, context)).toBe(false);
+    expect(invokable(elsewhere, ADMINISTRATOR, undefined, context)).toEqual([]);
+  });
+});
+
 const { canCall, invokable, everyVersion, allows, functionArn } = callersOf('dev');
 
 it.each(['arn:aws:iam::111111111111:role/billing', 'arn:aws:iam::222222222222:role/reporting'])(
@@ -83,8 +131,8 @@ async function printed(...args: readonly string[]): Promise<Policy> {
 
 const PAST_URL = { 'lambda:InvokedViaFunctionUrl': 'false' };
 
-function callersOf(name: string) {
-  const { resources, urlTarget } = deployStack(name, environments[name]);
+function callersOf(name: string, form = environments[name]) {
+  const { resources, urlTarget } = deployStack(name, form);
   const functionArn = urlTarget.split(':').slice(0, 7).join(':');
   const everyVersion = [functionArn, ...['live', '1', '$LATEST'].map((qualifier) => `${functionArn}:${qualifier}`)];
   /** Whether a role with a policy of its own may do it. */
@@ -94,13 +142,14 @@ function callersOf(name: string) {
     return isAllowed(policies, { requester: role, action, resource, context: { ...context } });
   }
   return {
+    resources,
     functionArn,
     everyVersion,
     allows,
     /** Both checks of AWS when a Function URL is called. */
-    canCall: (role: string, policy: unknown, guard?: unknown) => {
-      const signed = { 'lambda:FunctionUrlAuthType': 'AWS_IAM' };
-      const throughUrl = { 'lambda:InvokedViaFunctionUrl': 'true' };
+    canCall: (role: string, policy: unknown, guard?: unknown, context: object = {}) => {
+      const signed = { ...context, 'lambda:FunctionUrlAuthType': 'AWS_IAM' };
+      const throughUrl = { ...context, 'lambda:InvokedViaFunctionUrl': 'true' };
       return (
         allows(role, policy, 'lambda:InvokeFunctionUrl', urlTarget, signed, guard) &&
         allows(role, policy, 'lambda:InvokeFunction', urlTarget, throughUrl, guard)

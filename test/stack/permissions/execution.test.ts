@@ -99,6 +99,10 @@ const CALLS: Readonly<Record<string, readonly [calls: string, resource?: (one: D
     'sns: Subscribe GetSubscriptionAttributes SetSubscriptionAttributes ListSubscriptionsByTopic Unsubscribe',
     ({ properties }) => `${properties.TopicArn}:0123`,
   ],
+  'AWS::SSM::Parameter': [
+    'ssm: PutParameter AddTagsToResource GetParameters ListTagsForResource RemoveTagsFromResource DeleteParameter',
+    ({ properties }) => at('ssm', `parameter${properties.Name}`),
+  ],
   'AWS::SNS::Topic': [
     'sns: CreateTopic GetTopicAttributes SetTopicAttributes GetDataProtectionPolicy ListSubscriptionsByTopic Subscribe Unsubscribe TagResource ListTagsForResource UntagResource DeleteTopic',
   ],

@@ -77,5 +77,6 @@ function permission({ Action, FunctionName, Principal, ...only }: Deployed['prop
 const PERMISSION_CONDITIONS: Readonly<Record<string, readonly [operator: string, key: string]>> = {
   FunctionUrlAuthType: ['StringEquals', 'lambda:FunctionUrlAuthType'],
   InvokedViaFunctionUrl: ['Bool', 'lambda:InvokedViaFunctionUrl'],
+  PrincipalOrgID: ['StringEquals', 'aws:PrincipalOrgID'],
   SourceArn: ['ArnLike', 'aws:SourceArn'],
 };
