@@ -12,23 +12,10 @@ const fileOf = (room: string) => `../${room}/file.ts`;
 /** The imports that are allowed and refused in files of each place. */
 const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; readonly refused: readonly string[] }>> = {
   'functions/broker/audit.ts': {
-    allowed: ['./pair.ts', './authorize.ts', '../contract.ts'],
-    refused: [
-      './pair/record.ts',
-      './http/request.ts',
-      './token-broker.ts',
-      '../environment.ts',
-      '../aws/calls.ts',
-      '../../client/error.ts',
-      'node:crypto',
-      'zod/mini',
-      'zod',
-    ],
+    allowed: ['./pair.ts', '../contract.ts'],
+    refused: ['./pair/record.ts', './token-broker.ts', '../environment.ts', '../aws/calls.ts', 'node:crypto', 'zod'],
   },
-  'functions/broker/token-broker.ts': {
-    allowed: ['./pair/record.ts', './check-credential.ts', './audit.ts', '../contract.ts'],
-    refused: ['../environment.ts', '../aws/calls.ts', 'node:crypto'],
-  },
+  'functions/broker/token-broker.ts': { allowed: ['./pair/record.ts'], refused: ['../environment.ts', 'node:crypto'] },
   ...Object.fromEntries(
     ROOMS.map((room, index) => [
       `functions/broker/${room}/file.ts`,
