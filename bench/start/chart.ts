@@ -1,4 +1,4 @@
-import { bar, drawing, line, text, ticksUpTo } from '../fleet/svg.ts';
+import { bar, drawing, line, text, ticksUpTo } from '../../test/support/svg.ts';
 import { KINDS, type KindName } from './cold-start.ts';
 import { basisOf, first, init, median, type Samples } from './goals.ts';
 import { SERIES, type SeriesName } from './measure.ts';
