@@ -1,12 +1,17 @@
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { Command, CommanderError } from 'commander';
 import { causeWord } from '../functions/aws/calls.ts';
 import { leakingVariables } from '../functions/environment.ts';
+import { createPairAdmin } from './commands/shared/pair-changes.ts';
+import { readPairState } from './commands/shared/pair-state.ts';
 import { greeting, requestLine } from './local/banner.ts';
-import { startLocalBroker } from './local/broker.ts';
+import { type LocalBroker, startLocalBroker } from './local/broker.ts';
 import { readPort } from './local/config.ts';
+import type { LoopbackServer } from './local/loopback.ts';
 import { createPageCalls } from './local/page/calls.ts';
-import { createRequestFeed } from './local/page/feed.ts';
+import { createFeed } from './local/page/feed.ts';
 import { describeBroker } from './local/page/overview.ts';
 import { startPage } from './local/page/server.ts';
 import { leaveShellFile } from './local/shell.ts';
@@ -18,10 +23,11 @@ async function main(): Promise<void> {
   if (process.env.TOKEN_BROKER_CONTROL_URL) process.stderr.write(PASTED);
   const leaking = leakingVariables(process.env);
   if (leaking.length > 0) process.stderr.write(leakWarning(leaking));
-  const feed = createRequestFeed();
+  const feed = createFeed();
   const broker = await startLocalBroker({
     port,
     config: file === undefined ? undefined : readConfig(file),
+    folder: file && dirname(file),
     write: (line) => {
       process.stdout.write(requestLine(line));
       feed.audit(line);
@@ -31,12 +37,13 @@ async function main(): Promise<void> {
       const { failure } = answered;
       if (failure !== undefined) process.stderr.write(`the function failed: ${String(failure)}\n`);
     },
-    onMessage: ({ subject, text }) => process.stdout.write(notification(subject, text)),
+    onMessage: (message) => {
+      process.stdout.write(notification(message.subject, message.text));
+      feed.message(message);
+    },
     onEventFailure: (error) => process.stderr.write(`the health function failed upon an event: ${String(error)}\n`),
   });
-  const call = createPageCalls(broker.url, broker.config.callers);
-  const state = () => ({ ...describeBroker(broker), requests: feed.recent() });
-  const page = await broker.startBeside(1, 'the page', (wanted) => startPage({ port: wanted, state, call }));
+  const page = await openPage(broker, feed);
   const takeShellFile = leaveShellFile(broker);
   const end = () => {
     takeShellFile();
@@ -45,6 +52,23 @@ async function main(): Promise<void> {
   process.once('SIGINT', end).once('SIGTERM', end);
   process.stdout.write(greeting(broker, page.url));
 }
+
+/** The page of a running broker, which ends with it. */
+function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Promise<LoopbackServer> {
+  const { url, config, tableName, sentFor, play = () => undefined, runSchedule } = broker;
+  const { auditLine, findingOf } = feed;
+  const dynamodb = new DynamoDB();
+  const state = async () => {
+    const table = createPairAdmin(dynamodb, tableName, AbortSignal.timeout(LOOK_MS));
+    const readPair = readPairState.bind(undefined, table);
+    return { ...(await describeBroker({ ...broker, readPair, findingOf })), ...feed.told(url) };
+  };
+  const call = createPageCalls({ url, callers: config.callers, auditLine, sentFor });
+  return broker.startBeside(1, 'the page', (port) => startPage({ port, state, auditLine, call, play, runSchedule }));
+}
+
+/** How long the states of all pairs may take. */
+const LOOK_MS = 5_000;
 
 const PASTED =
   'This terminal has the variables of a local broker: this start passes them over, and has stand-ins of its own.\n' +

@@ -4,12 +4,14 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { endProcess, processShell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { environments } from '../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/environment.ts';
 import { ACCESS_KEY } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { SettingsError } from '../lib/settings/schema.ts';
+import { deploy } from './deployment.ts';
 
 /** The CDK's arguments: for one stack alone, because the CDK would bundle every stack that is not left out. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
@@ -21,12 +23,21 @@ const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly s
 
 const UNASKED = ['--require-approval', 'never'];
 
+/** What the CDK is told when it shall deploy nothing. */
+const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--method(?:=.*)?)$/;
+
 /** A difference in the template's lines of `listAccess`, as the CDK prints it. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
 
+/** A second service in the stack's metadata, as the CDK prints it. */
+const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
+
+const UNLISTED =
+  'A secret that does not name its services is then sent to none: client list names those to store anew with client put --services.';
+
 // `npm run deploy -- dev`: the CDK's own command line, for one environment and with the arguments that it needs there.
 const [verb = '', name = '', ...rest] = process.argv.slice(2);
-process.exitCode = await run();
+endProcess(await run());
 
 async function run(): Promise<number> {
   const form = Object.hasOwn(environments, name) ? environments[name] : undefined;
@@ -47,7 +58,10 @@ async function run(): Promise<number> {
   if (own !== undefined && own !== account) {
     return fail(1, `You are signed in to the account ${own}, and ${name} belongs to ${account}: nothing was done.`);
   }
-  return cdk([...command(environment), ...rest]);
+  const runCdk = () => cdk([...command(environment), ...rest]);
+  return verb === 'deploy' && !rest.some((one) => CHANGES_NOTHING.test(one))
+    ? deploy(processShell(), environment, runCdk)
+    : runCdk();
 }
 
 /** `undefined` when AWS does not say: then the CDK finds out by itself, or needs no account. */
@@ -81,9 +95,12 @@ async function cdk(args: readonly string[]): Promise<number> {
   return typeof code === 'number' ? code : 1;
 }
 
-/** A line of the CDK about access, as sentences; any other line as it is. */
+/** A line of the CDK about access, as sentences; any other line as it is, one about a second service with a warning. */
 function readable(line: string): string {
-  const [, sign, role, values = ''] = ACCESS_LINE.exec(stripVTControlCharacters(line)) ?? [];
+  const text = stripVTControlCharacters(line);
+  const only = SECOND_SERVICE.exec(text)?.[1];
+  if (only !== undefined) return `${line}\n[!] ${only} is not the only service any more. ${UNLISTED}`;
+  const [, sign, role, values = ''] = ACCESS_LINE.exec(text) ?? [];
   if (role === undefined) return line;
   const [first = '', second = ''] = values.split(/(?<=\}) to (?=\{)/);
   const [before, after] = sign === '+' ? [[], accessOf(first)] : [accessOf(first), accessOf(second)];

@@ -1,7 +1,7 @@
 import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/contract.ts';
 import { type Caller, type CallerRule, ruleText } from './caller.ts';
 import { failure, isProblem, TokenBrokerError } from './error.ts';
-import { type Connection, type Members, type Reply, request } from './request.ts';
+import { type Connection, type Members, type Reply, request, retryAfter } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
 interface Pair {
@@ -24,6 +24,8 @@ export interface IssuedToken {
   readonly expiresAt: number;
   /** The same as the broker writes it, RFC 3339 on the broker's clock: equal in every answer about one token. */
   readonly expiresAtBroker?: string;
+  /** Whether the broker had it already: then it does not prove that the service works now. */
+  readonly isCached?: boolean;
   /** Who said how long the token lives: `response`, `jwt`, `configured` or `assumed`. */
   readonly expirySource: string;
   /** Names the token without giving it away: for logs, and for `refused`. */
@@ -40,7 +42,7 @@ export async function askForToken(
   limits: WorkLimits,
 ): Promise<IssuedToken> {
   const asked = { client, service, min_ttl: minTtl, refused };
-  const { members, startedAt } = await requestForPair(connection, '/token', asked, limits);
+  const { members, headers, startedAt } = await requestForPair(connection, '/token', asked, limits);
   assertForm(members, TOKEN);
   const { access_token, token_type, expires_in, expires_at, expiry_source, fingerprint, scope, ...others } = members;
   return issuedToken({
@@ -49,6 +51,7 @@ export async function askForToken(
     // Not `expires_at`: that is on the broker's clock, and only ours is asked later.
     expiresAt: startedAt + expires_in * 1000,
     expiresAtBroker: expires_at,
+    isCached: / hit\b/.test(headers.get('cache-status') ?? ''),
     expirySource: expiry_source,
     fingerprint,
     ...(scope !== undefined && { scope }),
@@ -57,7 +60,7 @@ export async function askForToken(
 }
 
 /** Makes a token; members that may be secret are hidden from code that prints or copies objects. */
-function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: IssuedToken): IssuedToken {
+function issuedToken({ accessToken, passThrough, expiresAtBroker, isCached, ...told }: IssuedToken): IssuedToken {
   const hidden = (value: unknown) => ({ value, enumerable: false });
   const shown = () => ({ accessToken: REDACTED, ...told });
   return Object.freeze(
@@ -68,6 +71,7 @@ function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: Iss
         // These may be as secret as the token: a refresh token, for example.
         passThrough: hidden(passThrough),
         expiresAtBroker: hidden(expiresAtBroker),
+        isCached: hidden(isCached),
         toString: hidden(() => REDACTED),
         toJSON: hidden(shown),
         [Symbol.for('nodejs.util.inspect.custom')]: hidden(shown),
@@ -94,6 +98,8 @@ export interface Check extends Pair {
   readonly provenBy: ProvenBy;
   /** When the token that proves the credential ends: epoch milliseconds on this machine's clock. */
   readonly expiresAt?: number | undefined;
+  /** When another check may find out more. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 /** Asks the broker whether the credential of one client works on one service. @throws TokenBrokerError */
@@ -103,7 +109,8 @@ export async function askForCheck(
   limits: WorkLimits,
 ): Promise<Check> {
   const asked = { client, service, stage };
-  const { members, startedAt } = await requestForPair(connection, '/check', asked, limits);
+  const { members, headers, startedAt } = await requestForPair(connection, '/check', asked, limits);
+  const retryAfterSeconds = retryAfter(headers);
   // A finding about another pair must not pass for this one's.
   assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
   const { finding, version, checked_at, proven_by, expires_in } = members;
@@ -114,6 +121,7 @@ export async function askForCheck(
     checkedAt: Date.parse(checked_at),
     provenBy: proven_by,
     ...(expires_in !== undefined && { expiresAt: startedAt + expires_in * 1000 }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
 }
 
@@ -121,7 +129,8 @@ export async function askForCheck(
 export async function askForCaller(connection: Connection, limits: WorkLimits): Promise<Caller> {
   const { members } = await request(connection, '/whoami', {}, limits);
   assertForm(members, CALLER);
-  return { role: members.role, account: members.account, rules: members.rules };
+  const { role, account, rules, rules_digest: rulesDigest } = members;
+  return { role, account, rules, ...(rulesDigest !== undefined && { rulesDigest }) };
 }
 
 /** As `request`; the error `access-denied` has the refused role and its access rules, too. */
@@ -206,4 +215,9 @@ const CHECK = {
   expires_in: optional(isLifetime),
 };
 
-const CALLER = { role: text(/^[!-~]+$/), account: text(), rules: listOf(isRule) };
+const CALLER = {
+  role: text(/^[!-~]+$/),
+  account: text(),
+  rules: listOf(isRule),
+  rules_digest: optional(text(/^[0-9a-f]{16}$/)),
+};

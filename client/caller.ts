@@ -5,6 +5,8 @@ export interface Caller {
   readonly account: string;
   /** The access rules that name the role; one that allows a call is enough. */
   readonly rules: readonly CallerRule[];
+  /** Names all access rules in force, as the audit lines do; only for a role that one of them names. */
+  readonly rulesDigest?: string | undefined;
 }
 
 /** The operations, clients and services that one rule allows. */

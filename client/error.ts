@@ -1,4 +1,4 @@
-import type { ProblemType } from '../functions/contract.ts';
+import { PROBLEM_ADVICE, type ProblemType } from '../functions/contract.ts';
 import type { Caller } from './caller.ts';
 
 /** Every failure of the client. No text of it holds a token or a credential; of an answer it keeps only a problem. */
@@ -12,7 +12,7 @@ export class TokenBrokerError extends Error {
   /** Whether the same request may succeed later without a person acting. */
   readonly retryable: boolean;
   readonly retryAfterSeconds: number | undefined;
-  /** What to do about it; absent for a problem of the broker, which says it in its detail. */
+  /** What to do about it; absent for a problem that this version of the client does not know. */
   readonly advice: string | undefined;
   readonly problem: BrokerProblem | undefined;
   /** With `access-denied`: the role that signed and what its access rules allow it, when the broker could tell. */
@@ -25,11 +25,13 @@ export class TokenBrokerError extends Error {
     this.status = facts.status;
     this.retryable = facts.retryable;
     this.retryAfterSeconds = facts.retryAfterSeconds;
-    this.advice = facts.advice;
+    this.advice = facts.advice ?? ADVICE.get(type);
     this.problem = facts.problem;
     this.caller = facts.caller;
   }
 }
+
+const ADVICE: ReadonlyMap<string, string> = new Map(Object.entries(PROBLEM_ADVICE));
 
 type Facts = Partial<Omit<TokenBrokerError, 'name' | 'message' | 'type' | 'detail'>>;
 

@@ -20,6 +20,7 @@ export interface Connection extends Signing {
 /** The broker's answer with status 200, and when the attempt that got it began: epoch milliseconds. */
 export interface Reply {
   readonly members: Members;
+  readonly headers: Headers;
   readonly startedAt: number;
 }
 
@@ -46,7 +47,7 @@ export async function request(
     const limit = { signal, deadline: startedAt + timeoutMs };
     const signedAt = clock.offsetMs();
     try {
-      return { members: await within(now, limit, (limits) => send(connection, path, body, limits.signal)), startedAt };
+      return { ...(await within(now, limit, (limits) => send(connection, path, body, limits.signal))), startedAt };
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
       if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
@@ -73,7 +74,7 @@ function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, r
   return retryAfterSeconds * 1_000 + random * Math.min(5_000, 200 * 2 ** (attempt - 1));
 }
 
-async function send(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Members> {
+async function send(connection: Connection, path: string, body: string, signal: AbortSignal) {
   const { endpoint, clock } = connection;
   const headers = await sign(connection, path, body);
   // A redirect is not followed: the signature is only meant for the broker.
@@ -83,7 +84,7 @@ async function send(connection: Connection, path: string, body: string, signal: 
   const members = parseMembers(text);
   if (response.status !== 200) throw readFailure(response, members);
   if (members === undefined) throw failure('unexpected-answer', 'it is not a JSON object', { status: 200 });
-  return members;
+  return { members, headers: response.headers };
 }
 
 async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<[Response, string]> {
@@ -130,8 +131,7 @@ function errorCode(error: unknown): string {
 /** The error of an answer: the broker's problem, a refusal by AWS in front of it, or an unknown server. */
 function readFailure(response: Response, members: Members | undefined): TokenBrokerError {
   const { status, headers } = response;
-  const retryAfter = headers.get('retry-after') ?? '';
-  const retryAfterSeconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
+  const retryAfterSeconds = retryAfter(headers);
 
   const problem = readProblem(response, members);
   if (problem !== undefined) {
@@ -142,6 +142,12 @@ function readFailure(response: Response, members: Members | undefined): TokenBro
   const type = answeredByAws(response, members);
   if (type !== undefined) return failure(type, '', { status, retryAfterSeconds });
   return failure('unexpected-answer', `status ${status} and no problem`, { status });
+}
+
+/** Whole seconds; `undefined` when there are none. */
+export function retryAfter(headers: Headers): number | undefined {
+  const text = headers.get('retry-after') ?? '';
+  return /^\d{1,6}$/.test(text) ? Number(text) : undefined;
 }
 
 function readProblem({ status, headers }: Response, members: Members | undefined): BrokerProblem | undefined {

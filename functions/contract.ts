@@ -136,7 +136,7 @@ const TABLE = {
 /** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
 export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
 
-/** The remedy for each problem. Apart from `PROBLEMS`, because no function reads it: a bundler leaves it out. */
+/** The remedy for each problem. Apart from `PROBLEMS`, because the token function does not read it: a bundler leaves it out. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
   'access-denied':
@@ -167,12 +167,13 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
   rejected:
     'Store the right credential with `client put <client>`; if the service has mended it on its side, `client retry <client>` lets it be sent again.',
   throttled:
-    'Wait before the next check: the service has had too many requests, or too many rejected versions were tried within the hour.',
+    'Wait before the next check: the service has had too many requests, too many rejected versions were tried within the hour, or a new token would end the one that callers use (`singleActiveToken`).',
   unreachable: 'Check again later: the service cannot be reached or is failing, which says nothing of the credential.',
   misconfigured:
     'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
   'secret-missing':
     'Store the credential with `client put <client> --services <names>`: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
-  'secret-malformed': 'Store `token-broker/<environment>/<client>` anew with `client put <client>`.',
+  'secret-malformed':
+    'Store `token-broker/<environment>/<client>` anew with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
   disabled: 'Nothing until the client may go on: `client enable <client>` ends it.',
 };

@@ -18,6 +18,8 @@ export const BROKER_NAMES = [
   'TOKEN_BROKER_SETTINGS',
   /** ARNs, separated by spaces, of the roles of this stack that check every pair: only deployment knows them. */
   'TOKEN_BROKER_CHECKER_ROLES',
+  /** ARN of the role of this stack that must be refused: the audit lines say that its refusal is meant. */
+  'TOKEN_BROKER_PROBE_ROLE',
 ] as const;
 
 /** The part of an environment's settings that runs: it travels in the code asset, because variables end at 4 kB. */
@@ -64,6 +66,8 @@ export const RELEASE_CHECK_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The Function URL of the version that no caller reaches yet. */
   'TOKEN_BROKER_URL',
+  /** The digest of the access rules as synthesised; see `rulesDigest`. */
+  'TOKEN_BROKER_RULES_DIGEST',
   /** Names of the configured services, separated by spaces. */
   'TOKEN_BROKER_SERVICES',
 ] as const;

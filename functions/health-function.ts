@@ -132,6 +132,7 @@ function failureType(error: unknown): string {
 
 const TIMEOUT = 'timeout' satisfies FailureType;
 
-function signalAfter(timeoutMs: number): AbortSignal {
+/** Ends after so many milliseconds, and at once when there are none left. */
+export function signalAfter(timeoutMs: number): AbortSignal {
   return AbortSignal.timeout(Math.max(1, Math.floor(timeoutMs)));
 }

@@ -6,11 +6,11 @@ import { createClientList } from './aws/client-secrets.ts';
 import { createHookReporter } from './aws/codedeploy.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { writeLine } from './aws/log/write-line.ts';
-import { askUntil, CHECK_TIMEOUT_MS, type PairAnswer } from './broker/health/check-pairs.ts';
+import { askUntil, type PairAnswer } from './broker/health/check-pairs.ts';
 import { pairsOf } from './broker/health/run.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
 import type { ReleaseCheckVariables } from './environment.ts';
-import { createPairChecker, createProbe } from './health-function.ts';
+import { createPairChecker, createProbe, signalAfter } from './health-function.ts';
 
 interface Options {
   /** Credentials that sign the requests; those of the function by default. */
@@ -23,8 +23,8 @@ interface Options {
 
 /**
  * Asks a new version of the token function before a caller does, and tells CodeDeploy whether it may have callers: the
- * version must come to a finding, good or bad, about one pair of each service, and must refuse a token of the same pair to
- * this function, whose role may only check.
+ * version must go by the access rules that were synthesised, come to a finding, good or bad, about one pair of each service,
+ * and refuse a token of the same pair to this function, whose role may only check. All of it shares one deadline.
  */
 export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: Options = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url } = variables;
@@ -33,7 +33,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   const broker = createTokenBroker({ url, credentials, cache: false, maxAttempts: 1 });
   const checkPair = createPairChecker(broker);
   const askForToken = createProbe(broker);
-  const listClients = createClientList({ environment, secretsManager: new SecretsManagerClient(), timeoutMs: 30_000 });
+  const listClients = createClientList({ environment, secretsManager: new SecretsManagerClient() });
   const report = createHookReporter();
 
   return async (event: unknown, context: InvocationContext): Promise<void> => {
@@ -47,17 +47,27 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
 
   /** The faults of the version. Asks repeatedly, because a new role and URL are not known to all of AWS at once. */
   async function findFaults(endsAt: number): Promise<readonly string[]> {
-    const listOnce = () => listClients().catch(() => undefined);
+    const listOnce = (timeoutMs: number) => listClients(timeoutMs).catch(() => undefined);
     const listed = await askUntil((one) => one !== undefined, listOnce, { endsAt }, { now, sleep });
     if (listed === undefined) return ['the clients could not be listed'];
     const { pairs: all } = pairsOf(listed.clients, services);
     const pairs = services.flatMap((service) => all.find((pair) => pair.service === service) ?? []);
     const madeUp = services.slice(0, 1).map((service) => ({ client: 'no-such-client', service }));
     const faults = await Promise.all([
+      faultOfRules(endsAt),
       ...pairs.map((pair) => faultOfCheck(pair, endsAt)),
       ...(pairs.length > 0 ? pairs : madeUp).map((pair) => faultOfProbe(pair, endsAt)),
     ]);
     return faults.filter((fault) => fault !== undefined);
+  }
+
+  /** The two questions below show that the rules refuse one role; this, that they give no other role more than was meant. */
+  async function faultOfRules(endsAt: number): Promise<string | undefined> {
+    const ask = (timeoutMs: number) => broker.whoami({ signal: signalAfter(timeoutMs) }).catch(() => undefined);
+    const caller = await askUntil((one) => one !== undefined, ask, { endsAt }, { now, sleep });
+    const digest = caller?.rulesDigest ?? 'unknown';
+    const wanted = variables.TOKEN_BROKER_RULES_DIGEST;
+    return digest === wanted ? undefined : `the access rules in force are ${digest}, and ${wanted} were synthesised`;
   }
 
   async function faultOfCheck(pair: Pair, endsAt: number): Promise<string | undefined> {
@@ -75,8 +85,8 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   }
 }
 
-/** The worst case of an attempt and the report after the last pause. */
-const REPORTING_MS = CHECK_TIMEOUT_MS + 15_000;
+/** The worst case of the report; every question ends before it. */
+const REPORTING_MS = 15_000;
 
 /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/reference-appspec-file-structure-hooks.html */
 const hookSchema = z.object({ DeploymentId: z.string(), LifecycleEventHookExecutionId: z.string() });

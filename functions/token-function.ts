@@ -11,7 +11,7 @@ import { createPairTable } from './aws/pair-table/table.ts';
 import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
-import { createAuthorize } from './broker/authorize.ts';
+import { createAuthorize, roleKey } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
 import { createTokenRenewer } from './broker/pair/renew-token.ts';
@@ -28,6 +28,8 @@ interface Options {
   readonly settings: BrokerSettings;
   /** ARNs of the roles that may check every client on every service, beside the access rules. */
   readonly checkerRoles?: readonly string[];
+  /** ARN of the role that asks to be refused. */
+  readonly probeRole?: string;
   /** The version of the function that runs, as Lambda calls it. */
   readonly version?: string | undefined;
   readonly write?: (line: string) => void;
@@ -39,7 +41,7 @@ interface Options {
 
 /** Wires the adapters to the rules; two brokers share only the state that AWS holds. */
 export function createTokenFunction(options: Options) {
-  const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
+  const { environment, tableName, settings, checkerRoles = [], probeRole, version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
   const aws = createHttpsSender({ keepAlive: true });
@@ -53,7 +55,9 @@ export function createTokenFunction(options: Options) {
   const { principalOrgId, provenForSeconds } = settings;
   const all = { clients: 'all', services: 'all', operations: ['check'] } as const;
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...all }))];
-  const log = { environment, version, services, rulesDigest: rulesDigest(settings), now, write };
+  // The check of a new release asks for a token that it must be refused.
+  const refusedRoles = new Set([...checkerRoles, probeRole].flatMap((role) => (role ? [roleKey(role)] : [])));
+  const log = { environment, version, services, rulesDigest: rulesDigest(settings), refusedRoles, now, write };
 
   const requestToken = createTokenRequester({ send, now, sleep, random });
   const sealer = createSealer(environment, keys);
@@ -75,6 +79,7 @@ export function createTokenFunction(options: Options) {
     broker,
     accessRules,
     principalOrgId,
+    rulesDigest: log.rulesDigest,
     audit: createAuditLog(log),
     inTime,
     now,

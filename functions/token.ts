@@ -3,17 +3,17 @@ import { BROKER_NAMES, type BrokerSettings, parseVariables } from './environment
 import { prime } from './prime.ts';
 import { createTokenFunction } from './token-function.ts';
 
-const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS, TOKEN_BROKER_CHECKER_ROLES } =
-  parseVariables(BROKER_NAMES, process.env);
+const variables = parseVariables(BROKER_NAMES, process.env);
 
 // Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
-const settings: BrokerSettings = JSON.parse(readFileSync(TOKEN_BROKER_SETTINGS, 'utf8'));
+const settings: BrokerSettings = JSON.parse(readFileSync(variables.TOKEN_BROKER_SETTINGS, 'utf8'));
 
 const tokenFunction = createTokenFunction({
-  environment: TOKEN_BROKER_ENVIRONMENT,
-  tableName: TOKEN_BROKER_TABLE,
+  environment: variables.TOKEN_BROKER_ENVIRONMENT,
+  tableName: variables.TOKEN_BROKER_TABLE,
   settings,
-  checkerRoles: TOKEN_BROKER_CHECKER_ROLES.split(' '),
+  checkerRoles: variables.TOKEN_BROKER_CHECKER_ROLES.split(' '),
+  probeRole: variables.TOKEN_BROKER_PROBE_ROLE,
   version: process.env.AWS_LAMBDA_FUNCTION_VERSION,
 });
 

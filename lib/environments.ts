@@ -47,8 +47,16 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     },
 
     accessRules: [
-      { role: 'arn:aws:iam::333333333333:role/billing', clients: ['acme', 'globex'], services: 'all' },
-      { role: 'arn:aws:iam::333333333333:role/reporting', clients: ['acme'], services: ['customer-insights'] },
+      // The applications have another account than the broker: docs/security.md says why.
+      { role: 'arn:aws:iam::444444444444:role/billing', clients: ['acme', 'globex'], services: 'all' },
+      { role: 'arn:aws:iam::444444444444:role/reporting', clients: ['acme'], services: ['customer-insights'] },
+      // The operators may check credentials, as `client put` does with a new one, and get no token.
+      {
+        role: 'arn:aws:iam::333333333333:role/token-broker-operator',
+        clients: 'all',
+        services: 'all',
+        operations: ['check'],
+      },
     ],
 
     // As often as in production, and deployed as there, so that a fault shows here first.
@@ -66,22 +74,38 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       'merchant-payment-cleansing': { authUrl: 'https://auth.merchant-payment-cleansing.example.com' },
     },
 
-    // In production every client is named: a new one is out of reach until a rule says otherwise.
+    // In production every client of a caller is named: a new one is out of reach until a rule says otherwise. And every
+    // role is pinned by its unique id, which `aws iam get-role` shows as RoleId (put in yours): a role that is made again
+    // under the same name is denied.
     accessRules: [
       {
-        role: 'arn:aws:iam::222222222222:role/billing',
+        role: 'arn:aws:iam::444444444444:role/billing',
+        roleId: 'AROAEXAMPLEBILLING001',
         clients: ['acme', 'globex'],
         services: ['customer-insights', 'merchant-payment-cleansing'],
       },
-      { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
+      {
+        role: 'arn:aws:iam::444444444444:role/reporting',
+        roleId: 'AROAEXAMPLEREPORTING1',
+        clients: ['acme'],
+        services: ['customer-insights'],
+      },
+      {
+        role: 'arn:aws:iam::222222222222:role/token-broker-operator',
+        roleId: 'AROAEXAMPLEOPERATOR01',
+        clients: 'all',
+        services: 'all',
+        operations: ['check'],
+      },
     ],
 
     // AWS first asks each address to confirm its subscription.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
 
-    // At most so many calls at a time, 10 times as many a second: a caller in a loop does not use up the account. synth
-    // says which quota the account must have for it.
+    // At most so many calls at a time, 10 times as many a second: a caller in a loop does not use up the account. And so
+    // many secrets that changed are checked at a time. `npm run deploy` says which quota the account must have for both.
     reservedConcurrency: 50,
+    healthConcurrency: 10,
 
     // A new version gets 10 % of the calls for 5 minutes first. More settings for production: docs/operations.md.
     canary: { percent: 10, minutes: 5 },

@@ -8,6 +8,8 @@ import { FailedEvents } from './health/failed-events.ts';
 import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
+import { parseRoleArn } from './settings/access-rules.ts';
+import { ENVIRONMENTS_FOLDER, endOfCertificates } from './settings/certificates.ts';
 import type { Environment } from './settings/environment.ts';
 import { listAccess } from './settings/listing.ts';
 import { ReleaseCheck } from './token/canary.ts';
@@ -33,9 +35,14 @@ export class TokenBrokerStack extends Stack {
     for (const [tag, value] of Object.entries(environment.tags)) Tags.of(this).add(tag, value, untagged);
 
     // In the code asset a changed rule is only another key: `cdk diff` shows this.
-    this.templateOptions.metadata = { AccessRules: rulesDigest(environment), ...listAccess(environment.accessRules) };
+    // For `npm run diff`, which reads them there.
+    this.templateOptions.metadata = {
+      AccessRules: rulesDigest(environment),
+      Services: Object.keys(environment.services).join(' '),
+      ...listAccess(environment.accessRules),
+    };
 
-    tellOfQuota(this, environment);
+    warnOfOwnCallers(this, environment);
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     if (environment.canary !== 'off' && health.notify.length === 0) {
       Annotations.of(this).addWarningV2(
@@ -43,6 +50,7 @@ export class TokenBrokerStack extends Stack {
         'The alarms of this environment reach no operator until an address in health.notify, or a chat or a pager that subscribes to the topic by itself, confirms its subscription.',
       );
     }
+    warnOfCertificates(this, environment);
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
     const observability = { key, logRetentionDays, tracing };
@@ -90,20 +98,33 @@ export class TokenBrokerStack extends Stack {
   }
 }
 
-/** Synth cannot see the quota, and a deployment that exceeds it fails late. */
-function tellOfQuota(stack: Stack, { reservedConcurrency, healthConcurrency }: Environment): void {
-  const reserving = Object.entries({ reservedConcurrency, healthConcurrency }).flatMap(([name, count]) =>
-    count === 'none' || count === 0 ? [] : [{ name, count }],
+/** A role of the broker's account may have a way past the URL, on which no access rule decides. */
+function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail }: Environment): void {
+  const own = accessRules.filter(
+    ({ role, operations }) => operations.includes('token') && parseRoleArn(role)?.account === account,
   );
-  if (reserving.length === 0) return;
-  const reserved = reserving.reduce((sum, { count }) => sum + count, 0);
-  Annotations.of(stack).addInfo(
-    `What is reserved (${reserving.map(({ name, count }) => `${name}: ${count}`).join(', ')}) needs a Lambda quota "Concurrent ` +
-      `executions" of at least ${reserved + UNRESERVED}, plus what other functions reserve, in this account and region; new ` +
-      "accounts begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or deploy with 'none' for " +
-      `${reserving.map(({ name }) => name).join(' and ')} until it is: the broker can then use up the concurrency of the account.`,
+  // An environment with neither is for trying things out.
+  if (own.length === 0 || (canary === 'off' && trail === 'off')) return;
+  Annotations.of(stack).addWarningV2(
+    'token-broker:caller-in-own-account',
+    `Roles of the broker's own account are callers: ${[...new Set(own.map(({ role }) => role))].join(', ')}. A role of this ` +
+      'account that may invoke the function itself can claim to be any caller. Give the callers another account; or ' +
+      'attach the guard (docs/operations.md, "Guard the function"), and acknowledge this.',
   );
 }
 
-/** Lambda keeps so many executions for functions that reserve none. */
-const UNRESERVED = 100;
+/** A service cannot be reached once the last authority that it is trusted by has ended. */
+function warnOfCertificates(stack: Stack, { services }: Environment): void {
+  for (const [name, { certificateAuthorities }] of Object.entries(services)) {
+    for (const file of certificateAuthorities) {
+      const end = endOfCertificates(ENVIRONMENTS_FOLDER, file);
+      if (end.getTime() - Date.now() > YEAR_MS) continue;
+      const day = end.toISOString().slice(0, 10);
+      const advice = 'put its successor into the list before, and both are trusted';
+      const text = `A certificate in ${file}, by which ${name} is trusted, ends on ${day}: ${advice}.`;
+      Annotations.of(stack).addWarningV2(`token-broker:certificate-ends:${file}`, text);
+    }
+  }
+}
+
+const YEAR_MS = 365 * 86_400_000;

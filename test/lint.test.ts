@@ -78,8 +78,24 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
     refused: ['../functions/environment.ts', '../functions/broker/pair.ts', '../lib/settings/names.ts'],
   },
   'client/commands/token.ts': {
-    allowed: ['../index.ts', './options.ts', '../../functions/contract.ts', 'commander'],
+    allowed: ['../index.ts', './options.ts', '../serve/server.ts', '../../functions/contract.ts', 'commander'],
     refused: ['../token-broker.ts', '../../functions/environment.ts', '../../lib/settings/names.ts'],
+  },
+  'client/serve/server.ts': {
+    allowed: ['../index.ts', './key.ts', '../../functions/contract.ts', '../../functions/broker/http/request.ts'],
+    refused: [
+      ...[
+        '../token-broker.ts',
+        '../commands/options.ts',
+        '../../functions/environment.ts',
+        '../../functions/aws/calls.ts',
+      ],
+      ...[
+        '../../functions/broker/pair/record.ts',
+        '../../functions/broker/token-broker.ts',
+        '../../lib/settings/names.ts',
+      ],
+    ],
   },
   'bin/commands/client.ts': {
     allowed: [

@@ -1,35 +1,30 @@
 import { bar, drawing, line, text, ticksUpTo } from '../../test/support/svg.ts';
 import { KINDS, type KindName } from './cold-start.ts';
-import { basisOf, first, init, median, type Samples } from './goals.ts';
-import { SERIES, type SeriesName } from './measure.ts';
+import { CONDITIONS, type Condition, isLoaded, median, type Samples, timesOf } from './goals.ts';
 
 /** How long it takes from the start of an instance to its first token, beside the references. */
 export function speedChart({ rounds, node }: Samples): string {
-  const basis = basisOf({ rounds });
-  const groups = SHOWN[basis]
-    .map((series) => ({
-      title: SERIES[series].title,
-      rows: (Object.keys(KINDS) as KindName[]).flatMap((kind) => {
-        const starts = rounds.flatMap(({ [series]: round }) => round?.[kind] ?? []);
-        const initMs = median(starts.map((start) => init(start, basis)));
-        const firstMs = median(starts.map((start) => first(start, basis, SERIES[series].limited)));
-        return starts.length === 0 ? [] : { kind, initMs, totalMs: initMs + firstMs };
-      }),
-    }))
-    .filter(({ rows }) => rows.length > 0);
-  const ticks = ticksUpTo(Math.max(...groups.flatMap(({ rows }) => rows.map(({ totalMs }) => totalMs))));
-  const highest = ticks.at(-1) ?? 1;
-  const xOf = (milliseconds: number) => LEFT + (milliseconds / highest) * (RIGHT - LEFT);
-  const heightOf = (rows: number) => rows * ROW + GAP;
-  const topOf = (group: number) =>
-    TOP + groups.slice(0, group).reduce((sum, { rows }) => sum + heightOf(rows.length), 0);
-  const bottom = topOf(groups.length) - GAP + 8;
+  const loaded = isLoaded({ rounds });
+  const groups = (Object.keys(CONDITIONS) as Condition[]).map((condition) => ({
+    title: CONDITIONS[condition],
+    rows: (Object.keys(KINDS) as KindName[]).map((kind) => {
+      const times = rounds.map((round) => timesOf(round, kind, condition, loaded));
+      const initMs = median(times.map((each) => each.initMs));
+      return { kind, initMs, totalMs: initMs + median(times.map((each) => each.firstMs)) };
+    }),
+  }));
+  const known = groups.filter(({ rows }) => rows.every(({ totalMs }) => !Number.isNaN(totalMs)));
+  const ticks = ticksUpTo(Math.max(...known.flatMap(({ rows }) => rows.map(({ totalMs }) => totalMs))));
+  const xOf = (milliseconds: number) => LEFT + (milliseconds / (ticks.at(-1) ?? 1)) * (RIGHT - LEFT);
+  const topOf = (group: number) => TOP + group * (Object.keys(KINDS).length * ROW + GAP);
+  const bottom = topOf(known.length) - GAP + 8;
+  const unit = `milliseconds, medians of ${rounds.length} rounds, Node ${node}`;
 
   return drawing({
     width: 720,
     height: bottom + 48,
     title: 'From the start of an instance to its first token',
-    description: groups
+    description: known
       .flatMap(({ title, rows }) => rows.map(({ kind, totalMs }) => `${kind}, ${title}: ${totalMs.toFixed(0)} ms`))
       .join('; '),
     content: [
@@ -38,13 +33,8 @@ export function speedChart({ rounds, node }: Samples): string {
         line(xOf(tick), TOP - 30, xOf(tick), bottom),
         text(xOf(tick), bottom + 18, `${tick}`, 'small middle'),
       ]),
-      text(
-        (LEFT + RIGHT) / 2,
-        bottom + 38,
-        `milliseconds ${UNITS[basis]}, medians of ${rounds.length} rounds, Node ${node}`,
-        'small middle',
-      ),
-      ...groups.flatMap(({ title, rows }, group) => [
+      text((LEFT + RIGHT) / 2, bottom + 38, unit, 'small middle'),
+      ...known.flatMap(({ title, rows }, group) => [
         text(LEFT + 6, topOf(group) - 10, title, 'small'),
         ...rows.flatMap(({ kind, initMs, totalMs }, n) => {
           const y = topOf(group) + n * ROW;
@@ -59,13 +49,6 @@ export function speedChart({ rounds, node }: Samples): string {
     ],
   });
 }
-
-/** The nearest to Lambda that the basis tells, beside the simplest. */
-const SHOWN = { clock: ['full', 'lambda'], processor: ['full', 'limited'] } as const satisfies Record<
-  string,
-  SeriesName[]
->;
-const UNITS = { clock: 'by the clock', processor: 'of processor time' };
 
 const LEGEND = [
   ['start', 160],

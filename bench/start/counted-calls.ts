@@ -1,4 +1,5 @@
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
+import type { HttpsSender } from '../../functions/aws/https/sender.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
@@ -13,11 +14,8 @@ export function countCalls() {
     calls.push(`${target}`.split('.')[1] ?? '');
     return Buffer.from(JSON.stringify(answerOfAws(`${target}`, input, items)));
   };
-  const requestHandler = {
-    async handle({ headers, body }: SentRequest) {
-      const text = new TextDecoder().decode(body);
-      return { response: { statusCode: 200, headers: {}, body: answer(headers['x-amz-target'], text) } };
-    },
+  const aws: HttpsSender = async ({ headers, body }) => {
+    return { status: 200, headers: {}, body: answer(headers['x-amz-target'], body) };
   };
   const startInstance = () =>
     createTokenFunction({
@@ -29,11 +27,8 @@ export function countCalls() {
         provenForSeconds: 3_600,
       },
       write: () => undefined,
-      secretsManager: createSecretsManagerClient({ ...clients, requestHandler }),
-      dynamodb: createDynamoDB({
-        ...clients,
-        send: async ({ headers, body }) => ({ status: 200, headers: {}, body: answer(headers['x-amz-target'], body) }),
-      }),
+      secretsManager: createSecretsManagerClient({ ...clients, send: aws }),
+      dynamodb: createDynamoDB({ ...clients, send: aws }),
       async send() {
         calls.push('token request');
         const body = Buffer.from(JSON.stringify(TOKEN_RESPONSE));
@@ -42,9 +37,4 @@ export function countCalls() {
     });
   /** Gives the calls since it was last asked, in alphabetical order, because some of them are made at once. */
   return { startInstance, calls: () => calls.splice(0).toSorted() };
-}
-
-interface SentRequest {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array;
 }

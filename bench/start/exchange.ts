@@ -53,18 +53,13 @@ const OPERATIONS: Readonly<Record<string, (parameters: Parameters, items: Map<st
     ARN: `arn:aws:secretsmanager:eu-west-1:111111111111:secret:${SecretId}-AbCdEf`,
     Name: SecretId,
     VersionId: '11111111-2222-4333-8444-555555555555',
-    SecretString: JSON.stringify({ client_id: 'the-user-name', secret: 'the-password-of-this-client' }),
+    SecretString: JSON.stringify({ client_id: 'the-user-name', secret: 'the-password-of-acme', services: 'all' }),
     VersionStages: [VersionStage],
     CreatedDate: 1_767_225_600,
   }),
   GetItem: ({ Key }, items) => ({ Item: items.get(Key.pair.S) }),
-  UpdateItem(parameters, items) {
-    const {
-      Key,
-      UpdateExpression,
-      ExpressionAttributeNames: names = {},
-      ExpressionAttributeValues: values,
-    } = parameters;
+  UpdateItem({ Key, UpdateExpression, ...rest }, items) {
+    const { ExpressionAttributeNames: names = {}, ExpressionAttributeValues: values } = rest;
     const item: Item = { ...items.get(Key.pair.S), ...Key };
     const [changes = '', removals = ''] = UpdateExpression.split('REMOVE');
     for (const [, name = '', value = ''] of changes.matchAll(/(#\w+) (?:= (?:if_not_exists\(\w+, )?)?(:\w+)/g)) {

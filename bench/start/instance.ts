@@ -1,29 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { createCpuLimit } from './cpu-limit.ts';
-import { type Invoked, startRuntimeApi } from './runtime-api.ts';
+import { text } from 'node:stream/consumers';
 
 /** One instance of a function, as Lambda would start it: a process with a runtime client and a bundle. */
-export interface Instance {
-  readonly initMs: number;
-  readonly invoke: (event: object) => Promise<Invoked>;
-  /** From now on it has only the processor time of a function of 512 MB. */
-  readonly limitCpu: () => void;
-  readonly processorTime: () => ProcessorTime | undefined;
-  readonly residentBytes: () => number | undefined;
-  readonly close: () => Promise<void>;
-}
+export type Instance = Awaited<ReturnType<typeof startInstance>>;
 
-/** Of all threads of a process since its start, in milliseconds. */
-interface ProcessorTime {
-  readonly used: number;
-  /** A thread could have gone on, but other threads, of any process, had the processors. */
-  readonly waited: number;
-}
-
-export interface InstanceOptions {
+interface InstanceOptions {
   readonly runtimeClient: string;
   /** Holds the bundle and takes the function's log: into a file, so that no reader of it competes for a processor. */
   readonly folder: string;
@@ -31,65 +16,106 @@ export interface InstanceOptions {
 }
 
 /** Starts an instance and waits until it asks for its first invocation. */
-export async function startInstance({ runtimeClient, folder, variables }: InstanceOptions): Promise<Instance> {
+export async function startInstance({ runtimeClient, folder, variables }: InstanceOptions) {
   const api = await startRuntimeApi();
   const log = openSync(join(folder, 'function.log'), 'w');
-  const env = {
-    ...variables,
-    LAMBDA_TASK_ROOT: folder,
-    AWS_LAMBDA_RUNTIME_API: api.address,
-    _HANDLER: 'index.handler',
-  };
-
+  const env = { ...variables, LAMBDA_TASK_ROOT: folder, AWS_LAMBDA_RUNTIME_API: api.address };
   const startedAt = performance.now();
   const child = spawn(process.execPath, [runtimeClient], { env, stdio: ['ignore', log, log] });
   const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(
-      `An instance ended with ${code}: ${readFileSync(join(folder, 'function.log'), 'utf8').slice(-2_000)}`,
-    );
+    const logged = readFileSync(join(folder, 'function.log'), 'utf8').slice(-2_000);
+    throw new Error(`An instance ended with ${code}: ${logged}`);
   });
   ended.catch(() => undefined);
-  const pid = child.pid ?? 0;
   const initMs = (await Promise.race([api.ready, ended])) - startedAt;
-  const limits: ReturnType<typeof createCpuLimit>[] = [];
 
   return {
     initMs,
-    invoke: (event) => Promise.race([api.invoke(event), ended]),
-    limitCpu() {
-      const limit = createCpuLimit();
-      limits.push(limit);
-      limit.apply(pid);
-    },
-    processorTime: () => processorTimeOf(pid),
-    residentBytes: () => residentBytesOf(pid),
+    /** `result` is undefined when the function failed; the time is that until its result has arrived. */
+    invoke: (event: object) => Promise.race([api.invoke(event), ended]),
+    processorTime: () => orUndefined(() => processorTimeOf(child.pid)),
+    residentBytes: () => orUndefined(() => residentBytesOf(child.pid)),
     async close() {
       child.kill('SIGKILL');
       await ended.catch(() => undefined);
-      await api.close();
+      api.close();
       closeSync(log);
-      for (const { remove } of limits) remove();
     },
   };
 }
 
-function processorTimeOf(pid: number): ProcessorTime | undefined {
+/**
+ * Starts the part of Lambda's Runtime API that one instance needs: it hands out invocations and takes their results.
+ *
+ * @see https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
+ */
+async function startRuntimeApi() {
+  const ready = Promise.withResolvers<number>();
+  let next = Promise.withResolvers<ServerResponse>();
+  let invoked = Promise.withResolvers<{ readonly body: string | undefined; readonly at: number }>();
+  let invocations = 0;
+  const server = createServer(async (request: IncomingMessage, response) => {
+    if (request.url?.endsWith('/next')) {
+      ready.resolve(performance.now());
+      next.resolve(response);
+      return;
+    }
+    const body = await text(request);
+    const at = performance.now();
+    response.writeHead(202).end();
+    invoked.resolve({ body: request.url?.endsWith('/response') ? body : undefined, at });
+  });
+  server.keepAliveTimeout = 0;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+
+  return {
+    address: `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    /** When the instance asked for its first invocation, by `performance.now()`. */
+    ready: ready.promise,
+    async invoke(event: object) {
+      const json = JSON.stringify(event);
+      const response = await next.promise;
+      next = Promise.withResolvers();
+      invoked = Promise.withResolvers();
+      invocations += 1;
+      const startedAt = performance.now();
+      response.setHeader('lambda-runtime-aws-request-id', `00000000-0000-4000-8000-${invocations}`.padEnd(36, '0'));
+      response.setHeader('lambda-runtime-deadline-ms', Date.now() + TIMEOUT_MS);
+      response.end(json);
+      const { body, at } = await invoked.promise;
+      return { result: body === undefined ? undefined : JSON.parse(body), milliseconds: at - startedAt };
+    },
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** The time-out of the token function. */
+const TIMEOUT_MS = 15_000;
+
+/** Only Linux tells it. */
+function orUndefined<Value>(read: () => Value): Value | undefined {
   try {
-    const threads = readdirSync(`/proc/${pid}/task`).map((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ').map(Number),
-    );
-    const sum = (column: number) => threads.reduce((total, each) => total + (each[column] ?? Number.NaN), 0) / 1e6;
-    return { used: sum(0), waited: sum(1) };
+    return read();
   } catch {
     return undefined;
   }
 }
 
-function residentBytesOf(pid: number): number | undefined {
-  try {
-    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
-  } catch {
-    return undefined;
-  }
+/** Of all threads since the start, in milliseconds: used, and waited for a processor that another thread had. */
+function processorTimeOf(pid = 0) {
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ').map(Number),
+  );
+  const sum = (column: number) => threads.reduce((total, each) => total + (each[column] ?? Number.NaN), 0) / 1e6;
+  return { used: sum(0), waited: sum(1) };
+}
+
+function residentBytesOf(pid = 0): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) * 1024;
 }

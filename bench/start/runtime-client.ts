@@ -4,7 +4,7 @@ const http = process.getBuiltinModule('node:http');
 const { existsSync } = process.getBuiltinModule('node:fs');
 const { createRequire } = process.getBuiltinModule('node:module');
 
-const { AWS_LAMBDA_RUNTIME_API, LAMBDA_TASK_ROOT, AWS_LAMBDA_FUNCTION_NAME } = process.env;
+const { AWS_LAMBDA_RUNTIME_API, LAMBDA_TASK_ROOT } = process.env;
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 
 const handler = await loadHandler();
@@ -12,11 +12,7 @@ for (;;) {
   const { headers, body } = await call('GET', 'next');
   const requestId = headers['lambda-runtime-aws-request-id'];
   const deadline = Number(headers['lambda-runtime-deadline-ms']);
-  const context = {
-    awsRequestId: requestId,
-    functionName: AWS_LAMBDA_FUNCTION_NAME,
-    getRemainingTimeInMillis: () => deadline - Date.now(),
-  };
+  const context = { awsRequestId: requestId, getRemainingTimeInMillis: () => deadline - Date.now() };
   try {
     const result = await handler(JSON.parse(body), context);
     await call('POST', `${requestId}/response`, JSON.stringify(result));

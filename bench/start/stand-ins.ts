@@ -9,14 +9,7 @@ import { createCertificateAuthority, type ServerCertificate } from '../../test/s
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
 /** The servers that a function reaches over the network. */
-export interface StandIns {
-  /** Lead the SDK and Node to them. */
-  readonly variables: Readonly<Record<string, string>>;
-  readonly authUrl: string;
-  /** From now on each answer takes as long as its real counterpart's does, or no time. */
-  readonly waitBeforeAnswers: (waits: boolean) => void;
-  readonly close: () => Promise<void>;
-}
+export type StandIns = Awaited<ReturnType<typeof startStandIns>>;
 
 /** The tables: one in which nothing is ever kept, and one that keeps a token. */
 export const TABLES = { empty: 'pairs', keeping: 'pairs-kept' };
@@ -25,36 +18,43 @@ export const TABLES = { empty: 'pairs', keeping: 'pairs-kept' };
 export const LATENCIES_MS = [12, 4, 60] as const;
 
 /** Starts Secrets Manager, DynamoDB and a token endpoint on this machine, behind TLS; `folder` takes the certificate. */
-export async function startStandIns(folder: string): Promise<StandIns> {
+export async function startStandIns(folder: string) {
   const authority = await createCertificateAuthority();
   const certificate = await authority.issue();
   const caFile = join(folder, 'ca.pem');
   await writeFile(caFile, authority.ca);
   let waits = false;
   const kept = new Map<string, Item>();
+  const keeps = (body: string) => JSON.parse(body).TableName === TABLES.keeping;
   const aws = (target: string, body: string) => answerOfAws(target, body, keeps(body) ? kept : new Map());
   const servers = await Promise.all(
     [aws, aws, () => TOKEN_RESPONSE].map((answer, n) =>
       start(certificate, answer, () => (waits ? sleep(LATENCIES_MS[n]) : undefined)),
     ),
   );
-  const [secretsManager = '', dynamodb = '', authUrl = ''] = servers.map(({ url }) => url);
+  const [secretsManager = '', dynamodb = '', authUrl = ''] = servers.map((server) => {
+    const address = server.address();
+    return `https://localhost:${typeof address === 'object' ? address?.port : ''}`;
+  });
   return {
+    /** Lead the SDK and Node to them. */
     variables: {
       NODE_EXTRA_CA_CERTS: caFile,
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager,
       AWS_ENDPOINT_URL_DYNAMODB: dynamodb,
     },
     authUrl,
-    waitBeforeAnswers(value) {
+    /** From now on each answer takes as long as its real counterpart's does, or no time. */
+    waitBeforeAnswers(value: boolean): void {
       waits = value;
     },
-    close: async () => void (await Promise.all(servers.map(({ close }) => close()))),
+    close(): void {
+      for (const server of servers) {
+        server.close();
+        server.closeAllConnections();
+      }
+    },
   };
-}
-
-function keeps(body: string): boolean {
-  return JSON.parse(body).TableName === TABLES.keeping;
 }
 
 type Answer = (target: string, body: string) => object;
@@ -68,13 +68,5 @@ async function start(certificate: ServerCertificate, answer: Answer, latency: ()
   server.keepAliveTimeout = 0;
   server.listen(0, 'localhost');
   await once(server, 'listening');
-  const address = server.address();
-  return {
-    url: `https://localhost:${typeof address === 'object' ? address?.port : ''}`,
-    close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return server;
 }

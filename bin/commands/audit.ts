@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
-import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
+import { printJson, printLine, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { isRecord, parseJsonObject } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
@@ -89,9 +89,10 @@ function linesOf(calls: readonly AuditLine[], { json, follow }: AuditOptions): r
   if (json) return calls.map((call) => JSON.stringify(call));
   const rows = calls.map((call) => {
     const { account, name, session } = callerOf(call);
-    const { time, operation, pair, outcome, cache, fingerprint } = call;
+    const { time, operation, pair, outcome, probe, cache, fingerprint } = call;
     const role = name === undefined ? '-' : `${account}:${name}/${session}`;
-    const cells = [time, role, operation, `${pair}`.split('/')[1], outcome, cache, fingerprint];
+    const told = [operation, `${pair}`.split('/')[1], probe ? `${outcome} (probe)` : outcome];
+    const cells = [timeText(Date.parse(`${time}`)), role, ...told, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
   // `--follow` would repeat the header.

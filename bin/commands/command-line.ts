@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { parseName } from '../../client/commands/options.ts';
 import { createProgram, runProgram } from '../../client/commands/program.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { parseEnvironmentName } from './shared/environment-name.ts';
 
 /** Runs the named command with the streams and the variables of the shell; gives the exit code. */
 export function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
@@ -10,7 +10,14 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
   const program = createProgram('token-broker', shell)
     .description('Asks a token broker, and looks after one.')
     .version(packageJson.version, '--version', 'print the version of this command line')
-    .addOption(environment.default('local').argParser(parseName));
+    .addOption(environment.default('local').argParser(parseEnvironmentName));
+  // The commands of the client package know no environment, and none may be meant as long as it is not named.
+  program.hook('preAction', async (_, command) => {
+    const { environment, client, service } = command.optsWithGlobals();
+    if (!/^(token|doctor)$/.test(command.name()) || program.getOptionValueSource('environment') === 'default') return;
+    const { checkService } = await import('./shared/environment.ts');
+    checkService(shell, service ?? command.args[client === undefined ? 1 : 0], environment, command);
+  });
   return runProgram(program, args, shell, async () => {
     const client = program
       .command('client')
@@ -33,13 +40,15 @@ type AddCommands = (parent: Command, shell: Shell) => unknown;
 const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
   [['token'], async () => (await import('../../client/commands/token.ts')).addTokenCommand],
   [['whoami'], async () => (await import('../../client/commands/whoami.ts')).addWhoamiCommand],
+  [['serve'], async () => (await import('../../client/commands/serve.ts')).addServeCommand],
   [['client list', 'client show'], async () => (await import('./client/list.ts')).addListCommands],
   [['client put'], async () => (await import('./client/put.ts')).addPutCommand],
   [['client check'], async () => (await import('./client/versions.ts')).addCheckCommand],
   [['client promote', 'client rollback'], async () => (await import('./client/versions.ts')).addPromoteCommands],
   [['client disable', 'client enable'], async () => (await import('./client/disable.ts')).addDisableCommands],
   [['client retry'], async () => (await import('./client/retry.ts')).addRetryCommand],
-  [['client delete'], async () => (await import('./client/disable.ts')).addDeleteCommand],
+  [['client discard'], async () => (await import('./client/delete.ts')).addDiscardCommand],
+  [['client delete', 'client restore'], async () => (await import('./client/delete.ts')).addDeleteCommands],
   [['health'], async () => (await import('./health.ts')).addHealthCommand],
   [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand],
   [['audit'], async () => (await import('./audit.ts')).addAuditCommand],
@@ -52,6 +61,9 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 
+/** Words of other tools, which are near to none of ours. */
+const SYNONYMS = new Map([['remove', 'client delete']]);
+
 /** Wrong usage; suggests the commands nearest to the typed word, also below `client`. */
 async function refuse(program: Command, typed: string): Promise<void> {
   const { nearestNames } = await import('./shared/client-secret.ts');
@@ -59,6 +71,6 @@ async function refuse(program: Command, typed: string): Promise<void> {
   const all = COMMANDS.flatMap(([names]) => names);
   const names = [...new Set(all.flatMap((name) => [name.split(' ', 1)[0] ?? name, name]))];
   const near = nearestNames(lastOf(typed), names.map(lastOf));
-  const meant = names.filter((name) => near.includes(lastOf(name))).join(' or ');
+  const meant = SYNONYMS.get(lastOf(typed)) ?? names.filter((name) => near.includes(lastOf(name))).join(' or ');
   program.error(`error: unknown command '${lastOf(typed)}'${meant === '' ? '' : `\n(Did you mean ${meant}?)`}`);
 }

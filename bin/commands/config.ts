@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import cdkJson from '../../cdk.json' with { type: 'json' };
-import { parseName } from '../../client/commands/options.ts';
 import { printJson, printTable } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { environments } from '../../lib/environments.ts';
@@ -10,13 +9,14 @@ import { type ListedSetting, listSettings } from '../../lib/settings/listing.ts'
 import { stackName } from '../../lib/settings/names.ts';
 import { exampleConfig } from '../local/config.ts';
 import { type CommandOptions, isLocal, knownSettings, operate } from './shared/environment.ts';
+import { parseEnvironmentName } from './shared/environment-name.ts';
 
 /** `config`: the settings that an environment would be deployed with. */
 export function addConfigCommand(program: Command, shell: Shell): void {
   program
     .command('config')
     .description('Print all settings of an environment, its defaults too; offline, without AWS credentials.')
-    .argument('[environment]', 'which one (default: --environment)', parseName)
+    .argument('[environment]', 'which one (default: --environment)', parseEnvironmentName)
     .option('--changed', 'only what differs from the defaults')
     .option('--json', 'answer in JSON')
     .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')

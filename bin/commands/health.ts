@@ -1,13 +1,12 @@
-import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
-import { printJson, tableText, talk } from '../../client/commands/output.ts';
+import { printJson, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { FINDINGS } from '../../functions/contract.ts';
 import { orderLocalBroker } from './local.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
-import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
+import { type ClientSecret, checkedPairs, tellOld, tellUnlisted } from './shared/client-secret.ts';
 import { addWatchOptions, checkEndpoint, operate, type WatchOptions, watch } from './shared/environment.ts';
+import { findingsTable, summaryOf } from './shared/health-run.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */
@@ -28,20 +27,21 @@ export function addHealthCommand(program: Command, shell: Shell): void {
           const pairs = clients.flatMap((client) => checkedPairs(shell, client, environment));
           return { clients, checks: await askForChecks(shell, broker, pairs) };
         };
-        const textOf = (checks: readonly PairCheck[]) => healthText(checks, isColourful(shell));
         if (options.watch) {
-          const shown = (checks: readonly PairCheck[]) => `${summaryOf(checks)}\n${textOf(checks)}`;
-          return watch(shell, async () => shown((await look()).checks), options);
+          const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs, shell)}`;
+          return watch(shell, async () => shown(findingsOf((await look()).checks)), options);
         }
         const { clients, checks } = await look();
+        const found = findingsOf(checks);
         if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
-        else shell.stdout.write(textOf(checks));
-        talk(shell, summaryOf(checks));
+        else shell.stdout.write(findingsTable(found, shell));
+        talk(shell, summaryOf(found));
         // Every check of an empty list succeeds, but an empty list is seldom meant.
         if (checks.length === 0) talk(shell, NOTHING);
         // A disabled client was stopped on purpose.
-        const isWell = checks.every((check) => ['accepted', 'disabled'].includes(findingOf(check)));
+        const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
+        tellUnlisted(shell, clients);
         const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
         tellOld(shell, await mapConcurrently(clients, dated), environment);
       }),
@@ -54,38 +54,6 @@ interface HealthOptions extends ConnectionOptions, WatchOptions {
 
 const NOTHING = 'There is nothing to check: is it the right environment, and is there a client?';
 
-/** @see https://no-color.org */
-function isColourful(shell: Shell): boolean {
-  return Boolean(shell.stdout.isTTY && !shell.env.NO_COLOR);
-}
-
-/** One row for each client, one column for each service. */
-function healthText(checks: readonly PairCheck[], isColourful: boolean): string {
-  const services = [...new Set(checks.map(({ service }) => service))].toSorted();
-  const rows = [...Map.groupBy(checks, ({ client }) => client)].map(([client, own]) => {
-    const findings = new Map(own.map((check) => [check.service, findingOf(check)]));
-    // The client does not have every service.
-    return [client, ...services.map((service) => findings.get(service) ?? '-')];
-  });
-  return tableText(['CLIENT', ...services], rows, isColourful ? paint : undefined);
-}
-
-function paint(text: string, padded: string): string {
-  const isFinding = FINDINGS.some((finding) => finding === text);
-  return isFinding ? styleText(COLOURS.get(text) ?? 'red', padded, { validateStream: false }) : padded;
-}
-
-/** Yellow passes by itself; every other finding is red. */
-const COLOURS = new Map<string, 'green' | 'gray' | 'yellow'>([
-  ['accepted', 'green'],
-  ['disabled', 'gray'],
-  ['throttled', 'yellow'],
-  ['unreachable', 'yellow'],
-]);
-
-/** The number of pairs, in all and by finding. */
-function summaryOf(checks: readonly PairCheck[]): string {
-  const found = Map.groupBy(checks, findingOf);
-  const groups = [...found.keys()].toSorted().map((finding) => `${found.get(finding)?.length} ${finding}`);
-  return `${checks.length} ${checks.length === 1 ? 'pair' : 'pairs'}${groups.length === 0 ? '' : `: ${groups.join(', ')}`}`;
+function findingsOf(checks: readonly PairCheck[]) {
+  return checks.map((check) => ({ client: check.client, service: check.service, finding: findingOf(check) }));
 }

@@ -99,7 +99,7 @@ export async function orderLocalBroker({ env, signal }: Shell, place: Place, pat
   const { status } = await fetch(url, { method: 'POST', redirect: 'manual', signal }).catch((error) => {
     if (signal.aborted) throw aborted();
     const word = causeWord(error.cause ?? error);
-    throw new CommandFailure('control-unreachable', `The local broker did not answer (${word})`, ADVICE);
+    throw new CommandFailure('control-unreachable', `Nothing answers at ${url.origin} (${word})`, ADVICE);
   });
   if (status === 200 || status === 204) return;
   throw new CommandFailure('control-failed', `The local broker answered ${status}`, ADVICE);

@@ -1,12 +1,15 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import cdkJson from '../../cdk.json' with { type: 'json' };
 import { printJson, talk } from '../../client/commands/output.ts';
 import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName, partitionOf } from '../../lib/settings/names.ts';
-import { OWN_POLICIES, ownPolicy } from './own-policies.ts';
+import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './own-policies.ts';
 import { knownSettings, settingsOf } from './shared/environment.ts';
+import { arn } from './shared/statements.ts';
 
 /** The `policy` of the client package, with the settings' function and access rules, and the account's own denials. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
@@ -21,10 +24,12 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       return accessRules.filter((rule) => JSON.stringify(parseRoleArn(rule.role)) === role);
     },
     withoutRole(command) {
-      const options = command.optsWithGlobals<GuardOptions>();
-      const { environment, guard, breakGlass, json } = options;
+      const options = command.optsWithGlobals<ChosenOptions>();
+      const { environment, guard, breakGlass, deployTrust, json } = options;
       const kind = KINDS.find((one) => options[one]);
-      if (kind !== undefined) return printJson(shell, ownPolicy(kind, knownSettings(environment, command)));
+      if (kind !== undefined) return printOwnPolicies(shell, kind, knownSettings(environment, command));
+      if (deployTrust !== undefined)
+        return printJson(shell, deployTrustPolicy(knownSettings(environment, command), deployTrust));
       if (!guard) command.error("error: missing required argument 'role-arn'");
       const settings = knownSettings(environment, command);
       const { account } = settings;
@@ -37,14 +42,14 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   })
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
     .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole);
-  for (const kind of KINDS) policy.option(`--${kind}`, `print the policy ${OWN_POLICIES[kind].text}`);
+  for (const kind of KINDS) policy.option(flagOf(kind), `print the policy ${OWN_POLICIES[kind].text}`);
+  const trust = "print the trust policy with which GitHub's workflow of this environment may be the role that deploys";
+  policy.option('--deploy-trust <owner/repository>', trust, parseRepository);
   policy.hook('preAction', (command) => {
-    const options = command.opts<GuardOptions>();
-    const chosen = [...KINDS, 'guard' as const].filter((kind) => options[kind]);
-    if (chosen.length + command.args.length > 1) {
-      command.error(
-        'error: a role, --deploy, --execution, --operator, --emergency and --guard: name one of them alone',
-      );
+    const options = command.opts<ChosenOptions>();
+    const choices = [...KINDS, 'deployTrust', 'guard'] as const;
+    if (choices.filter((choice) => options[choice]).length + command.args.length > 1) {
+      command.error(`error: a role, ${choices.map(flagOf).join(', ')}: name one of them alone`);
     }
     if (options.breakGlass !== undefined && !options.guard) {
       command.error('error: --break-glass is an exception to --guard');
@@ -52,13 +57,92 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   });
 }
 
-const KINDS = ['deploy', 'execution', 'operator', 'emergency'] as const;
+const KINDS = ['deploy', 'execution', 'operator', 'emergency', 'sealingKey'] as const;
 
-interface GuardOptions extends Readonly<Partial<Record<(typeof KINDS)[number], boolean>>> {
+interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], boolean>>> {
   readonly environment: string;
+  readonly deployTrust?: string;
   readonly guard?: boolean;
   readonly breakGlass?: string;
   readonly json?: boolean;
+}
+
+/** How the option of commander's name is written. */
+function flagOf(option: string): string {
+  return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Prints the policy for a role of the environment itself, in two where it is too long for one, and its limits. */
+export function printOwnPolicies(
+  shell: Pick<Shell, 'stdout' | 'stderr'>,
+  kind: (typeof KINDS)[number],
+  settings: Environment,
+  boundary: string | undefined = permissionsBoundary(settings),
+): void {
+  const policies = ownPolicies(kind, settings, boundary);
+  const [policy = {}] = policies;
+  printJson(shell, policies.length > 1 ? { policies } : policy);
+  if (policies.length > 1) {
+    const room = `a managed policy has room for ${MAX_CHARACTERS} characters`;
+    talk(shell, `These are ${policies.length} policies, because ${room}: store each, and give the role all of them.`);
+  }
+  if (kind !== 'execution') return;
+  const page = 'docs/operations.md, "Who deploys"';
+  talk(
+    shell,
+    boundary === undefined
+      ? `cdk.json demands no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
+      : `It makes no role without the permissions boundary of cdk.json, ${boundary}.`,
+  );
+}
+
+/**
+ * The permissions boundary that `cdk.json` demands of every role of the stack; `undefined` when it demands none.
+ *
+ * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
+ */
+export function permissionsBoundary(environment: Environment, context: object = cdkJson.context): string | undefined {
+  const { [BOUNDARY]: boundary, [QUALIFIER]: Qualifier } = contextSchema.parse(context);
+  const { arn: whole, name } = boundary;
+  const written = whole ?? (name === undefined ? undefined : arn(environment, 'iam', `policy/${name}`, ''));
+  const values: Readonly<Record<string, string>> = {
+    'AWS::AccountId': environment.account,
+    'AWS::Region': environment.region,
+    Qualifier,
+  };
+  return written?.replace(/\$\{([\w:]+)\}/g, (placeholder, key: string) => values[key] ?? placeholder);
+}
+
+const BOUNDARY = '@aws-cdk/core:permissionsBoundary';
+const QUALIFIER = '@aws-cdk/core:bootstrapQualifier';
+const contextSchema = z.object({
+  [BOUNDARY]: z.object({ name: z.string().optional(), arn: z.string().optional() }).default({}),
+  [QUALIFIER]: z.string().default('hnb659fds'),
+});
+
+/**
+ * Lets the workflow of one repository be the role, in the GitHub environment of the same name alone: its reviewers then
+ * stand before the role. Without wildcards, because these would let in other branches and repositories.
+ *
+ * @see https://docs.github.com/en/actions/reference/security/oidc
+ */
+function deployTrustPolicy(environment: Environment, repository: string) {
+  const issuer = 'token.actions.githubusercontent.com';
+  const [aud, sub] = ['sts.amazonaws.com', `repo:${repository}:environment:${environment.name}`];
+  const trust = {
+    Sid: 'DeployFromGitHub',
+    Effect: 'Allow',
+    Principal: { Federated: arn(environment, 'iam', `oidc-provider/${issuer}`, '') },
+    Action: 'sts:AssumeRoleWithWebIdentity',
+    Condition: { StringEquals: { [`${issuer}:aud`]: aud, [`${issuer}:sub`]: sub } },
+  };
+  return { Version: '2012-10-17', Statement: [trust] };
+}
+
+function parseRepository(text: string): string {
+  if (!/^[\w.-]+\/[\w.-]+$/.test(text))
+    throw new InvalidArgumentError('It must be <owner>/<repository>, as on GitHub.');
+  return text;
 }
 
 /**

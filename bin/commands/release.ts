@@ -56,7 +56,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
 }
 
 const BEFORE_THE_NEXT =
-  'CodeDeploy refuses the next deployment, because the alias is not where the last one left it: deploy the repair with canary: \'off\', see docs/operations.md, "Go back to an earlier version".';
+  'The repair goes out in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that is not where the last deployment left it; 2. see the run of health with which that deployment ends; 3. set the canary again and deploy once more. docs/operations.md, "Go back to an earlier version", says the same.';
 
 type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { SecretVersionsListEntry } from '@aws-sdk/client-secrets-manager';
 import type { Command } from 'commander';
 import { CommandFailure } from '../../client/commands/failure.ts';
-import { printJson, talk } from '../../client/commands/output.ts';
+import { printJson, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type SecretStage, sealingKeyName } from '../../functions/contract.ts';
 import { addAwsOptions, type CommandOptions, operate, settingsOf } from './shared/environment.ts';
@@ -43,7 +43,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
         }
         const at = retirableAt(current, environment);
         if (!force && Date.now() < at) {
-          const advice = `Run it again after ${new Date(at).toISOString()}; after a leak, at once with --force.`;
+          const advice = `Run it again after ${timeText(at)}; after a leak, at once with --force.`;
           throw new CommandFailure('too-early', 'Tokens that the version before has sealed may still live', advice);
         }
         const retired = previous.VersionId;

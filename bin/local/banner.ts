@@ -75,10 +75,11 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
 
 /** A log line of a function for a person: outcome, pair, caller, source of the token, duration. */
 export function requestLine(line: string): string {
-  const { outcome, operation, pair, caller, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
+  const { outcome, operation, pair, caller, probe, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
   const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';
   const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
   const duration = milliseconds === undefined ? undefined : `${Math.round(milliseconds)} ms`;
-  const words = [outcome, pair ?? operation, asked, origin, ...warnings, duration];
+  const told = probe ? `${outcome} (the probe, as it must be)` : outcome;
+  const words = [told, pair ?? operation, asked, origin, ...warnings, duration];
   return `${words.filter(Boolean).join('  ')}\n`;
 }

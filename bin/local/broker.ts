@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../functions/aws/https/sender.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { sealingKeyName, secretName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
@@ -14,6 +17,7 @@ import { type StartBeside, startCheckers } from './checkers.ts';
 import {
   ACCEPTED_CREDENTIALS,
   ACCEPTED_SECRET,
+  CHECKERS,
   exampleConfig,
   LOCAL_ENVIRONMENT,
   randomKey,
@@ -21,8 +25,9 @@ import {
 } from './config.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
 import type { LoopbackServer } from './loopback.ts';
-import type { PageClient, Part } from './page/messages.ts';
+import type { Entry } from './page/messages.ts';
 import { startTokenService } from './token-service/server.ts';
+import { createTrail } from './trail.ts';
 
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
 const BROKER_ROLE = roleArn(tokenRoleName(LOCAL_ENVIRONMENT));
@@ -35,6 +40,8 @@ interface Options {
   readonly port: number;
   /** In the form of a `--config` file; left out, the example with its own services. */
   readonly config?: unknown;
+  /** Where that file lies; the files that it names lie beside it. */
+  readonly folder?: string | undefined;
   /** Takes the audit lines. */
   readonly write: (line: string) => void;
   readonly onAnswer?: (answered: AnsweredRequest) => void;
@@ -49,9 +56,9 @@ interface Options {
  * of the services. Points this process's AWS variables at them.
  */
 export async function startLocalBroker(options: Options) {
-  const { port, config: input, write, onAnswer, onMessage, onEventFailure } = options;
+  const { port, config: input, folder, write, onAnswer, onMessage, onEventFailure } = options;
   const servers: LoopbackServer[] = [];
-  const running: Part[] = [];
+  const running: Entry[] = [];
   const moved: string[] = [];
   const events = new Set<Promise<unknown>>();
   const close = async () => {
@@ -61,7 +68,7 @@ export async function startLocalBroker(options: Options) {
     const wanted = port === 0 ? 0 : port + offset;
     const server = await start(wanted);
     servers.push(server);
-    running.push({ name, url: server.url });
+    running.push({ name, text: server.url });
     if (wanted !== 0 && !server.url.endsWith(`:${wanted}`)) {
       moved.push(
         `The address of ${name} is ${server.url}, because ${wanted > 65_535 ? `there is no port ${wanted}` : `port ${wanted} is not free`}.`,
@@ -75,7 +82,7 @@ export async function startLocalBroker(options: Options) {
       input === undefined
         ? await startBeside(2, 'the services', (wanted) => startTokenService({ ...accepted, port: wanted }))
         : undefined;
-    const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String));
+    const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String), folder);
 
     // From now on this process signs with a key of its own, so that no key of this machine's user is sent anywhere.
     const { accessKeyId, secretAccessKey } = randomKey(BROKER_ROLE);
@@ -90,7 +97,10 @@ export async function startLocalBroker(options: Options) {
       startSecretsManager({ keys, onLabelUpdated, port: wanted }),
     );
     for (const [client, credential] of Object.entries(config.credentials)) {
-      secrets.store.put(secretName(LOCAL_ENVIRONMENT, client), JSON.stringify(credential));
+      const { services = [] } = credential;
+      const names = typeof services === 'string' || Array.isArray(services) ? services : Object.keys(services);
+      const Tags = credential.services && [{ Key: 'services', Value: [names].flat().join(' ') }];
+      secrets.store.put(secretName(LOCAL_ENVIRONMENT, client), JSON.stringify(credential), { Tags });
     }
     secrets.store.put(sealingKeyName(LOCAL_ENVIRONMENT), randomBytes(48).toString('base64'));
     const dynamodb = await startBeside(4, 'DynamoDB', (wanted) => startDynamoDB({ keys, port: wanted }));
@@ -110,38 +120,58 @@ export async function startLocalBroker(options: Options) {
 
     const { services, accessRules, provenForSeconds, callers } = config;
     const checkerKeys = {
-      health: randomKey(roleArn('token-broker-health-local')),
-      probe: randomKey(roleArn('token-broker-probe-local')),
+      health: randomKey(roleArn(CHECKERS.health)),
+      probe: randomKey(roleArn(CHECKERS.probe)),
     };
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
+    const trail = createTrail();
+    const send = trail.watch(createHttpsSender());
     const { handler } = createTokenFunction({
       ...names,
       settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
       checkerRoles: [checkerKeys.health.role],
+      secretsManager: createSecretsManagerClient({ send }),
+      dynamodb: createDynamoDB({ send }),
+      send,
+      probeRole: checkerKeys.probe.role,
       write: (line) => {
         logs.add(line);
         write(line);
       },
     });
     const known = [...callers, ...Object.values(checkerKeys)];
-    const functionUrl = await startFunctionUrl({ handler, callers: known, port, ...(onAnswer && { onAnswer }) });
+    const functionUrl = await startFunctionUrl({
+      handler: trail.follow(handler),
+      callers: known,
+      port,
+      ...(onAnswer && { onAnswer }),
+    });
     servers.push(functionUrl);
     const { url } = functionUrl;
-    running.unshift({ name: 'the broker', url });
+    running.unshift({ name: 'the broker', text: url });
     const checkers = await startCheckers({ ...names, url, config, keys, checkerKeys, write, onMessage, startBeside });
     return {
       url,
       config,
       /** `POST /health-run` stands in for the schedule here. */
       controlUrl: checkers.controlUrl,
+      /** Does what the schedule does in AWS. */
+      runSchedule: checkers.run,
       /** The services' stand-in; absent when a configuration brings its own services. */
       tokenServiceUrl: tokenService?.url,
+      /** What each of its services was told last to play. */
+      playing: tokenService?.playing,
+      /** Lets one of its services play an incident. */
+      play: tokenService?.play,
+      /** What the broker sent while it answered a request. */
+      sentFor: trail.sentFor,
       /** The addresses of everything that was started here. */
-      running: running as readonly Part[],
+      running: running as readonly Entry[],
       /** Says which stand-ins are not where they should be. */
       moved: moved as readonly string[],
       /** The clients that have a secret. */
       clients: () => secrets.store.all().flatMap(readClient),
+      tableName: TABLE_NAME,
       startBeside,
       /** Waits until the health function is done with every event so far. */
       eventsSettled: async () => void (await Promise.all(events)),
@@ -154,11 +184,28 @@ export async function startLocalBroker(options: Options) {
   }
 }
 
-function readClient(secret: StoredSecret): readonly PageClient[] {
+/** A client's secret as the board needs it: nothing of its values. */
+export interface StoredClient {
+  readonly name: string;
+  /** The version in use. */
+  readonly current: string | undefined;
+  /** The tag `services`. */
+  readonly servicesTag: string | undefined;
+  /** What an operator has done with it, if it is not asked for as usual. */
+  readonly state?: 'disabled' | 'deleted' | undefined;
+}
+
+function readClient(secret: StoredSecret): readonly StoredClient[] {
   const prefix = secretName(LOCAL_ENVIRONMENT, '');
   if (!secret.name.startsWith(prefix)) return [];
-  const stopped = isDenied(secret, BROKER_ROLE) ? 'stopped' : undefined;
-  return [{ name: secret.name.slice(prefix.length), state: secret.deletion ? 'deleted' : stopped }];
+  return [
+    {
+      name: secret.name.slice(prefix.length),
+      current: secret.versions.withStage('AWSCURRENT')?.versionId,
+      servicesTag: secret.tags.get('services'),
+      state: secret.deletion ? 'deleted' : isDenied(secret, BROKER_ROLE) ? 'disabled' : undefined,
+    },
+  ];
 }
 
 /** The callers' keys; as in docs/operations.md, the roles that look after clients may read their secrets. */

@@ -47,10 +47,12 @@ export async function startCheckers(options: Options) {
   };
   const health = createHealthFunction(variables, { credentials: checkerKeys.health, write });
 
+  const run = () => health({}, CONTEXT);
+
   /** `POST /health-run` runs the health function once and answers with its result. */
   async function answerControl({ method, path }: ReceivedRequest) {
     if (method !== 'POST' || path !== '/health-run') return json(404, { message: 'POST /health-run' });
-    return health({}, CONTEXT).then(
+    return run().then(
       (result) => json(200, result),
       (error: unknown) => json(500, { message: error instanceof Error ? error.message : 'the health run failed' }),
     );
@@ -59,6 +61,7 @@ export async function startCheckers(options: Options) {
   const control = await startBeside(6, 'the schedule', (port) => serve(answerControl, { port, refusesForeign: true }));
   return {
     controlUrl: control.url,
+    run,
     /** Stands in for EventBridge when Secrets Manager moves a stage. */
     labelUpdated: ({ label, ...detail }: LabelUpdate) => {
       const event = { source: 'aws.secretsmanager', detail: { ...detail, labelUpdated: label } };

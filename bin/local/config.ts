@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { LocalCaller } from '../../lib/settings/local-config.ts';
 
+/** That of the stand-ins. */
+export const LOCAL_ACCOUNT = '111111111111';
+
 /** The local callers of `npm start`; made-up keys that only this machine's stand-ins know. */
 const CALLERS = [
   caller('billing', 'AKIDLOCALBILLING', 'local-billing-secret'),
@@ -9,10 +12,11 @@ const CALLERS = [
   caller('stranger', 'AKIDLOCALSTRANGER', 'local-stranger-secret'),
 ];
 
+const services = ['customer-insights', 'merchant-payment-cleansing'];
 const CREDENTIALS = {
-  acme: { client_id: 'acme-id', secret: 'acme-local-secret' },
-  globex: { client_id: 'globex-id', secret: 'globex-local-secret' },
-  initech: { client_id: 'initech-id', secret: 'initech-local-secret' },
+  acme: { client_id: 'acme-id', secret: 'acme-local-secret', services },
+  globex: { client_id: 'globex-id', secret: 'globex-local-secret', services },
+  initech: { client_id: 'initech-id', secret: 'initech-local-secret', services },
 };
 
 /** The credentials that each service of the stand-in accepts; none accepts `initech`. */
@@ -46,7 +50,7 @@ function caller(name: string, accessKeyId: string, secretAccessKey: string) {
 
 /** The ARN of a role in the account of the stand-ins. */
 export function roleArn(name: string): string {
-  return `arn:aws:iam::111111111111:role/${name}`;
+  return `arn:aws:iam::${LOCAL_ACCOUNT}:role/${name}`;
 }
 
 function pick(...clients: (keyof typeof CREDENTIALS)[]) {
@@ -58,6 +62,9 @@ export function randomKey(role: string): LocalCaller {
   const accessKeyId = `AKIDLOCAL${randomBytes(6).toString('hex').toUpperCase()}`;
   return { role, accessKeyId, secretAccessKey: randomBytes(30).toString('base64url') };
 }
+
+/** The names of the roles that the stack gives to its health function and to the probe. */
+export const CHECKERS = { health: 'token-broker-health-local', probe: 'token-broker-probe-local' } as const;
 
 /** The environment's name: a client's secret is `token-broker/local/<client>`. */
 export const LOCAL_ENVIRONMENT = 'local';

@@ -12,6 +12,8 @@ import { type DoctorStep, failed, ok, unknown } from './step.ts';
 export interface OperatorView {
   /** The function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
+  /** Does something else than to follow a call, when the options ask for it. */
+  readonly instead?: (shell: Shell, options: DoctorOptions, command: Command) => Promise<void> | undefined;
   /** Adds steps after a call that failed with this cause, or succeeded. */
   readonly lookFurther: (shell: Shell, options: DoctorOptions, cause: string | undefined) => AsyncIterable<DoctorStep>;
 }
@@ -33,6 +35,8 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
       const { client, service, json } = options;
+      const other = view?.instead?.(shell, options, command);
+      if (other !== undefined) return other;
       if ((client === undefined) !== (service === undefined)) {
         command.error('error: a call has a client and a service: give both, or neither');
       }
@@ -48,7 +52,8 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
         for await (const step of view?.lookFurther(shell, options, causeIn(steps)?.cause) ?? []) tell(step);
         const { cause, advice } = causeIn(steps) ?? {};
         if (json) printJson(shell, { environment: options.environment, ok: cause === undefined, cause, advice, steps });
-        talk(shell, cause === undefined ? 'Nothing is wrong.' : `${cause}: ${advice}`);
+        const verdict = steps.some(({ isUnproven }) => isUnproven) ? UNPROVEN : 'Nothing is wrong.';
+        talk(shell, cause === undefined ? verdict : `${cause}: ${advice}`);
         if (cause !== undefined) shell.exitCode = 1;
       });
     });
@@ -96,8 +101,9 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
       const words = `The broker takes your signature: you are ${role}`;
       return rules.length > 0 ? ok(step, words) : unknown(step, `${words}, which no access rule names`);
     }
-    const { fingerprint, expiresAtBroker } = await broker.token({ client, service, signal: shell.signal });
-    return ok(step, `A token was issued, ${fingerprint}, until ${expiresAtBroker}`);
+    const { fingerprint, expiresAtBroker, isCached } = await broker.token({ client, service, signal: shell.signal });
+    const words = `A token was issued, ${fingerprint}, until ${expiresAtBroker}`;
+    return isCached ? { ...ok(step, `${words}; the broker had it already`), isUnproven: true } : ok(step, words);
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
@@ -113,6 +119,9 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
     return { step, outcome: 'failed', detail: message, cause: type, advice, ...(shape !== undefined && { shape }) };
   }
 }
+
+const UNPROVEN =
+  'The call works. This does not prove the service, because the broker had the token already: an operator proves it with client check.';
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 

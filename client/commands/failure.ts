@@ -1,5 +1,4 @@
 import { CommanderError } from 'commander';
-import { PROBLEM_ADVICE } from '../../functions/contract.ts';
 import { TokenBrokerError } from '../index.ts';
 import { printJson, talk } from './output.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
@@ -45,9 +44,9 @@ export async function explainFailure(
     const failure = isFailure(error) ? error : defect(error);
     if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
     if (options.json) printJson(shell, asProblem(failure));
-    const hasEnded = isOfEndedBroker(shell, failure, options.url);
-    talk(shell, `error: ${hasEnded ? `${failure.type}: ${ENDED}` : failure.message}`);
-    talk(shell, hasEnded ? AFTER_END : adviceFor(failure, options));
+    const silent = silentPlace(shell, failure, options.url);
+    talk(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
+    talk(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
     const profile = emptyProfile(shell);
     if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
@@ -57,17 +56,18 @@ export async function explainFailure(
   }
 }
 
-/** Whether the local broker that the client or this terminal's variables name has ended. */
-function isOfEndedBroker({ env }: Shell, failure: Failure, url: string | undefined): boolean {
-  const names = Object.keys(env).filter((name) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name));
-  const places = failure instanceof TokenBrokerError ? [url] : names.map((name) => env[name]);
-  const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);
-  return failure.message.includes('ECONNREFUSED') && places.some(isHere);
+/** Where on this machine nothing listens: at the URL of the broker, or at that of a stand-in for a service of AWS. */
+function silentPlace({ env }: Shell, failure: Failure, url: string | undefined): string | undefined {
+  const [, service] = /: (\w+):\w+ .*\(ECONNREFUSED\)$/.exec(failure.detail) ?? [];
+  const isOf = (name: string) => service && name.replaceAll('_', '').toLowerCase().endsWith(service);
+  const variable = Object.keys(env).find((name) => name.startsWith('AWS_ENDPOINT_URL_') && isOf(name));
+  const place = failure instanceof TokenBrokerError ? url : env[variable ?? ''];
+  const isHere = /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place ?? '');
+  return failure.message.includes('ECONNREFUSED') && isHere ? place : undefined;
 }
 
-const ENDED = 'The local broker that the variables of this terminal name has ended.';
-const AFTER_END =
-  'Start it again with npm start, or take its variables away: eval "$(npm run --silent token-broker -- env --unset)".';
+const SILENT_ADVICE =
+  'Correct the port, start the local broker with npm start, or take the variables of one that has ended away: eval "$(npm run --silent token-broker -- env --unset)".';
 
 /** A sentence about the profile that the shell names, when no credentials came of it. */
 export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {
@@ -108,10 +108,9 @@ export function asProblem(error: Failure): Readonly<Record<string, unknown>> {
 }
 
 /** What to do about a failure. */
-export function adviceFor({ type, advice }: Pick<Failure, 'type' | 'advice'>, about: About): string {
-  const known = new Map<string, string>(Object.entries(PROBLEM_ADVICE)).get(type);
+export function adviceFor({ advice }: Pick<Failure, 'advice'>, about: About): string {
   const unknown = 'This command line does not know the problem: read its detail, or update it.';
-  return withNames(advice ?? known ?? unknown, about);
+  return withNames(advice ?? unknown, about);
 }
 
 /** An advice of the contract for one environment and, if there is a single one, one client. */

@@ -97,7 +97,7 @@ async function readPolicy(shell: Shell, functionName: string, { region, credenti
 }
 
 interface AwsRequest {
-  readonly service: 'codedeploy' | 'iam' | 'lambda' | 'logs' | 'sns' | 'sts';
+  readonly service: 'codedeploy' | 'lambda' | 'logs' | 'sns' | 'sts' | OperatorService;
   readonly region: string;
   readonly credentials: Credentials;
   /** When left out, POST with a body and GET without. */
@@ -108,6 +108,19 @@ interface AwsRequest {
   readonly body?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** Services that an operator's commands alone call. */
+type OperatorService =
+  | ('cloudformation' | 'cloudtrail' | 'dynamodb' | 'events' | 'kms' | 'monitoring')
+  | ('scheduler' | 'secretsmanager' | 'ssm');
+
+/** The name in the variable of an endpoint, `AWS_ENDPOINT_URL_…`, where it is not that of the service. */
+const ENDPOINTS: Readonly<Record<string, string>> = {
+  logs: 'CLOUDWATCH_LOGS',
+  monitoring: 'CLOUDWATCH',
+  events: 'EVENTBRIDGE',
+  secretsmanager: 'SECRETS_MANAGER',
+};
 
 /** The outcome of a call of AWS. */
 interface AwsAnswer {
@@ -122,11 +135,10 @@ interface AwsAnswer {
 /** One call of AWS, signed here: an SDK client would be too much for it. @throws CommandFailure `aborted` */
 export async function askAws(shell: Shell, asked: AwsRequest): Promise<AwsAnswer> {
   const { service, region, credentials, body, method = body === undefined ? 'GET' : 'POST', query = {} } = asked;
-  const standIn = shell.env[`AWS_ENDPOINT_URL_${service === 'logs' ? 'CLOUDWATCH_LOGS' : service.toUpperCase()}`];
-  const host = service === 'iam' ? service : `${service}.${region}`;
+  const standIn = shell.env[`AWS_ENDPOINT_URL_${ENDPOINTS[service] ?? service.toUpperCase()}`];
   const url = new URL(
     asked.path ?? '/',
-    standIn || `https://${host}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
+    standIn || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
   );
   const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
   const headers = { host: url.host, ...form, ...asked.headers };

@@ -2,6 +2,7 @@
 import { addDoctorCommand } from './doctor.ts';
 import { addPolicyCommand } from './policy.ts';
 import { createProgram, runProgram } from './program.ts';
+import { addServeCommand } from './serve.ts';
 import { endProcess, processShell } from './shell.ts';
 import { addTokenCommand } from './token.ts';
 import { addWhoamiCommand } from './whoami.ts';
@@ -14,5 +15,6 @@ addTokenCommand(program, shell);
 addWhoamiCommand(program, shell);
 addDoctorCommand(program, shell);
 addPolicyCommand(program, shell);
+addServeCommand(program, shell);
 
 endProcess(await runProgram(program, process.argv.slice(2), shell));

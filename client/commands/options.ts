@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { NAME_PATTERN } from '../../functions/contract.ts';
-import { createTokenBroker, type TokenBroker } from '../index.ts';
+import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../index.ts';
 import type { Shell } from './shell.ts';
 
 /** The options of every command that calls the broker. */
@@ -23,18 +23,28 @@ export function addConnectionOptions(command: Command): Command {
 }
 
 /** The broker that the options name; wrong usage when they name none. */
-export function connect(shell: Shell, { url = '', region }: ConnectionOptions, command: Command): TokenBroker {
+export function connect(
+  shell: Shell,
+  { url = '', region }: ConnectionOptions,
+  command: Command,
+  // A person sees the first failure, and every command asks anew.
+  more: Partial<TokenBrokerOptions> = { credentials: shell.credentials, cache: false, maxAttempts: 1 },
+): TokenBroker {
   if (url === '') {
-    return command.error('error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL');
+    return command.error(
+      `error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL; ${TO_LOCAL}`,
+    );
   }
   try {
-    // A person sees the first failure, and every command asks anew.
-    return createTokenBroker({ url, region, credentials: shell.credentials, cache: false, maxAttempts: 1 });
+    return createTokenBroker({ url, region, ...more });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     return command.error(`error: ${error.message}`);
   }
 }
+
+/** What leads a plain terminal to the broker of `npm start`. */
+export const TO_LOCAL = 'for the broker of npm start: eval "$(npm run --silent token-broker -- env operator)"';
 
 /** The name of a client, a service or an environment. */
 export function parseName(text: string): string {
@@ -51,7 +61,7 @@ export function parseFunctionArn(text: string): string {
 
 /** How a person calls the program, for examples in its help. */
 export function invocation(program: Command): string {
-  return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx ${program.name()}`;
+  return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx --no ${program.name()}`;
 }
 
 export function parseRegion(text: string): string {

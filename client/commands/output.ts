@@ -39,13 +39,9 @@ export function tableText(
   return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');
 }
 
-/** How long it is from one time to another, in its largest unit: `12 d`, `48 min`; `-` when one of them is unknown. */
-export function ageText(from: number | undefined, to: number | undefined): string {
-  if (from === undefined || to === undefined) return '-';
-  const seconds = Math.max(0, Math.floor((to - from) / 1_000));
-  const units = Object.entries({ d: 86_400, h: 3_600, min: 60 });
-  const [unit, size] = units.find(([, least]) => seconds >= least) ?? ['s', 1];
-  return `${Math.floor(seconds / size)} ${unit}`;
+/** A time as a person reads it everywhere: `2026-01-01T00:00:00Z`; `-` when it is unknown. */
+export function timeText(time: number | undefined): string {
+  return time === undefined ? '-' : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /** Writes one line for a person on stderr, where it never mixes with data. */

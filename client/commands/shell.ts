@@ -13,6 +13,8 @@ export interface Shell {
   readonly credentials: ReturnType<typeof defaultProvider>;
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
+  /** From here on SIGTERM aborts the signal too, instead of ending the process at once. */
+  readonly heedTermination: () => void;
   /** The exit code of a command that did not fail otherwise. */
   exitCode: 0 | 1;
 }
@@ -27,11 +29,15 @@ export function processShell(): Shell {
   for (const stream of [stdout, stderr]) {
     // The reader of our output may stop early (`| head`), and then the rest has no reader.
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (error.code === 'EPIPE') return;
+      if (stream === stdout) stderr.write(`error: the output cannot be written (${error.code})\n`);
+      process.exit(1);
     });
   }
   const { signal } = interrupted;
-  return { stdin, stdout, stderr, env, credentials: standardCredentials(signal), signal, exitCode: 0 };
+  const heedTermination = () => void process.once('SIGTERM', () => interrupted.abort());
+  const credentials = standardCredentials(signal);
+  return { stdin, stdout, stderr, env, credentials, signal, heedTermination, exitCode: 0 };
 }
 
 /** The standard chain, loaded when first needed. It may search for minutes, and hears no signal itself. */

@@ -1,6 +1,8 @@
+import { TO_LOCAL } from './options.ts';
+
 /** The causes that `doctor` finds by itself, with their advice; a failed call has its own. */
 const CAUSES = {
-  'url-missing': 'Give --url, or set TOKEN_BROKER_URL to the output Url of the stack.',
+  'url-missing': `Give --url, or set TOKEN_BROKER_URL to the output Url of the stack; ${TO_LOCAL}.`,
   'url-malformed': 'Give the Function URL as the stack prints it: https://<id>.lambda-url.<region>.on.aws/',
   'region-missing': "Give --region with the region of the broker's stack.",
   'aws-credentials-missing': 'Set AWS_PROFILE or keys, sign in (aws sso login), or attach a role to the machine.',
@@ -23,7 +25,8 @@ const CAUSES = {
   'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
   'secret-denied':
     "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
-  'services-not-repeated': 'Store the credential anew with client put: it writes the secret and the tag.',
+  'auth-url-unreachable':
+    'Check the authUrl; a service that lets in known addresses alone answers the broker and not this machine: client check asks it through the broker.',
   'operators-unreachable':
     'Neither alarms nor messages reach an operator: have an address of `notify` confirm the e-mail of AWS, or subscribe a chat or a pager to the topic.',
   'token-path-wrong':
@@ -42,6 +45,8 @@ export interface DoctorStep {
   readonly advice?: string;
   /** The form of the service's answer, when it is the cause. */
   readonly shape?: unknown;
+  /** The call went well, and the service had no part in it. */
+  readonly isUnproven?: boolean;
   /** The path that exists. */
   readonly tokenPath?: string;
 }

@@ -7,6 +7,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
 
+const [client, service] = process.argv.slice(2);
+if (service === undefined) {
+  process.stderr.write('Usage: node with-aws4fetch.js <client> <service>\n');
+  process.exit(2);
+}
+
 const TIMEOUT_MS = 20_000; // Longer than the broker itself can take.
 const ATTEMPTS = 3;
 
@@ -44,6 +50,5 @@ async function issueToken(client, service) {
   }
 }
 
-const [client, service] = process.argv.slice(2);
 const { fingerprint, expires_in } = await issueToken(client, service);
 process.stdout.write(`${fingerprint} lives ${expires_in} s\n`);

@@ -5,6 +5,11 @@
 # AWS_SESSION_TOKEN.
 set -eu
 
+if [ $# -ne 2 ]; then
+  echo 'Usage: sh with-curl.sh <client> <service>' >&2
+  exit 2
+fi
+
 # The keys go through standard input: other users of a machine can read its command lines.
 keys="user = \"$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY\""
 if [ -n "${AWS_SESSION_TOKEN:-}" ]; then

@@ -18,9 +18,22 @@ export function defaultProvider() {
   };
 }
 
+/** Stands in for that of `@smithy/node-http-handler`, which is 7 kB: the token function gives its client a handler. */
+export const NodeHttpHandler = { create: <Handler>(handler: Handler) => handler };
+
+/** Of the same package. It would read a stream, and the token function's handler answers with bytes. */
+export const streamCollector = undefined;
+
+/** Stands in for that of `@smithy/core/checksum`, which is SHA-256 in JavaScript too. */
+// biome-ignore lint/performance/noBarrelFile: a bundler replaces every package by this one file
+export { Sha256 } from './sha256.ts';
+
+/** Stands in for that of `@aws/lambda-invoke-store`: without one the SDK takes the trace's id from its variable. */
+export const InvokeStore = { getInstanceAsync: () => undefined };
+
 /**
  * Stands in for `node:http` too. Imported as an ES module, it would load all that its exports depend on: 70 more modules,
  * undici above all, that nothing here uses.
  */
-// biome-ignore lint/style/noDefaultExport: the SDK imports the default of node:http
+// biome-ignore lint/style/noDefaultExport: the sender imports the default of node:http
 export default process.getBuiltinModule('node:http');

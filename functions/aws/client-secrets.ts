@@ -23,8 +23,8 @@ interface Dependencies {
 export function createClientList({ environment, secretsManager, timeoutMs = 60_000 }: Dependencies) {
   const prefix = secretName(environment, '');
 
-  return async (): Promise<ClientList> => {
-    const secrets = await withTimeLimit(timeoutMs, listSecrets).catch((error: unknown) => {
+  return async (withinMs = timeoutMs): Promise<ClientList> => {
+    const secrets = await withTimeLimit(Math.min(withinMs, timeoutMs), listSecrets).catch((error: unknown) => {
       throw new Error(`The clients cannot be listed: ${causeWord(error)}`);
     });
     // The filter compares beginnings by rules of AWS, which may let in other names.

@@ -1,9 +1,9 @@
-import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'node:crypto';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject } from '../broker/json.ts';
 import { ANSWER_LIMITS } from './calls.ts';
 import type { HttpsSender } from './https/sender.ts';
+import { Sha256 } from './sha256.ts';
 
 export interface Access {
   readonly send: HttpsSender;
@@ -65,24 +65,5 @@ class AwsError extends Error {
     super(`AWS answered with the status ${httpStatusCode}`);
     this.name = name;
     this.$metadata = { httpStatusCode };
-  }
-}
-
-/** For the signer, which takes the hash of any platform. */
-class Sha256 {
-  readonly #hash: Hash | Hmac;
-
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    // The signer's bytes are a Uint8Array. Node takes four times as long for bytes that are not made a key of first.
-    const key = typeof secret === 'object' ? createSecretKey(secret as Uint8Array) : secret;
-    this.#hash = key === undefined ? createHash('sha256') : createHmac('sha256', key);
-  }
-
-  update(data: string | Uint8Array): void {
-    this.#hash.update(data);
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
   }
 }

@@ -46,8 +46,8 @@ export function accessDenied(): Problem {
   return new Problem('access-denied', `${denied}; ${advice}`);
 }
 
-/** A rule's role has a path, a caller's has none: the settings refuse two roles that differ by path only. */
-function roleKey(arn: string): string {
+/** As `callerKey`. A rule's role has a path, a caller's has none: the settings refuse two roles that differ by path only. */
+export function roleKey(arn: string): string {
   const [matched, partition = '', account = '', role = ''] = ROLE_ARN.exec(arn) ?? [];
   if (matched === undefined) throw new TypeError(`access rule for something that is not a role: ${arn}`);
   return callerKey({ partition, account, role });

@@ -164,9 +164,9 @@ function waited({ problem, until }: Wait, version: string, now: number): CheckRe
   return { finding, version, checkedAt: now, provenBy: 'pause', retryAfterSeconds };
 }
 
-function isWellFormed(version: SecretVersion, { pair, service }: Call): boolean {
+function isWellFormed(version: SecretVersion, { pair, service, isOnlyService }: Call): boolean {
   try {
-    parseCredential(version.text, pair.service, service.basicEncoding);
+    parseCredential(version.text, pair.service, { basicEncoding: service.basicEncoding, isOnlyService });
     return true;
   } catch (error) {
     if (error instanceof Problem) return false;

@@ -17,6 +17,8 @@ export interface Service {
   readonly singleActiveToken: boolean;
   /** For one token request, connecting included. */
   readonly requestTimeoutMs: number;
+  /** Certificates in PEM that are trusted for this service's host, in place of the public authorities. */
+  readonly certificateAuthorities?: readonly string[] | undefined;
 }
 
 /** `raw`: RFC 7617, UTF-8 of `id:secret`. `form`: RFC 6749 §2.3.1, both parts form-encoded first. */

@@ -43,7 +43,8 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   const memory = new PairMemory(now);
   const acquireToken = createAcquireToken({ ...dependencies, memory });
   const checkCredential = createCheckCredential({ acquireToken, provenForMs, now });
-  const flights = new Map<string, Promise<Issue>>();
+  const flights = new Map<string, Flight>();
+  const isOnlyService = Object.keys(services).length === 1;
   const digests = new Map(Object.values(services).map((service) => [service, settingsDigest(service)]));
 
   return {
@@ -56,13 +57,18 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       const step = known && decide(viewOf(known), call, request, now());
       if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       if (step?.kind === 'fail') throw step.problem;
-      // Calls that want the same of a pair share one way to it.
-      const flight = flightKey(request);
-      const running = flights.get(flight);
-      if (running !== undefined) return step?.kind === 'renew' ? { ...step.answer, cache: 'memory' } : running;
-      const issuing = acquire(call, request).finally(() => flights.delete(flight));
-      flights.set(flight, issuing);
-      return issuing;
+      // Calls that want the same of a pair share one way to it, unless that began long ago and would soon give up.
+      const key = flightKey(request);
+      const running = flights.get(key);
+      if (running !== undefined && deadline - running.deadline < MAX_FLIGHT_AGE_MS) {
+        return step?.kind === 'renew' ? { ...step.answer, cache: 'memory' } : running.issuing;
+      }
+      const flight: Flight = {
+        deadline,
+        issuing: acquire(call, request).finally(() => flights.get(key) === flight && flights.delete(key)),
+      };
+      flights.set(key, flight);
+      return flight.issuing;
     },
 
     async check(caller, request, deadline, trace) {
@@ -71,11 +77,14 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
     },
   };
 
-  /** Whether a token is refused is decided by the shared record; one that is not even memory's costs no look each. */
+  /**
+   * Whether a token is refused is decided by the shared record; one that is not even memory's costs no look each. Where the
+   * instance has a token of its own, memory alone does not decide.
+   */
   function knownRecord({ pair, refused }: IssueRequest): PairRecord | undefined {
-    if (refused === undefined) return memory.trusted(pair);
-    const record = memory.trusted(pair, REFUSAL_TRUST_MS);
-    return record?.token?.fingerprint === refused ? undefined : record;
+    const record = memory.trusted(pair, refused === undefined ? undefined : REFUSAL_TRUST_MS);
+    if (record === undefined || memory.withOwn(pair, record).token !== record.token) return undefined;
+    return refused !== undefined && record.token?.fingerprint === refused ? undefined : record;
   }
 
   async function acquire(call: Call, request: IssueRequest): Promise<Issue> {
@@ -87,11 +96,18 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   function callFor(pair: Pair, deadline: number, trace: Trace): Call {
     const service = services[pair.service];
     if (service === undefined) throw accessDenied();
-    const digest = digests.get(service) ?? '';
-    return { pair, service, settingsDigest: digest, startedAt: now(), deadline, trace };
+    const ofService = { service, isOnlyService, settingsDigest: digests.get(service) ?? '' };
+    return { pair, ...ofService, startedAt: now(), deadline, trace };
   }
 }
 
+interface Flight {
+  readonly deadline: number;
+  readonly issuing: Promise<Issue>;
+}
+
+/** A third of the time that a call has. */
+const MAX_FLIGHT_AGE_MS = 5_000;
 const REFUSAL_TRUST_MS = 1_000;
 
 /** What memory alone shows. */

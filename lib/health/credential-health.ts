@@ -79,7 +79,7 @@ export class CredentialHealth extends Construct {
       description: `May call the token broker of environment ${environment}, which must refuse it`,
       assumedBy: new ArnPrincipal(role.roleArn),
     });
-    endpoint.allowCalls(probe);
+    endpoint.allowProbe(probe);
     role.addToPrincipalPolicy(new PolicyStatement({ actions: ['sts:AssumeRole'], resources: [probe.roleArn] }));
 
     const schedulerRole = this.#schedulerRole(lambdaFunction);

@@ -190,6 +190,23 @@ export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>
     means: 'The sealing key, its stages or its policy were changed by a role that the setting trail does not name.',
     act: 'Follow "A record of the trail", then rotate the sealing key as after a leak.',
   },
+  'secret-policy-written': {
+    watch: ({ records }) => records('SecretPolicyWrites'),
+    means:
+      "The policy of a client's secret was changed, or a copy of it made, by a role that the setting trail does not name.",
+    act: 'Follow "A record of the trail"; unless an operator stopped or started that client, take it for a breach.',
+  },
+  'secret-read': {
+    watch: ({ records }) => records('SecretReads'),
+    means:
+      "The value of a client's secret was read, or an attempt was made, by another role than the token function's.",
+    act: 'Follow "A record of the trail"; for each client that was read follow "A leaked credential".',
+  },
+  'key-changed': {
+    watch: ({ records }) => records('KeyChanges'),
+    means: "The key's policy was changed, or the key was disabled or is to be deleted, other than by a deployment.",
+    act: 'Follow "A record of the trail" at once: what a deleted key encrypts is lost.',
+  },
   'trail-changed': {
     watch: ({ records }) => records('TrailChanges'),
     means: 'The trail was stopped, changed or deleted other than by a deployment.',

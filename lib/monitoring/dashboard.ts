@@ -78,6 +78,7 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
           "filter operation = 'token' and outcome != 'issued'",
           'stats count(*) as requests, latest(@timestamp) as last by pair, outcome, caller',
           'sort requests desc',
+          'limit 20',
         ),
         query(
           'Credentials that were rejected',
@@ -85,6 +86,36 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
           `filter ${counts('CredentialRejected')} or outcome = 'credential-rejected' or ${counts('PreviousVersionUsed')}`,
           'stats count(*) as requests, latest(@timestamp) as last by pair, credentialVersion, outcome',
           'sort last desc',
+          'limit 20',
+        ),
+      ],
+    },
+    {
+      queries: [
+        query(
+          'Who got what in the last hour',
+          'fields caller, pair, fingerprint',
+          "filter outcome = 'issued' and toMillis(@timestamp) > now() * 1000 - 3600000",
+          'stats count(*) as tokens, latest(@timestamp) as last by caller, pair',
+          'sort last desc',
+          'limit 20',
+        ),
+        query(
+          'Denials, by role',
+          'fields caller, pair, rulesDigest',
+          "filter outcome = 'access-denied'",
+          'parse caller "*/*" as role, session',
+          'stats count(*) as denials, latest(@timestamp) as last by role, roleId, pair',
+          'sort denials desc',
+          'limit 20',
+        ),
+        query(
+          'The ten busiest callers',
+          'fields caller, operation',
+          'parse caller "*/*" as role, session',
+          'stats count(*) as requests by role',
+          'sort requests desc',
+          'limit 10',
         ),
       ],
     },
@@ -108,7 +139,7 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
 }
 
 function query(title: string, ...lines: readonly string[]) {
-  return { title, lines: [...lines, 'limit 20'] };
+  return { title, lines };
 }
 
 /** The filter of the lines that count for a metric. */

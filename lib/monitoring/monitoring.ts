@@ -91,8 +91,7 @@ export function createAlarms<Watched>(
           ComparisonOperator[of === 'silence' ? 'LESS_THAN_THRESHOLD' : 'GREATER_THAN_OR_EQUAL_TO_THRESHOLD'],
         evaluationPeriods: periods,
         datapointsToAlarm: count,
-        // Without data, traffic is fine, and an alarm on runs keeps the state that the last run left.
-        treatMissingData: of === 'traffic' ? TreatMissingData.NOT_BREACHING : TreatMissingData.IGNORE,
+        treatMissingData: MISSING[of],
       });
     });
 }
@@ -115,11 +114,16 @@ function watchedMetric<Watched>(
   // Values may come five minutes late: a shorter period would be judged empty and not evaluated again.
   if (of === 'run' || minutes < 5) return metric.with({ period });
   // Without values CloudWatch takes older ones: an alarm would ring again after its cause is over, or late for silence.
-  const filled = 'FILL(found, 0)';
-  // Silence begins after the first run of an environment, not before it.
-  const expression = of === 'silence' ? `IF(RUNNING_SUM(${filled}) > 0, ${filled}, found)` : filled;
-  return new MathExpression({ expression, usingMetrics: { found: metric }, period });
+  return new MathExpression({ expression: 'FILL(found, 0)', usingMetrics: { found: metric }, period });
 }
+
+/** Without data, traffic is fine, and an alarm on runs keeps the state that the last run left. */
+const MISSING = {
+  traffic: TreatMissingData.NOT_BREACHING,
+  run: TreatMissingData.IGNORE,
+  // Also before the first run: a schedule that never worked is silent, too.
+  silence: TreatMissingData.BREACHING,
+} as const;
 
 const FULL_WIDTH = 24;
 

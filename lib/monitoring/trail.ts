@@ -6,10 +6,10 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { FilterPattern, LogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { sealingKeyName } from '../../functions/contract.ts';
+import { sealingKeyName, secretName } from '../../functions/contract.ts';
 import { allow } from '../data/allow.ts';
 import type { Environment } from '../settings/environment.ts';
-import { functionName, healthFunctionName, releaseCheckName } from '../settings/names.ts';
+import { functionName, healthFunctionName, partitionOf, releaseCheckName, tokenRoleName } from '../settings/names.ts';
 import { TRAIL_ALARMS } from './alarms.ts';
 import { createAlarms } from './monitoring.ts';
 import type { OperatorTopic } from './operator-topic.ts';
@@ -21,8 +21,8 @@ interface TrailProps {
 }
 
 /**
- * Records who invokes the token function, and every change that is made in this region of the account, and tells the
- * operators of those made neither through the URL nor by a deployment. The records outlive the stack.
+ * Records who invokes the token function, and every change and read in this region of the account, and tells the
+ * operators of the acts that neither the URL nor a deployment explains. The records outlive the stack.
  */
 export class Trail extends Construct {
   constructor(scope: Construct, id: string, { environment, key, operators }: TrailProps) {
@@ -57,7 +57,7 @@ export class Trail extends Construct {
     trail.node.addDependency(bucket, role);
 
     const metricNamespace = `TokenBrokerTrail/${environment.name}`;
-    for (const [metricName, pattern] of Object.entries(trailPatterns(environment))) {
+    for (const [metricName, pattern] of Object.entries(trailPatterns(environment, key.keyId))) {
       const filterPattern = FilterPattern.literal(pattern);
       new MetricFilter(this, metricName, { logGroup: log, filterPattern, metricNamespace, metricName });
     }
@@ -102,7 +102,10 @@ export class Trail extends Construct {
   }
 }
 
-/** CloudTrail cannot narrow management events to a resource, so every change is recorded. IAM's are in us-east-1. */
+/**
+ * CloudTrail cannot narrow management events to a resource, nor reads to Secrets Manager, so every one is recorded. IAM's
+ * are in us-east-1.
+ */
 function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
   return [
     {
@@ -115,11 +118,8 @@ function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
       ],
     },
     {
-      name: 'Changes in the account',
-      fieldSelectors: [
-        { field: 'eventCategory', equalTo: ['Management'] },
-        { field: 'readOnly', equalTo: ['false'] },
-      ],
+      name: 'Changes and reads in the account',
+      fieldSelectors: [{ field: 'eventCategory', equalTo: ['Management'] }],
     },
   ];
 }
@@ -130,10 +130,13 @@ function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html
  */
-function trailPatterns({ name, trail }: Pick<Environment, 'name' | 'trail'>): Readonly<Record<string, string>> {
-  const writers = trail === 'off' ? [] : trail.sealingKeyWriters;
+function trailPatterns(environment: Environment, keyId: string): Readonly<Record<string, string>> {
+  const { name, account, region, trail } = environment;
+  const { sealingKeyWriters = [], secretPolicyWriters = [] } = trail === 'off' ? {} : trail;
   const issuer = '$.userIdentity.sessionContext.sessionIssuer.arn';
-  const noWriter = any([`${issuer} NOT EXISTS`, all(writers.map((role) => `${issuer} != "${role}"`))]);
+  const byOthersThan = (roles: readonly string[]) =>
+    roles.length === 0 ? [] : [any([`${issuer} NOT EXISTS`, all(roles.map((role) => `${issuer} != "${role}"`))])];
+  const tokenRole = `arn:${partitionOf(region)}:iam::${account}:role/${tokenRoleName(name)}`;
   const named = (field: string, ...names: readonly string[]) =>
     any(names.flatMap((one) => [`$.${field} = "*${one}"`, `$.${field} = "*${one}:*"`]));
   const change = (service: string, conditions: readonly string[], ...deployers: readonly string[]) => [
@@ -149,6 +152,12 @@ function trailPatterns({ name, trail }: Pick<Environment, 'name' | 'trail'>): Re
     releaseCheckName(name),
   );
   const sealingKey = `$.requestParameters.secretId = "*${sealingKeyName(name)}*"`;
+  // No deployment writes these policies, and none reads a value.
+  const ofSecrets = (...events: readonly string[]) => [
+    '$.eventSource = "secretsmanager.amazonaws.com"',
+    eventIs(...events),
+    `$.requestParameters.secretId = "*${secretName(name, '')}*"`,
+  ];
   const trailFields = ['requestParameters.name', 'requestParameters.trailName'];
   const patterns = {
     DirectInvocations: [
@@ -157,10 +166,23 @@ function trailPatterns({ name, trail }: Pick<Environment, 'name' | 'trail'>): Re
       '$.eventName != "InvokeFunctionUrl"',
     ],
     FunctionChanges: change('lambda', ['$.eventCategory = "Management"', functions], 'codedeploy'),
-    SealingKeyWrites: [...change('secretsmanager', [sealingKey]), ...(writers.length > 0 ? [noWriter] : [])],
+    SealingKeyWrites: [...change('secretsmanager', [sealingKey]), ...byOthersThan(sealingKeyWriters)],
+    SecretPolicyWrites: [
+      ...ofSecrets('PutResourcePolicy', 'DeleteResourcePolicy', 'ReplicateSecretToRegions'),
+      ...byOthersThan(secretPolicyWriters),
+    ],
+    SecretReads: [...ofSecrets('GetSecretValue'), ...byOthersThan([tokenRole])],
+    KeyChanges: change('kms', [
+      eventIs('PutKeyPolicy', 'DisableKey', 'ScheduleKeyDeletion'),
+      `$.requestParameters.keyId = "*${keyId}"`,
+    ]),
     TrailChanges: change('cloudtrail', [any(trailFields.map((field) => named(field, functionName(name))))]),
   };
   return Object.fromEntries(Object.entries(patterns).map(([metric, conditions]) => [metric, `{ ${all(conditions)} }`]));
+}
+
+function eventIs(...names: readonly string[]): string {
+  return any(names.map((name) => `$.eventName = "${name}"`));
 }
 
 function all(conditions: readonly string[]): string {

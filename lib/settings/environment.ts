@@ -3,8 +3,9 @@ import { roleArnFault } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
+import { ENVIRONMENTS_FOLDER, readCertificates } from './certificates.ts';
 import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
-import { serviceSchema } from './service.ts';
+import { type SettingsPlace, serviceSchema } from './service.ts';
 
 /** The settings of one environment, checked and with every default filled in. */
 export interface Environment extends z.output<typeof environmentSchema> {
@@ -24,11 +25,13 @@ export const environmentSchema = z.strictObject({
   region: text((name) =>
     /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
   ),
-  ...brokerMembers({ allowLoopback: false }),
+  ...brokerMembers({ allowLoopback: false, folder: ENVIRONMENTS_FOLDER }),
   // The AWS organization that every caller's account must be in, beside having a rule.
   principalOrgId: text((id) =>
     /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
   ).optional(),
+  // Whether roles of the accounts in the access rules reach the URL, or every role of `principalOrgId`, to be judged by them.
+  callers: z.enum(['accounts', 'organization']).default('accounts'),
   // The alarms that are not created.
   alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
   // The share of calls that a new version gets first, and for how long; 'off': all calls at once.
@@ -48,10 +51,10 @@ export const environmentSchema = z.strictObject({
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
-  // The limit of concurrent runs of health: an import of secrets must not request all their tokens at once.
+  // How many secrets that changed are checked at a time, reserved for health; 'none': as fast as AWS lets secrets be stored.
   healthConcurrency: z
     .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
-    .default(10),
+    .default('none'),
   // How many instances of the token function stand ready, paid for while they wait.
   provisionedConcurrency: concurrency().default(0),
   // The age at which the commands call a credential old.
@@ -62,10 +65,11 @@ export const environmentSchema = z.strictObject({
     .default(365),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
-  // Whether CloudTrail records invocations and changes; which roles may write the sealing key without an alarm.
+  // Whether CloudTrail records invocations, changes and reads; which roles may write the sealing key, and which the
+  // policies of the clients' secrets, without an alarm.
   trail: z
-    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: listOf(text(roleArnFault)).max(3).default([]) })], {
-      error: "must be 'off' or an object with sealingKeyWriters",
+    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: fewRoles(), secretPolicyWriters: fewRoles() })], {
+      error: "must be 'off' or an object with sealingKeyWriters and secretPolicyWriters",
     })
     .default('off'),
   // Where the token function runs, when a service knows its callers by their addresses.
@@ -98,7 +102,7 @@ export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): re
 }
 
 /** The members that an environment and a local configuration have in common. */
-export function brokerMembers(options: { readonly allowLoopback: boolean }) {
+export function brokerMembers(options: SettingsPlace) {
   return {
     services: recordOf(nameFault, serviceSchema(options)).refine((services) => Object.keys(services).length > 0, {
       error: 'must have at least one service',
@@ -114,11 +118,21 @@ export function brokerMembers(options: { readonly allowLoopback: boolean }) {
   };
 }
 
-/** The part of an environment that the token function reads. */
-export function toBrokerSettings({ services, accessRules, principalOrgId, health }: BrokerMembers): BrokerSettings {
+/** The part of an environment that the token function reads, with the content of the files that it names. */
+export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_FOLDER): BrokerSettings {
+  const { accessRules, principalOrgId, health } = members;
+  const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
+    const certificateAuthorities = readCertificates(folder, files);
+    return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
+  });
   // A token that is older than the time between two checks has proven nothing since the last one.
   const organization = principalOrgId === undefined ? {} : { principalOrgId };
-  return { services, accessRules, ...organization, provenForSeconds: rateSeconds(health.every) };
+  return {
+    services: Object.fromEntries(services),
+    accessRules,
+    ...organization,
+    provenForSeconds: rateSeconds(health.every),
+  };
 }
 
 type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
@@ -156,10 +170,16 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
   return [
-    accounts > MAX_CALLER_ACCOUNTS && {
-      path: ['accessRules'],
-      reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}`,
-    },
+    settings.callers === 'accounts' &&
+      accounts > MAX_CALLER_ACCOUNTS && {
+        path: ['accessRules'],
+        reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}; callers: 'organization' needs none for an account`,
+      },
+    settings.callers === 'organization' &&
+      settings.principalOrgId === undefined && {
+        path: ['callers'],
+        reason: "must be 'accounts' without principalOrgId, which says what organization it is",
+      },
     reservedConcurrency !== 'none' &&
       provisionedConcurrency > reservedConcurrency && {
         path: ['provisionedConcurrency'],
@@ -178,6 +198,11 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
 
 function concurrency() {
   return z.int().min(0).max(10_000);
+}
+
+/** A filter of CloudWatch Logs has room for three. */
+function fewRoles() {
+  return listOf(text(roleArnFault)).max(3).default([]);
 }
 
 function idsOf(prefix: string) {

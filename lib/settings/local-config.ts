@@ -9,7 +9,7 @@ import { check, listOf, nameFault, recordOf, SettingsError, text } from './schem
 export interface LocalConfig extends BrokerSettings {
   readonly callers: readonly LocalCaller[];
   /** The content of each client's secret. */
-  readonly credentials: Readonly<Record<string, unknown>>;
+  readonly credentials: Readonly<Record<string, z.output<typeof credentialSchema>>>;
 }
 
 /** The roles that may sign requests to the broker on this machine, and their access keys. */
@@ -19,15 +19,15 @@ export interface LocalCaller {
   readonly secretAccessKey: string;
 }
 
-/** Reads a local configuration; throws a `SettingsError` that names every wrong place and none of the secrets. */
-export function parseLocalConfig(input: unknown): LocalConfig {
-  const { data, faults } = check(localConfigSchema, input);
+/** Reads a local configuration that lies in the folder; throws a `SettingsError` that names every wrong place and none of the secrets. */
+export function parseLocalConfig(input: unknown, folder = '.'): LocalConfig {
+  const { data, faults } = check(localConfigSchema(folder), input);
   const all = [...faults, ...accessRuleFaults(input)];
   if (data === undefined || all.length > 0) throw new SettingsError(all);
   const { services, health, callers, credentials } = data;
   // The ids of roles are AWS's own: no role on this machine has them.
   const accessRules = data.accessRules.map(({ roleId: _, ...rule }) => rule);
-  return { ...toBrokerSettings({ services, accessRules, health }), callers, credentials };
+  return { ...toBrokerSettings({ services, accessRules, health }, folder), callers, credentials };
 }
 
 const callerSchema = z.strictObject({
@@ -38,17 +38,24 @@ const callerSchema = z.strictObject({
   ),
 });
 
-/** As in Secrets Manager: strings, and under `services` those of single services. A missing member is reported on use. */
+/** As in Secrets Manager: strings, and in `services` its services. A missing member is reported on use. */
 const credentialSchema = z
-  .object({ services: z.record(z.string(), z.record(z.string(), z.string())).optional() })
+  .object({
+    services: z
+      .union([z.literal('all'), z.array(z.string()), z.record(z.string(), z.record(z.string(), z.string()))], {
+        error: "must be 'all', a list of names, or an object with a member for each service",
+      })
+      .optional(),
+  })
   .catchall(z.string());
 
-const localConfigSchema = z.strictObject({
-  // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
-  account: environmentSchema.shape.account.optional(),
-  region: environmentSchema.shape.region.optional(),
-  principalOrgId: environmentSchema.shape.principalOrgId,
-  ...brokerMembers({ allowLoopback: true }),
-  callers: listOf(callerSchema, ({ accessKeyId }) => accessKeyId).min(1, { error: 'must not be empty' }),
-  credentials: recordOf(nameFault, credentialSchema),
-});
+const localConfigSchema = (folder: string) =>
+  z.strictObject({
+    // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
+    account: environmentSchema.shape.account.optional(),
+    region: environmentSchema.shape.region.optional(),
+    principalOrgId: environmentSchema.shape.principalOrgId,
+    ...brokerMembers({ allowLoopback: true, folder }),
+    callers: listOf(callerSchema, ({ accessKeyId }) => accessKeyId).min(1, { error: 'must not be empty' }),
+    credentials: recordOf(nameFault, credentialSchema),
+  });

@@ -28,3 +28,6 @@ export const tableName = (environment: string) => `token-broker-${environment}`;
 
 /** The topic of the operators. */
 export const topicName = (environment: string) => `token-broker-${environment}`;
+
+/** Where stacks of the same account find the broker: a parameter of Systems Manager that holds its URL. */
+export const urlParameterName = (environment: string) => `/token-broker/${environment}/url`;

@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import { authUrlFault, pathFault } from './auth-url.ts';
+import { certificateFault } from './certificates.ts';
 import { listOf, recordOf, text } from './schema.ts';
 
+export interface SettingsPlace {
+  /** Whether a service may be on this machine, over http. */
+  readonly allowLoopback: boolean;
+  /** Where the files lie that the settings name. */
+  readonly folder: string;
+}
+
 /** One service: how it is asked for a token and how its answer is read. Every default of a service stands here. */
-export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boolean }) {
+export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
   return z
     .strictObject({
       authUrl: text((url) => authUrlFault(url, { allowLoopback })),
@@ -19,6 +27,8 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
       rejectedOn403: z.boolean().default(false),
       singleActiveToken: z.boolean().default(false),
       requestTimeoutMs: timeoutMs.default(4_000),
+      // Files in PEM, such as 'ca/insights.pem': trusted for this service, and no public authority is.
+      certificateAuthorities: listOf(text((path) => certificateFault(folder, path))).default([]),
     })
     .superRefine((service, context) => {
       const { authUrl, tokenPath, maxLifetimeSeconds } = service;

@@ -8,7 +8,7 @@ import {
 import { type IRole, Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Alias, FunctionUrlAuthType, type IFunction, type IVersion } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import type { ReleaseCheckVariables } from '../../functions/environment.ts';
+import { type ReleaseCheckVariables, rulesDigest } from '../../functions/environment.ts';
 import { allowUrlCalls } from '../data/allow.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
 import { NEW_VERSION_ALARMS } from '../monitoring/alarms.ts';
@@ -99,7 +99,7 @@ export class Canary extends Construct {
 }
 
 interface ReleaseCheckProps {
-  readonly environment: Pick<Environment, 'name' | 'services'>;
+  readonly environment: Environment;
   /** Of the token function, made by this deployment. */
   readonly version: IVersion;
   readonly secrets: ClientSecrets;
@@ -124,6 +124,7 @@ export class ReleaseCheck extends Construct {
     const variables: ReleaseCheckVariables = {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_URL: next.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url,
+      TOKEN_BROKER_RULES_DIGEST: rulesDigest(environment),
       TOKEN_BROKER_SERVICES: Object.keys(services).join(' '),
     };
     const { lambdaFunction, role } = createLambdaFunction(this, {

@@ -12,7 +12,7 @@ export const SETTINGS_PATH = '/var/task/settings.json';
 export interface BundleOptions {
   /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
   readonly settings?: object | undefined;
-  /** For a function that callers wait for: leaves out modules that load slowly and are not needed. */
+  /** For a function that callers wait for: leaves out modules that load slowly or are not needed. */
   readonly startsFast?: boolean | undefined;
 }
 
@@ -41,10 +41,14 @@ export function functionBundle(
 /** The SDK imports it when a call sends or receives a stream of events, which none of ours does. */
 const NEVER_LOADED = ['@smithy/core/event-streams'];
 
-/** Modules that load slowly, and their replacement. */
-const STAND_INS = ['@aws-sdk/credential-provider-node', 'node:http'].map(
-  (name) => `${name}=${fileURLToPath(new URL('../../functions/aws/bundle.ts', import.meta.url))}`,
-);
+/** Modules that load slowly or that the token function has no need of, and their replacement. */
+const STAND_INS = [
+  '@aws-sdk/credential-provider-node',
+  '@aws/lambda-invoke-store',
+  '@smithy/core/checksum',
+  '@smithy/node-http-handler',
+  'node:http',
+].map((name) => `${name}=${fileURLToPath(new URL('../../functions/aws/bundle.ts', import.meta.url))}`);
 
 function layBesideCode(file: string): ICommandHooks {
   const copy = process.platform === 'win32' ? 'copy' : 'cp';

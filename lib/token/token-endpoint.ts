@@ -1,5 +1,12 @@
 import { Duration, Lazy, Stack } from 'aws-cdk-lib';
-import { AccountPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import {
+  AccountPrincipal,
+  Effect,
+  type IPrincipal,
+  type IRole,
+  OrganizationPrincipal,
+  PolicyStatement,
+} from 'aws-cdk-lib/aws-iam';
 import {
   type Alias,
   CfnFunction,
@@ -8,6 +15,7 @@ import {
   type Function as LambdaFunction,
 } from 'aws-cdk-lib/aws-lambda';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
+import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import type { BrokerVariables } from '../../functions/environment.ts';
 import { allow, allowUrlCalls } from '../data/allow.ts';
@@ -15,7 +23,7 @@ import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
 import { type Environment, toBrokerSettings } from '../settings/environment.ts';
-import { ALIAS, functionName, tokenRoleName } from '../settings/names.ts';
+import { ALIAS, functionName, tokenRoleName, urlParameterName } from '../settings/names.ts';
 import { Canary, type ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
 import { createLambdaFunction, type Observability } from './lambda-function.ts';
@@ -26,7 +34,7 @@ interface TokenEndpointProps {
   readonly observability: Observability;
 }
 
-/** The function that issues tokens, behind a URL that only the accounts of the access rules and this stack can call. */
+/** The function that issues tokens, behind a URL that only this stack and the accounts of the access rules, or an organization, can call. */
 export class TokenEndpoint extends Construct {
   readonly url: string;
   /** The role of the function; at first it may only write its own log. */
@@ -40,6 +48,7 @@ export class TokenEndpoint extends Construct {
   /** The version in use. No role may call another version, or the function without its alias. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
+  #probe: IRole | undefined;
 
   constructor(scope: Construct, id: string, { environment, tableName, observability }: TokenEndpointProps) {
     super(scope, id);
@@ -51,6 +60,7 @@ export class TokenEndpoint extends Construct {
       TOKEN_BROKER_CHECKER_ROLES: Lazy.string({
         produce: () => this.#checkers.map(({ roleArn }) => roleArn).join(' '),
       }),
+      TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => this.#probe?.roleArn }),
     };
     const { lambdaFunction, role } = createLambdaFunction(this, {
       functionName: functionName(name),
@@ -76,16 +86,19 @@ export class TokenEndpoint extends Construct {
     this.version = this.#alias.version;
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
-    // Its policy has room for accounts, not for every role: an account decides which of its roles may call.
-    for (const account of callerAccounts(environment.accessRules)) {
-      const principal = new AccountPrincipal(account);
-      this.#alias.addPermission(`CallUrl${account}`, {
+    new StringParameter(this, 'UrlParameter', {
+      parameterName: urlParameterName(name),
+      description: `URL of the token broker of environment ${name}`,
+      stringValue: this.url,
+    });
+    for (const [id, principal] of callingPrincipals(environment)) {
+      this.#alias.addPermission(`CallUrl${id}`, {
         principal,
         action: 'lambda:InvokeFunctionUrl',
         functionUrlAuthType: FunctionUrlAuthType.AWS_IAM,
       });
       // No role may invoke the function except through its URL, because a direct event can claim any caller.
-      this.#alias.addPermission(`InvokeThroughUrl${account}`, {
+      this.#alias.addPermission(`InvokeThroughUrl${id}`, {
         principal,
         action: 'lambda:InvokeFunction',
         invokedViaFunctionUrl: true,
@@ -98,7 +111,7 @@ export class TokenEndpoint extends Construct {
 
   /** Lets a role of this stack check the credential of every client on every service. */
   allowChecks(role: IRole): void {
-    this.allowCalls(role);
+    allowUrlCalls(role, this.#alias);
     this.#checkers.push(role);
   }
 
@@ -108,10 +121,22 @@ export class TokenEndpoint extends Construct {
     this.#canary?.checkFirst(check);
   }
 
-  /** Lets a role of this stack call the URL; without an access rule it is then refused by the broker. */
-  allowCalls(role: IRole): void {
+  /** Lets a role of this stack call the URL, to prove that the broker refuses a role without an access rule. */
+  allowProbe(role: IRole): void {
     allowUrlCalls(role, this.#alias);
+    this.#probe = role;
   }
+}
+
+/**
+ * Who reaches the URL, by the id of its two permissions: the policy has room for accounts, not for every role. An account then
+ * decides which of its roles may call; of an organization, every role of the broker's own account may.
+ */
+function callingPrincipals({ callers, principalOrgId, accessRules }: Environment): readonly [string, IPrincipal][] {
+  if (callers === 'organization' && principalOrgId !== undefined) {
+    return [['Organization', new OrganizationPrincipal(principalOrgId)]];
+  }
+  return callerAccounts(accessRules).map((account) => [account, new AccountPrincipal(account)]);
 }
 
 /**

@@ -52,7 +52,7 @@ it.each<[string, Fault | undefined, Fault | undefined, Reply, number, readonly (
   'the process of a request has nothing left to do after the answer: %s',
   async (_, ofDynamoDB, ofSecrets, ofService, remainingMs, expected, path = '/token') => {
     const client = `client-${++clients}`;
-    const SecretString = JSON.stringify({ client_id: 'id', secret: 'secret' });
+    const SecretString = JSON.stringify({ client_id: 'id', secret: 'secret', services: 'all' });
     secrets.store.create(`token-broker/test/${client}`).versions.add(VERSION, { SecretString });
     table.failWith(ofDynamoDB);
     secrets.failWith(ofSecrets);

@@ -142,7 +142,9 @@ function createSurroundings() {
     async handle(request: { readonly body: Uint8Array }, { abortSignal }: { readonly abortSignal: AbortSignal }) {
       const { SecretId: Name, VersionStage } = JSON.parse(new TextDecoder().decode(request.body));
       const isKey = `${Name}`.startsWith('token-broker-keys/');
-      const SecretString = isKey ? SEALING_KEY.text : JSON.stringify({ client_id: 'id', secret: 'secret' });
+      const SecretString = isKey
+        ? SEALING_KEY.text
+        : JSON.stringify({ client_id: 'id', secret: 'secret', services: 'all' });
       const VersionId = isKey ? SEALING_KEY.version : 'v1';
       const secret = { Name, VersionStages: [VersionStage], VersionId, SecretString };
       const name = isKey ? 'sealingKey' : 'secret';

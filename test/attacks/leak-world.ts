@@ -137,7 +137,7 @@ export function json(status: number, members: unknown): Reply {
 }
 
 export function credentialOf(client_id: string, secret: string): string {
-  return JSON.stringify({ client_id, secret });
+  return JSON.stringify({ services: 'all', client_id, secret });
 }
 
 /** All attributes as text; bytes in the encodings that code might print them in. */

@@ -10,7 +10,7 @@ const OWN_KEYS = ['marked+probe/key', 'marked+probe/session', 'marked+health/key
 
 describe.each(SPELLINGS)('with %s marks', (spelling) => {
   const marks = marksOf(spelling);
-  const CREDENTIAL = { client_id: marks.clientId, secret: marks.secret };
+  const CREDENTIAL = { client_id: marks.clientId, secret: marks.secret, services: 'all' };
   const ECHO = [echoOf(marks), ...OWN_KEYS].join(' ');
   const TOKEN = JSON.stringify({ access_token: marks.token, scope: marks.token });
 

@@ -224,14 +224,14 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     const error = await new Promise<Error>((resolve) => request(url, { ca }).on('error', resolve).end());
     expect(error.message).toContain(secret);
     for (const send of [createHttpsSender(), createHttpsSender({ ca })]) {
-      await world.expectSilence({ authUrl: url, send }, UNAVAILABLE);
+      await world.expectSilence({ authUrl: url, send }, 'token-endpoint-error');
     }
     await world.expectSilence({ awsUrl: url, isAlone: true }, 'secrets-unavailable');
   });
 
   it('a server that does not speak TLS and repeats everything', async () => {
     const url = await startServer({ onConnection: end(echoOf(world.marks)) });
-    await world.expectSilence({ authUrl: url }, UNAVAILABLE);
+    await world.expectSilence({ authUrl: url }, 'token-endpoint-error');
     await world.expectSilence({ awsUrl: url, isAlone: true }, 'secrets-unavailable');
   });
 });

@@ -16,6 +16,7 @@ interface Endpoint {
   readonly signedBy?: 'known' | 'unknown';
   readonly tls?: { maxVersion?: SecureVersion; minVersion?: SecureVersion; ciphers?: string };
   readonly host?: string;
+  readonly certificateAuthorities?: readonly string[] | undefined;
 }
 
 let known: CertificateAuthority;
@@ -25,7 +26,7 @@ beforeAll(async () => {
 });
 
 it('gives the credential to a token endpoint with a certificate for its host, of an authority that is known', async () => {
-  expect(await issueFrom({})).toEqual({ status: 200, type: undefined, requests: 1 });
+  expect(await issueFrom({})).toMatchObject({ status: 200, requests: 1 });
 });
 
 it.each<[string, Endpoint]>([
@@ -39,11 +40,25 @@ it.each<[string, Endpoint]>([
   ['is for its host, asked for by its address', { host: '127.0.0.1' }],
   ['is good, over TLS 1.1', { tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } }],
   ['is good, over TLS without encryption', { tls: { maxVersion: 'TLSv1.2', ciphers: 'eNULL@SECLEVEL=0' } }],
-])('sends nothing to a token endpoint whose certificate %s', async (_, endpoint) => {
-  expect(await issueFrom(endpoint)).toEqual({ status: 503, type: 'token-endpoint-unavailable', requests: 0 });
+])('sends nothing to a token endpoint whose certificate %s, and pauses the pair', async (_, endpoint) => {
+  const problem = { status: 424, type: 'token-endpoint-error' };
+  expect(await issueFrom(endpoint)).toEqual({ ...problem, requests: 0, retryAfter: '1' });
 });
 
-async function issueFrom({ certificate, signedBy = 'known', tls: settings, host = 'localhost' }: Endpoint) {
+it('trusts the authorities of a service for it alone, and no public one beside them', async () => {
+  const send = createHttpsSender({ ca: known.ca });
+  const statusOf = async (signedBy: 'known' | 'unknown', certificateAuthorities?: readonly string[]) =>
+    (await issueFrom({ signedBy, certificateAuthorities }, send)).status;
+  expect(await statusOf('unknown', [unknown.ca])).toBe(200);
+  expect(await statusOf('unknown')).toBe(424);
+  expect(await statusOf('known', [unknown.ca])).toBe(424);
+  expect(await statusOf('known')).toBe(200);
+});
+
+async function issueFrom(
+  { certificate, signedBy = 'known', tls: settings, host = 'localhost', certificateAuthorities }: Endpoint,
+  send = createHttpsSender({ ca: known.ca }),
+) {
   // Node's own defaults protect no client here: only the sender's own settings do.
   const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
   Object.assign(tls, { DEFAULT_CIPHERS: 'DEFAULT@SECLEVEL=0', DEFAULT_MIN_VERSION: 'TLSv1' });
@@ -53,17 +68,19 @@ async function issueFrom({ certificate, signedBy = 'known', tls: settings, host 
   await connectCarelessly(service.port);
 
   const requestToken = createTokenRequester({
-    send: createHttpsSender({ ca: known.ca }),
+    send,
     now: () => START,
     sleep: async () => {},
     random: () => 0,
   });
   const { post } = createBrokerWorld({
-    services: { 'customer-insights': exampleService({ authUrl: `https://${host}:${service.port}` }) },
+    services: {
+      'customer-insights': exampleService({ authUrl: `https://${host}:${service.port}`, certificateAuthorities }),
+    },
     answer: (_, ...order) => requestToken(...order),
   });
-  const { status, json } = await post({ client: 'acme', service: 'customer-insights' });
-  return { status, type: json.type, requests: service.requests.length };
+  const { status, json, headers } = await post({ client: 'acme', service: 'customer-insights' });
+  return { status, type: json.type, requests: service.requests.length, retryAfter: headers['retry-after'] };
 }
 
 /** Proves that the server works, and that only a careful client refuses it. */

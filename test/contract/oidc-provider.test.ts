@@ -35,7 +35,7 @@ async function request({ client_id, client_secret }: typeof PLAIN, basicEncoding
     parametersIn: 'body',
   });
   const text = new Redacted(JSON.stringify({ client_id, client_secret }));
-  const credential = parseCredential(text, 'customer-insights', basicEncoding);
+  const credential = parseCredential(text, 'customer-insights', { basicEncoding, isOnlyService: true });
   const answer = await requestToken(service, credential, Date.now() + 10_000);
   if (!('response' in answer)) throw answer.problem;
   const { response } = answer;

@@ -44,7 +44,7 @@ describe('wrong settings', () => {
   it('stop synth with every path and reason, and without a template', async () => {
     const project = path.join(work, 'project');
     const out = path.join(work, 'wrong');
-    for (const part of ['bin/app.ts', 'bin/stack.ts', 'lib', 'functions']) {
+    for (const part of ['bin', 'client', 'lib', 'functions']) {
       await cp(path.join(root, part), path.join(project, part), { recursive: true });
     }
     await symlink(path.join(root, 'node_modules'), path.join(project, 'node_modules'));

@@ -11,9 +11,9 @@ const ME = { role: 'arn:aws:iam::222222222222:role/me', accessKeyId: 'AKIDME', s
 
 /** All dialects send the first one alike; a server shows by the others which dialect it reads. */
 const CREDENTIALS = {
-  plain: { client_id: 'plain-id', secret: 'plain-secret' },
-  signs: { client_id: 'signs-id', secret: 's+e c%r:&t' },
-  unicode: { client_id: 'unicode-id', secret: 'pässwörd €' },
+  plain: { client_id: 'plain-id', secret: 'plain-secret', services: 'all' },
+  signs: { client_id: 'signs-id', secret: 's+e c%r:&t', services: 'all' },
+  unicode: { client_id: 'unicode-id', secret: 'pässwörd €', services: 'all' },
 };
 
 function config(services: unknown, accessRules: unknown = [{ role: ME.role, clients: 'all', services: 'all' }]) {

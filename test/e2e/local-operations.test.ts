@@ -6,7 +6,7 @@ import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '
 
 /** As an operator does who uses the AWS command line: no command of ours looks at the credential before. */
 async function promoteDirectly(world: OperatorWorld, credential: object): Promise<void> {
-  const SecretString = JSON.stringify(credential);
+  const SecretString = JSON.stringify({ ...credential, services: SERVICES });
   await world.secretsManager.send(new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', SecretString }));
   await world.eventsSettled();
 }
@@ -40,8 +40,8 @@ it('all that is written meanwhile holds no secret and no token, in no encoding: 
 }) => {
   const stop = await keepCalling(world);
   const results = [
-    await world.run('client put acme --json', { input: NEW }),
-    await world.run('client put acme', { input: WRONG }),
+    await world.run('client put acme --yes --json', { input: NEW }),
+    await world.run('client put acme --yes', { input: WRONG }),
   ];
   await promoteDirectly(world, WRONG);
   results.push(await world.run('health --run'));

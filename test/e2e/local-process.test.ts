@@ -95,7 +95,7 @@ it('npm start ends on Ctrl-C in the middle of a token request, and of the check 
   );
   const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = printedVariables(broker);
   const secretsManager = new SecretsManager({ endpoint, region: 'us-east-1', credentials: BILLING });
-  const SecretString = JSON.stringify({ client_id: 'acme-id', secret: 'new' });
+  const SecretString = JSON.stringify({ client_id: 'acme-id', secret: 'new', services: 'all' });
   await secretsManager.putSecretValue({ SecretId: 'token-broker/local/acme', SecretString });
   secretsManager.destroy();
 

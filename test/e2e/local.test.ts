@@ -91,5 +91,8 @@ it.skipIf(!hasAws)(`the AWS command line finds the secrets, which the operator m
   const read = 'aws secretsmanager get-secret-value --secret-id token-broker/local/acme --output json';
   const told = JSON.parse(await shell(setUp + read, { ...OTHER_SIGN_IN, AWS_CONFIG_FILE: '/dev/null' }));
 
-  expect(JSON.parse(told.SecretString)).toEqual({ client_id: 'acme-id', secret: 'acme-local-secret' });
+  expect(JSON.parse(told.SecretString)).toEqual({
+    ...{ client_id: 'acme-id', secret: 'acme-local-secret' },
+    services: ['customer-insights', 'merchant-payment-cleansing'],
+  });
 });

@@ -41,14 +41,14 @@ const RUN_HERE = {
     prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
   'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
   'npm run --silent token-broker -- client put hooli --create --services customer-insights': (command) =>
-    prints(asOperator(`echo '${JSON.stringify(HOOLI)}' | ${command}`), /^customer-insights +accepted/m),
+    prints(asOperator(`echo '${JSON.stringify(HOOLI)}' | ${command} --yes`), /^customer-insights +accepted/m),
   'npm run --silent token-broker -- config dev': (command) => prints(command, /^account +\d{12} +written$/m),
   'npm run --silent token-broker -- service customer-insights --down': (command) =>
     prints(asOperator(`${command}\n${PUT_UMBRELLA} || test $? = 1`), /^customer-insights +unreachable/m),
 } as const satisfies Record<string, (command: string) => Promise<void>>;
 
 /** A client that is new: of every other one a proof is known. */
-const PUT_UMBRELLA = `echo '${JSON.stringify(HOOLI)}' | npm run --silent token-broker -- client put umbrella --create --services customer-insights`;
+const PUT_UMBRELLA = `echo '${JSON.stringify(HOOLI)}' | npm run --silent token-broker -- client put umbrella --create --yes --services customer-insights`;
 
 const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
 

@@ -63,6 +63,7 @@ describe('npm run diff', () => {
   it('lists the rights that each role gains or loses, and bundles no other stack', { timeout: 120_000 }, async () => {
     const deployed = synthesise('dev', {
       ...environments.dev,
+      services: { 'customer-insights': { authUrl: 'https://auth.example.com' } },
       accessRules: [
         { role: BILLING, clients: 'all', services: 'all' },
         { role: REPORTING, clients: ['acme', 'globex'], services: ['customer-insights'] },
@@ -77,6 +78,8 @@ describe('npm run diff', () => {
       `[+] ${BILLING} gains check for all clients on all services`,
       `[-] ${REPORTING} loses token for globex on customer-insights`,
     ]);
+    const warning = /^\[!\] customer-insights is not the only service any more\. .* client put --services\.$/m;
+    expect(`${stdout}${stderr}`).toMatch(warning);
     expect(stderr).toContain('Bundling asset TokenBroker-dev/');
     expect(stderr).not.toMatch(/TokenBroker-(?:staging|prod)/);
   });

@@ -106,6 +106,17 @@ it('calls that are alone at the same time in one instance lose none of each othe
 });
 
 describe('Secrets Manager', () => {
+  it('that is down delays one call in 15 s while a token is to be renewed, also where its secret was never read', async () => {
+    const { clock, surroundings, instances, askOne, callsOf } = fleetOf(2);
+    await askOne();
+    await askOne({}, instances[1]);
+    await clock.advance(55 * MINUTE_MS);
+    Object.assign(surroundings, SECRETS_HANGING);
+    for (const secret of [{ secret: 1 }, {}, {}]) {
+      expect(await callsOf(() => askOne({}, instances[1]))).toEqual({ read: 1, ...secret });
+    }
+  });
+
   it.each([
     ['down', { secretsFault: SECRETS_DOWN }],
     ['hanging', SECRETS_HANGING],

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { newTrace } from '../../functions/broker/audit.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { exchange, ISSUE_REQUEST } from '../support/broker-world.ts';
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../support/example.ts';
+import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { ask, fleetOf } from '../support/fleet/fleet.ts';
 
 const DOWN = () => new Problem('token-endpoint-unavailable', 'connection refused');
@@ -47,6 +48,30 @@ it('a service that goes down in the soft window costs no caller its token until 
   surroundings.answer = undefined;
   await clock.advance(15 * SECOND_MS);
   for (const { issue } of await askAll()) expect(issue).toBeDefined();
+});
+
+it('a pause that memory has costs no instance a token of its own, beside one that it cannot open', async () => {
+  const { clock, surroundings, createInstance, askOne } = fleetOf(0);
+  const instance = createInstance();
+  const other = createInstance({ format: 2 });
+  await askOne({}, instance);
+  await askOne({}, other);
+  await clock.advance(55 * MINUTE_MS);
+  surroundings.answer = () => new Problem('token-endpoint-unavailable', 'down', { retryAfterSeconds: 300 });
+  await askOne({}, instance);
+  for (let n = 0; n < 2; n += 1) expect((await askOne({}, other)).issue).toBeDefined();
+});
+
+it('a call does not share the end of one that began long before it in the same instance', async () => {
+  const { clock, shared, createInstance } = fleetOf(0);
+  const { pair } = ISSUE_REQUEST;
+  shared.change(pair, (record) => ({ ...record, lease: { id: 'dead', until: clock.now() + 3 * SECOND_MS } }));
+  const { broker, issue } = createInstance();
+  const old = broker.issue(BILLING, ISSUE_REQUEST, clock.now() + SECOND_MS, newTrace());
+  const [last, next] = await clock.run(Promise.allSettled([old, issue()]));
+
+  expect(last).toMatchObject({ reason: { type: 'token-endpoint-timeout' } });
+  expect(next).toMatchObject({ value: { cache: 'none' } });
 });
 
 describe('a service that is slow', () => {

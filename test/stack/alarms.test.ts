@@ -44,9 +44,10 @@ describe('every alarm', () => {
     },
   );
 
-  it('takes a quiet period of traffic for a good one, and leaves a run of health as the last one found it', () => {
+  it('takes a quiet period of traffic for a good one, leaves a run of health as the last one found it, and a schedule that never ran for a silent one', () => {
     for (const [name, { TreatMissingData, periodSeconds }] of named) {
-      expect(TreatMissingData, name).toBe(periodSeconds === 3_600 ? 'ignore' : 'notBreaching');
+      const missing = name === 'health-silent' ? 'breaching' : periodSeconds === 3_600 ? 'ignore' : 'notBreaching';
+      expect(TreatMissingData, name).toBe(missing);
     }
   });
 });
@@ -106,8 +107,7 @@ describe('the formula of an alarm', () => {
       [0, 24, 26, 25, 0],
     ],
     ['errors', 'none where there is no value', found(undefined, 1, undefined), [0, 1, 0]],
-    ['health-silent', 'nothing before the first run', found(undefined, undefined), [undefined, undefined]],
-    ['health-silent', 'silence after it', found(undefined, 1, undefined, undefined, 2), [undefined, 1, 0, 0, 2]],
+    ['health-silent', 'silence wherever no run has ended', found(undefined, 1, undefined, 2), [0, 1, 0, 2]],
   ])('%s: %s', (name, _, periods, values) => {
     expect(compute(alarmOf(name).expression ?? '', periods)).toEqual(values);
   });

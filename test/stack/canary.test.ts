@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { rulesDigest } from '../../functions/environment.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 
@@ -60,6 +62,7 @@ describe('before a new version has any calls', () => {
     expect(Properties).toMatchObject({ AuthType: 'AWS_IAM', Qualifier: 'next' });
     expect(inCheck('AWS::Lambda::Function').Properties.Environment.Variables).toEqual({
       TOKEN_BROKER_ENVIRONMENT: 'test',
+      TOKEN_BROKER_RULES_DIGEST: rulesDigest(parseEnvironment('test', exampleForm())),
       TOKEN_BROKER_SERVICES: Object.keys(exampleForm().services).join(' '),
       TOKEN_BROKER_URL: { 'Fn::GetAtt': [id, 'FunctionUrl'] },
     });

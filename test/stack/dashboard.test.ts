@@ -42,11 +42,12 @@ it('queries only members that the lines of the log have', async () => {
   await day.invoke(functionUrlEvent({ client: 'acme', service: 'customer-insights' }));
   const members = Object.keys(JSON.parse(day.lines[0] ?? '{}'));
   const queries = widgets.flatMap(({ properties: { query } }) => query ?? []);
-  expect(queries).toHaveLength(2);
+  expect(queries).toHaveLength(5);
   for (const query of queries) {
     const fields = /\| fields (.*)/.exec(query)?.[1]?.split(', ') ?? [];
     expect(fields.length).toBeGreaterThan(1);
     expect(members).toEqual(expect.arrayContaining(fields));
+    expect(query).toMatch(/\| limit [12]0$/);
   }
 });
 

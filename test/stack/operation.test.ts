@@ -1,10 +1,13 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { App } from 'aws-cdk-lib';
+import { App, Annotations as CdkAnnotations, type Stack } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
-import { expect, it } from 'vitest';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { describe, expect, it } from 'vitest';
+import { environments } from '../../lib/environments.ts';
+import { ENVIRONMENTS_FOLDER } from '../../lib/settings/certificates.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import { createCertificateAuthority } from '../support/services/certificates.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
 import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
@@ -16,7 +19,7 @@ const other = synthesise('test', {
   ...exampleForm(),
   logRetentionDays: 90,
   reservedConcurrency: 250,
-  healthConcurrency: 'none',
+  healthConcurrency: 10,
   provisionedConcurrency: 3,
   tracing: true,
   vpc,
@@ -30,8 +33,8 @@ it('each function has the concurrency, traces, network and logs of the settings;
     resourcesOf(stack, 'AWS::Lambda::Function').map(({ Properties }) => Properties);
   const limits = (stack: Synthesised) => functionsOf(stack).map((one) => one.ReservedConcurrentExecutions);
   expect([plain, other].map(limits)).toEqual([
-    [undefined, 10, undefined],
-    [250, undefined, undefined],
+    [undefined, undefined, undefined],
+    [250, 10, undefined],
   ]);
   // The others call no service.
   const VpcConfig = { SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds };
@@ -61,25 +64,70 @@ it('reserved concurrency changes without a new version: an emergency does not wa
   expect(versionOf(traced)).not.toEqual(versionOf(on));
 });
 
-it('synth tells which quota all that is reserved needs, and warns of alarms that reach no subscriber', () => {
-  const told = (find: 'findInfo' | 'findWarning', changes: object) => {
-    const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
-    const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
-    return annotations[find]('*', Match.anyValue()).map(({ entry }) => entry.data);
-  };
-  const quota = (least: number, settings: string) => [
-    expect.stringMatching(`at least ${least},.*Have it raised.*'none' for ${settings} until`),
-  ];
-  const both = 'reservedConcurrency and healthConcurrency';
-  expect(told('findInfo', { reservedConcurrency: 50 })).toEqual(quota(160, both));
-  // A broker that is turned off by 0 stays off.
-  expect(told('findInfo', { reservedConcurrency: 0 })).toEqual(quota(110, 'healthConcurrency'));
-  expect(told('findInfo', { reservedConcurrency: 0, healthConcurrency: 'none' })).toEqual([]);
-  expect(told('findWarning', {})).toEqual([
-    expect.stringMatching(/reach no operator.*\[ack: token-broker:no-subscriber\]/),
-  ]);
-  expect(told('findWarning', { health: { notify: ['ops@example.com'] } })).toEqual([]);
-  expect(told('findWarning', { canary: 'off' })).toEqual([]);
+describe('synth warns', () => {
+  const [health, canary, trail] = [{ notify: ['ops@example.com'] }, 'off', {}];
+  const role = 'arn:aws:iam::111111111111:role/operator';
+  const rule = { role, clients: 'all', services: 'all', operations: ['check'] };
+  const elsewhere = { ...rule, role: 'arn:aws:iam::222222222222:role/billing', operations: ['token', 'check'] };
+  const noSubscriber = /reach no operator.*\[ack: token-broker:no-subscriber\]/;
+  const ownCaller = /callers: \S+:role\/billing\..*Guard the function.*\[ack: token-broker:caller-in-own-account\]/;
+
+  it.each<[what: string, changes: object, warnings: RegExp[]]>([
+    ['alarms that reach no subscriber, and of callers in the own account', {}, [ownCaller, noSubscriber]],
+    ['callers in the own account alone', { health }, [ownCaller]],
+    ['them with a trail too', { health, canary, trail }, [ownCaller]],
+    ['nothing where neither a canary nor a trail is', { canary }, []],
+    ['nothing when callers are elsewhere, and only operators here', { health, accessRules: [rule, elsewhere] }, []],
+  ])('of %s', (_, changes, warnings) => {
+    const told = annotationsOf(changes).findWarning('*', Match.anyValue());
+    expect(told.map(({ entry }) => entry.data)).toEqual(warnings.map((one) => expect.stringMatching(one)));
+  });
+
+  it.each(['staging', 'prod'])(
+    'of nothing in the example of %s, whose callers are elsewhere and whose operators may check',
+    (name) => {
+      const form = environments[name];
+      expect(annotationsOf({ ...form }).findWarning('*', Match.anyValue())).toEqual([]);
+      const rules = form?.accessRules ?? [];
+      expect(rules.filter(({ operations }) => operations?.includes('check'))).toEqual([
+        expect.objectContaining({ role: `arn:aws:iam::${form?.account}:role/token-broker-operator`, clients: 'all' }),
+      ]);
+      expect(rules.every(({ roleId }) => roleId !== undefined)).toBe(name === 'prod');
+    },
+  );
+
+  it('until a warning is acknowledged, as docs/operations.md shows', () => {
+    const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+    const id = 'token-broker:caller-in-own-account';
+    expect(page).toContain(`Annotations.of(stack).acknowledgeWarning('${id}', `);
+    const acknowledged = annotationsOf({ health }, (stack) =>
+      CdkAnnotations.of(stack).acknowledgeWarning(id, 'guarded'),
+    );
+    expect(acknowledged.findWarning('*', Match.anyValue())).toEqual([]);
+  });
+});
+
+it('synth warns of a certificate authority that ends within a year, and lays it into the settings that run', async () => {
+  const folder = mkdtempSync(path.join(SYNTHESISED, 'ca-'));
+  const authority = await createCertificateAuthority();
+  const days = (count: number) => new Date(Date.now() + count * 86_400_000);
+  const ends = { soon: days(364), late: days(400) };
+  const files = await Promise.all(
+    Object.entries(ends).map(async ([name, notAfter]) => {
+      const file = path.join(folder, `${name}.pem`);
+      writeFileSync(file, (await authority.issue({ notAfter })).cert);
+      return path.relative(ENVIRONMENTS_FOLDER, file);
+    }),
+  );
+  const plain = parseEnvironment('test', { ...exampleForm(), canary: 'off' });
+  const [name = '', service] = Object.entries(plain.services)[0] ?? [];
+  const services = { ...plain.services, ...(service && { [name]: { ...service, certificateAuthorities: files } }) };
+  const environment = { ...plain, services };
+  const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
+  const day = ends.soon.toISOString().slice(0, 10);
+  const warnings = annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
+  expect(warnings).toEqual([expect.stringMatching(`soon.pem, by which ${name} is trusted, ends on ${day}`)]);
+  expect(toBrokerSettings(environment).services[name]?.certificateAuthorities).toHaveLength(2);
 });
 
 it('a key that is given back takes the place of a new one everywhere', () => {
@@ -92,6 +140,14 @@ it('a key that is given back takes the place of a new one everywhere', () => {
   const ofKeys = statements.filter(({ Action }) => JSON.stringify(Action).includes('kms:'));
   expect(new Set(ofKeys.map(({ Resource }) => Resource))).toEqual(new Set([keyArn]));
 });
+
+/** All that synth tells of an environment. */
+function annotationsOf(changes: object, change: (stack: Stack) => unknown = () => undefined): Annotations {
+  const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
+  const stack = new TokenBrokerStack(unbundledApp(), 'Stack', { environment });
+  change(stack);
+  return Annotations.fromStack(stack);
+}
 
 function unbundledApp(): App {
   const outdir = mkdtempSync(path.join(SYNTHESISED, 'app-'));

@@ -1,15 +1,21 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
+import { deployed, finder } from '../support/stack/deployed-stack.ts';
+import { resourceOf, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 
 const KEEPER = 'arn:aws:iam::111111111111:role/security/key-keeper';
 const plain = synthesise('test', exampleForm());
-const stack = synthesise('test', { ...exampleForm(), trail: { sealingKeyWriters: [KEEPER] } });
+const STOPPER = 'arn:aws:iam::111111111111:role/emergency';
+const stack = synthesise('test', {
+  ...exampleForm(),
+  trail: { sealingKeyWriters: [KEEPER], secretPolicyWriters: [STOPPER] },
+});
 const FUNCTION = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-test';
 const TRAIL = 'arn:aws:cloudtrail:eu-west-1:111111111111:trail/token-broker-test';
 const inTrail = (type: string) => resourceOf(stack, 'MonitoringTrail', type);
-const filters = resourcesOf(stack, 'AWS::Logs::MetricFilter').map(({ Properties }) => Properties);
+const filters = filtersOf(stack);
+const [, KEY_ID = ''] = /key\/(\S+)$/.exec(finder(deployed(stack))('ClientSecrets', 'AWS::KMS::Key').arn ?? '') ?? [];
 
 describe('the trail', () => {
   const trail = inTrail('AWS::CloudTrail::Trail').Properties;
@@ -23,7 +29,7 @@ describe('the trail', () => {
     expect(inTrail('AWS::CloudTrail::Trail').DependsOn).toEqual(expect.arrayContaining(policies));
   });
 
-  it('records every invocation of the token function, of its versions and its alias, and every change', () => {
+  it('records every invocation of the token function, of its versions and its alias, and every change and read', () => {
     const selectors: readonly { readonly FieldSelectors: unknown }[] = trail.AdvancedEventSelectors;
     expect(selectors.map(({ FieldSelectors }) => FieldSelectors)).toEqual([
       [
@@ -31,10 +37,7 @@ describe('the trail', () => {
         { Field: 'resources.type', Equals: ['AWS::Lambda::Function'] },
         { Field: 'resources.ARN', Equals: [FUNCTION], StartsWith: [`${FUNCTION}:`] },
       ],
-      [
-        { Field: 'eventCategory', Equals: ['Management'] },
-        { Field: 'readOnly', Equals: ['false'] },
-      ],
+      [{ Field: 'eventCategory', Equals: ['Management'] }],
     ]);
   });
 
@@ -68,8 +71,9 @@ describe('the trail', () => {
     const Properties = { RetentionInDays: 365, KmsKeyId };
     expect(log).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', Properties });
     expect(trail.CloudWatchLogsLogGroupArn).toEqual({ 'Fn::GetAtt': [log.id, 'Arn'] });
+    expect(filters).toHaveLength(7);
     for (const { LogGroupName, FilterPattern } of filters) {
-      expect(LogGroupName).toEqual({ Ref: log.id });
+      expect(LogGroupName).toContain(log.id);
       // The limit of CloudWatch.
       expect(FilterPattern.length).toBeLessThanOrEqual(1_024);
     }
@@ -79,6 +83,7 @@ describe('the trail', () => {
 describe('a record of the trail', () => {
   const invocation = { ...record('lambda', 'Invoke'), eventCategory: 'Data' };
   const newCode = (functionName: string) => record('lambda', 'UpdateFunctionCode20150331v2', { functionName });
+  const KEY_ARN = `arn:aws:kms:eu-west-1:111111111111:key/${KEY_ID}`;
   const by = (service: string) => ({ sourceIPAddress: `${service}.amazonaws.com` });
 
   it.each<[what: string, record: object, alarm?: string]>([
@@ -99,6 +104,37 @@ describe('a record of the trail', () => {
     ['a new sealing key by a role with a longer name', newKey('security/key-keeper-2'), 'SealingKeyWrites'],
     ['a sealing key that a deployment makes', { ...newKey('deploy'), ...by('cloudformation') }],
     ['a new version of a client’s secret', newKey('operator', 'token-broker/test/acme')],
+    ['a client’s secret that an operator opens', ofSecret('PutResourcePolicy', 'operator'), 'SecretPolicyWrites'],
+    [
+      'one that a deployment opens',
+      { ...ofSecret('PutResourcePolicy', 'deploy'), ...by('cloudformation') },
+      'SecretPolicyWrites',
+    ],
+    ['one whose policy a user deletes', ofSecret('DeleteResourcePolicy'), 'SecretPolicyWrites'],
+    ['one that is copied to another region', ofSecret('ReplicateSecretToRegions', 'operator'), 'SecretPolicyWrites'],
+    ['one that the emergency role denies to the broker', ofSecret('PutResourcePolicy', 'emergency')],
+    ['one that the token function reads', ofSecret('GetSecretValue', 'token-broker-test')],
+    ['one that the health function reads', ofSecret('GetSecretValue', 'TokenBroker-test-Health'), 'SecretReads'],
+    ['one that a user reads by its ARN', { ...ofSecret('GetSecretValue'), readOnly: true }, 'SecretReads'],
+    [
+      'one that an operator may not read',
+      { ...ofSecret('GetSecretValue', 'operator'), errorCode: 'AccessDenied' },
+      'SecretReads',
+    ],
+    ['one that is looked at', { ...ofSecret('DescribeSecret', 'operator'), readOnly: true }],
+    [
+      'a secret of another environment that is read',
+      ofSecret('GetSecretValue', 'operator', 'token-broker/test-2/acme'),
+    ],
+    ['another policy of the key', record('kms', 'PutKeyPolicy', { keyId: KEY_ID }), 'KeyChanges'],
+    ['the key that is disabled', record('kms', 'DisableKey', { keyId: KEY_ARN }), 'KeyChanges'],
+    ['the key that is to be deleted', record('kms', 'ScheduleKeyDeletion', { keyId: KEY_ARN }), 'KeyChanges'],
+    ['another key that is to be deleted', record('kms', 'ScheduleKeyDeletion', { keyId: 'other' })],
+    [
+      'a policy of the key by a deployment',
+      { ...record('kms', 'PutKeyPolicy', { keyId: KEY_ID }), ...by('cloudformation') },
+    ],
+    ['the key in use', { ...record('kms', 'Decrypt', { keyId: KEY_ID }), readOnly: true }],
     ['a trail that is stopped', record('cloudtrail', 'StopLogging', { name: TRAIL }), 'TrailChanges'],
     ['one that records less', record('cloudtrail', 'Put', { trailName: 'token-broker-test' }), 'TrailChanges'],
     ['another trail that is stopped', record('cloudtrail', 'StopLogging', { name: `${TRAIL}-2` })],
@@ -109,10 +145,12 @@ describe('a record of the trail', () => {
     );
   });
 
-  it('rings for every writer of the sealing key when the settings name none', () => {
-    const silent = synthesise('test', { ...exampleForm(), trail: {} });
-    const filter = resourceOf(silent, 'MonitoringTrailSealingKeyWrites', 'AWS::Logs::MetricFilter');
-    expect(patternMatches(filter.Properties.FilterPattern, newKey('security/key-keeper'))).toBe(true);
+  it('rings for every writer of the sealing key and of the policies when the settings name none', () => {
+    const silent = filtersOf(synthesise('test', { ...exampleForm(), trail: {} }));
+    const ringing = (one: object) => silent.some(({ FilterPattern }) => patternMatches(FilterPattern, one));
+    expect(ringing(newKey('security/key-keeper'))).toBe(true);
+    expect(ringing(ofSecret('PutResourcePolicy', 'emergency'))).toBe(true);
+    expect(ringing(ofSecret('GetSecretValue', 'token-broker-test'))).toBe(false);
   });
 });
 
@@ -124,9 +162,23 @@ function record(service: string, eventName: string, requestParameters: object = 
 }
 
 function newKey(role: string, secretId = 'token-broker-keys/test/sealing') {
+  return { ...record('secretsmanager', 'PutSecretValue', { secretId }), userIdentity: identityOf(role) };
+}
+
+function ofSecret(eventName: string, role?: string, name = 'token-broker/test/acme') {
+  const secretId = role === undefined ? `arn:aws:secretsmanager:eu-west-1:111111111111:secret:${name}-A1b2C3` : name;
+  const userIdentity = role === undefined ? { type: 'IAMUser' } : identityOf(role);
+  return { ...record('secretsmanager', eventName, { secretId }), userIdentity };
+}
+
+function identityOf(role: string) {
   const sessionIssuer = { type: 'Role', arn: `arn:aws:iam::111111111111:role/${role}` };
-  const userIdentity = { type: 'AssumedRole', sessionContext: { sessionIssuer } };
-  return { ...record('secretsmanager', 'PutSecretValue', { secretId }), userIdentity };
+  return { type: 'AssumedRole', sessionContext: { sessionIssuer } };
+}
+
+function filtersOf(one: Synthesised) {
+  const all = deployed(one).filter(({ type }) => type === 'AWS::Logs::MetricFilter');
+  return all.map(({ properties }) => properties);
 }
 
 /**

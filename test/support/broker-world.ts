@@ -75,7 +75,8 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     world.audit?.(record);
   };
   const { accessRules, principalOrgId } = world;
-  const endpoint = createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now: () => clock.now });
+  const settings = { accessRules, principalOrgId, rulesDigest: RULES_DIGEST };
+  const endpoint = createTokenEndpoint({ broker, ...settings, audit, inTime, now: () => clock.now });
 
   return {
     world,
@@ -142,13 +143,17 @@ export function exchange(status: number, members: unknown, headers: Record<strin
 
 export const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const satisfies SecretReading;
 
-/** A reading of a secret that has these members. */
+/** The digest of the access rules of a world, as `whoami` tells it. */
+export const RULES_DIGEST = '0123456789abcdef';
+
+/** A reading of a secret that has these members; it is for all services unless they say otherwise. */
 export function found(
   versionId: string,
   members: unknown = { client_id: 'id', secret: 'secret' },
   stage: SecretStage = 'AWSCURRENT',
 ): SecretReading {
-  return { outcome: 'found', secret: { versionId, stage, text: new Redacted(JSON.stringify(members)) } };
+  const secret = typeof members === 'object' ? { services: 'all', ...members } : members;
+  return { outcome: 'found', secret: { versionId, stage, text: new Redacted(JSON.stringify(secret)) } };
 }
 
 function brokerRequest(body: string): BrokerRequest {

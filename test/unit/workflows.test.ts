@@ -1,86 +1,152 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';
-import { expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { environments } from '../../lib/environments.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
 interface Job {
-  readonly needs?: string | readonly string[];
+  readonly if?: string;
+  readonly needs?: string;
+  readonly uses?: string;
+  readonly with?: Readonly<Record<string, string>>;
   readonly environment?: string;
   readonly permissions?: Readonly<Record<string, string>>;
-  readonly steps: readonly { readonly uses?: string; readonly run?: string }[];
+  readonly steps?: readonly Step[];
+}
+
+interface Step {
+  readonly id?: string;
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 interface Workflow {
   readonly on: Readonly<Record<string, unknown>>;
   readonly permissions: Readonly<Record<string, string>>;
+  readonly defaults: unknown;
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
-const ci: Workflow = parse(textOf('ci'));
-const deploy: Workflow = parse(textOf('deploy'));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const FOLDER = path.join(ROOT, '.github/workflows');
+const TEXTS = Object.fromEntries(
+  readdirSync(FOLDER).map((file) => [file.replace('.yml', ''), readFileSync(path.join(FOLDER, file), 'utf8')]),
+);
+const DEPLOYING = { contents: 'read', 'id-token': 'write' };
 
-it('CI runs the steps of .ci/run, and no others', () => {
-  expect(Object.values(ci.jobs).map(commandsOf)).toEqual([['.ci/run']]);
-  expect(existsSync(new URL('../../.ci/run', import.meta.url))).toBe(true);
-});
+describe.each(Object.entries(TEXTS))('the workflow %s', (_, text) => {
+  const workflow: Workflow = parse(text);
+  const steps = Object.values(workflow.jobs).flatMap((job) => job.steps ?? []);
 
-it.each(Object.entries({ ci, deploy }))(
-  'GitHub can read the workflow %s, which may read the repository and names what there is',
-  async (name, workflow) => {
-    expect(await faultsOf(textOf(name))).toEqual([]);
+  it('is one that GitHub can read, and may read the repository alone unless a job says more', async () => {
+    expect(await faultsOf(text)).toEqual([]);
     expect(workflow.permissions).toEqual({ contents: 'read' });
-    for (const { environment, permissions, steps } of Object.values(workflow.jobs)) {
-      // Only a deployment may ask for a role.
-      expect(permissions).toEqual(environment === undefined ? undefined : { contents: 'read', 'id-token': 'write' });
-      for (const { uses = 'an/action@v1', run = '' } of steps) {
-        expect(uses).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
-        for (const [, script = ''] of run.matchAll(/npm run (?:--silent )?([\w-]+)/g)) {
-          expect(Object.keys(packageJson.scripts)).toContain(script);
-        }
+    for (const { permissions = {} } of Object.values(workflow.jobs)) {
+      expect([{}, { contents: 'read', actions: 'read' }, DEPLOYING]).toContainEqual(permissions);
+    }
+  });
+
+  it('pins each action by its commit, with the version as a comment for people and for the bot that updates it', () => {
+    const lines = text.match(/uses: .*/g)?.filter((line) => !line.startsWith('uses: ./')) ?? [];
+    for (const line of lines) expect(line).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
+  it('runs scripts that there are, in a shell that ends at the first failure, also within a pipe', () => {
+    expect(workflow.defaults).toEqual({ run: { shell: 'bash' } });
+    for (const { run = '' } of steps) {
+      for (const [, script] of run.matchAll(/npm run (?:--silent )?([\w-]+)/g)) {
+        expect(Object.keys(packageJson.scripts)).toContain(script);
       }
     }
-  },
-);
+  });
+});
 
 it.each([
-  ['a member that GitHub does not know', 'runs-on:', 'run-on:'],
-  ['an expression without a value', 'vars.DEPLOY_ROLE_ARN', 'var.DEPLOY_ROLE_ARN'],
-  ['a job that is not there', 'needs: synth', 'needs: build'],
-])('%s would be found in a workflow', async (_, right, wrong) => {
-  expect(await faultsOf(textOf('deploy').replace(right, wrong))).not.toEqual([]);
+  ['a member that GitHub does not know', 'ci', 'runs-on:', 'run-on:'],
+  ['an expression without a value', 'deploy-environment', 'vars.DEPLOY_ROLE_ARN', 'var.DEPLOY_ROLE_ARN'],
+  ['a job that is not there', 'deploy', 'needs: synth', 'needs: build'],
+])('%s would be found in a workflow', async (_, name, right, wrong) => {
+  expect(await faultsOf((TEXTS[name] ?? '').replace(right, wrong))).not.toEqual([]);
 });
 
-it('a deployment goes from environment to environment, on a click only, with one synth for all', () => {
-  expect(Object.keys(deploy.on)).toEqual(['workflow_dispatch']);
-  const jobs = Object.entries(deploy.jobs);
-  const order = jobs.map(([name, { needs = 'nothing' }]) => `${name} after ${[needs].flat().at(-1)}`);
-  expect(order).toEqual(['synth after nothing', 'dev after synth', 'staging after dev', 'prod after staging']);
-  const commands = jobs.flatMap(([, job]) => commandsOf(job));
-  expect(commands.filter((run) => / synth\b/.test(run))).toEqual(['npm run cdk -- synth --quiet']);
+it('CI runs what .ci/run runs, and nothing else', () => {
+  const ci: Workflow = parse(TEXTS.ci ?? '');
+  expect(Object.values(ci.jobs).flatMap(commandsOf)).toEqual(['.ci/run']);
+  expect(existsSync(path.join(ROOT, '.ci/run'))).toBe(true);
 });
 
-it.each(Object.entries(environments))(
-  '%s is deployed from that synth, as its own role, and tried out',
-  (name, { region }) => {
-    const { [name]: job = { steps: [] } } = deploy.jobs;
-    const role = { 'role-to-assume': `$\{{ vars.DEPLOY_ROLE_ARN }}`, 'aws-region': region };
-    const steps = expect.arrayContaining([expect.objectContaining({ with: role })]);
-    expect(job).toMatchObject({ environment: name, steps });
-    expect(commandsOf(job).slice(1)).toEqual([
-      `npm run deploy -- ${name} --app cdk.out`,
-      expect.stringMatching(new RegExp(`--stack-name TokenBroker-${name} .*doctor --url`, 's')),
-      expect.stringMatching(new RegExp(`lambda invoke --function-name token-broker-health-${name} `)),
+describe('a deployment', () => {
+  const deploy: Workflow = parse(TEXTS.deploy ?? '');
+  const { jobs: { synth = {}, ...deployments } = {} } = deploy;
+
+  it('begins with a click, on main only, for a commit whose ci is green, with one synth for all', () => {
+    expect(Object.keys(deploy.on)).toEqual(['workflow_dispatch']);
+    expect(synth.if).toBe("github.ref == 'refs/heads/main'");
+    const [passed = '', ...commands] = commandsOf(synth);
+    expect(passed).toMatch(
+      /gh run list .*--workflow ci\.yml --branch main --event push --commit "\$GITHUB_SHA" --status success/,
+    );
+    expect(commands).toEqual(['npm ci --ignore-scripts', 'npm run cdk -- synth --quiet']);
+  });
+
+  it.each([
+    [0, 1],
+    [1, 0],
+  ])('with %i runs of ci that passed for the commit, ends its first step with %i', (passed, exitCode) => {
+    const [script = ''] = commandsOf(synth);
+    const gh = `gh() { echo ${passed}; }`;
+    expect(bash(`${gh}\n${script}`, { GITHUB_SHA: 'abc', GITHUB_REPOSITORY: 'o/r' }).status).toBe(exitCode);
+  });
+
+  it('goes through the environments of lib/environments.ts, one after the other, by one job for all', () => {
+    const names = Object.keys(environments);
+    const expected = names.map((name, index) => {
+      const uses = './.github/workflows/deploy-environment.yml';
+      return [name, { needs: names[index - 1] ?? 'synth', uses, with: { environment: name }, permissions: DEPLOYING }];
+    });
+    expect(Object.entries(deployments)).toEqual(expected);
+  });
+
+  const { jobs: { deploy: job = {} } = {} }: Workflow = parse(TEXTS['deploy-environment'] ?? '');
+
+  it('of one environment uses that synth and its own role, ends with a run of health, and is tried out', () => {
+    expect(job.environment).toBe(`$\{{ inputs.environment }}`);
+    const role = {
+      'role-to-assume': `$\{{ vars.DEPLOY_ROLE_ARN }}`,
+      'aws-region': `$\{{ steps.settings.outputs.region }}`,
+    };
+    expect(job.steps).toContainEqual(expect.objectContaining({ with: role }));
+    expect(commandsOf(job).slice(2)).toEqual([
+      'npm run deploy -- "$TOKEN_BROKER_ENVIRONMENT" --app cdk.out',
+      expect.stringMatching(/--stack-name "TokenBroker-\$TOKEN_BROKER_ENVIRONMENT" .*doctor --url/s),
     ]);
-  },
-);
+  });
 
-function textOf(name: string): string {
-  return readFileSync(new URL(`../../.github/workflows/${name}.yml`, import.meta.url), 'utf8');
-}
+  const noJq = spawnSync('jq', ['--version']).status === 0 ? '' : ' (skipped: jq is not installed)';
+  it.skipIf(noJq !== '')(`reads the region of an environment from lib/environments.ts${noJq}`, () => {
+    const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const output = path.join(directory, 'output');
+    const script = job.steps?.find(({ id }) => id === 'settings')?.run ?? '';
+    const { status } = bash(script, { GITHUB_OUTPUT: output, TOKEN_BROKER_ENVIRONMENT: 'prod' });
+    expect([status, readFileSync(output, 'utf8')]).toEqual([0, `region=${environments.prod?.region}\n`]);
+  });
+});
 
-/** The faults that GitHub's own parser finds. */
+it('a bot proposes updates of the actions and of the packages', () => {
+  const { updates } = parse(readFileSync(path.join(ROOT, '.github/dependabot.yml'), 'utf8'));
+  const kinds = updates.map((one: Readonly<Record<string, unknown>>) => one['package-ecosystem']);
+  expect(kinds).toEqual(['github-actions', 'npm']);
+});
+
+/** What the parser that GitHub itself publishes finds wrong. */
 async function faultsOf(content: string): Promise<readonly string[]> {
   const { context, value } = parseWorkflow({ name: 'workflow.yml', content }, new NoOperationTraceWriter());
   if (value === undefined) return context.errors.getErrors().map(({ message }) => message);
@@ -88,6 +154,16 @@ async function faultsOf(content: string): Promise<readonly string[]> {
   return errors.map(({ Message }) => Message);
 }
 
-function commandsOf({ steps }: Job): readonly string[] {
+function commandsOf({ steps = [] }: Job): readonly string[] {
   return steps.flatMap(({ run }) => run ?? []);
+}
+
+/** Runs a script as the workflows do. */
+function bash(script: string, env: Readonly<Record<string, string>>) {
+  const variables = {
+    PATH: [path.dirname(process.execPath), process.env.PATH].join(path.delimiter),
+    HOME: tmpdir(),
+    ...env,
+  };
+  return spawnSync('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script], { cwd: ROOT, env: variables });
 }

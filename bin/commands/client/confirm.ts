@@ -4,9 +4,10 @@ import type { Command } from 'commander';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import { LOCAL_ACCOUNT } from '../../local/config.ts';
 import { isPassing, isRefused } from '../shared/ask-aws.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
-import { awsRegion, type ClientOptions, type CommandOptions, settingsOf } from '../shared/environment.ts';
+import { awsRegion, type ClientOptions, type CommandOptions, isLocal, settingsOf } from '../shared/environment.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
 
 /** The options of every command that changes a client. */
@@ -56,7 +57,7 @@ export async function isConfirmed(
 ): Promise<boolean> {
   const { environment, client, yes, dryRun, json } = options;
   const [, , , arnRegion, arnAccount] = secret?.arn.split(':') ?? [];
-  const account = arnAccount ?? settingsOf(environment)?.account;
+  const account = arnAccount ?? (isLocal(environment) ? LOCAL_ACCOUNT : settingsOf(environment)?.account);
   const region = arnRegion ?? awsRegion(shell, options);
   talk(
     shell,
@@ -105,7 +106,7 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
     },
   });
   // Open from the first question to the last answer, so that the terminal itself never echoes.
-  const lines = createInterface({ input: shell.stdin, output, terminal: true, historySize: 0 });
+  const lines = createInterface({ input: shell.stdin, output, terminal: true, historySize: 0, signal: shell.signal });
   const askNext = () => {
     const question = current();
     if (question === undefined) return resolve(answers);

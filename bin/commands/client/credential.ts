@@ -3,11 +3,10 @@ import { buffer } from 'node:stream/consumers';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { parseCredential } from '../../../functions/broker/credential/credential.ts';
+import { type Credential, parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { duplicateMember, isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';
 import { ask } from './confirm.ts';
 
@@ -37,44 +36,64 @@ async function readInput(shell: Shell): Promise<Redacted> {
 const MAX_SECRET_BYTES = 65_536;
 
 /**
- * Writes the services of the credential into its text: those that are `said`, else its own; with `all` it names none.
- * Checks before anything is stored that the broker could send the credential to each of them.
+ * Writes into the text which services the credential is for: those that are `said`, else those that it names itself, else
+ * those of the tag. Checks before anything is stored that the broker could send it to each of them, and whether a part of
+ * it has blanks around it.
  */
 export function prepareCredential(
   text: Redacted,
   said: readonly string[] | 'all' | undefined,
-  { environment, configured }: { readonly environment: string; readonly configured: readonly string[] },
-): { readonly text: Redacted; readonly services: readonly string[] | 'all' } {
+  place: { environment: string; configured: readonly string[]; tagged: readonly string[] | 'all' },
+) {
+  const { environment, configured, tagged } = place;
   const secret = parseJsonObject(text.reveal());
+  if (secret === undefined) throw unusable('it is not a JSON object');
   // Written again, the JSON would lose a duplicate member, and the broker could not find it.
-  if (secret !== undefined && duplicateMember(text.reveal()) !== undefined) {
-    throw unusable('a member is given more than once');
-  }
-  const named = secret && namedServices(secret);
-  const services = said ?? named ?? 'all';
-  const allowed = said ?? configured;
-  if (named?.length === 0 || named?.some((name) => allowed === 'all' || !allowed.includes(name))) {
+  if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member is given more than once');
+  const named = namedServices(secret);
+  const services = said ?? named ?? tagged;
+  const allowed = said === undefined || said === 'all' ? configured : said;
+  if (named?.length === 0 || (Array.isArray(named) && named.some((name) => !allowed.includes(name)))) {
     throw unusable('its member services names none, or others than the client is to have (--services)');
   }
-  const prepared = services === 'all' || secret === undefined ? text : withServices(secret, services);
-  for (const service of services === 'all' ? configured : services) checkCredential(prepared, service, environment);
-  return { text: prepared, services };
+  const prepared = withServices(secret, services, configured);
+  const parts = namesOf(services, configured).map((service) => readAs(prepared, service, environment));
+  const words = parts.flatMap((part) => [part.clientId.reveal(), part.secret.reveal()]);
+  const hasBlanks = words.some((word) => word !== word.trim());
+  return { text: prepared, services, hasBlanks };
+}
+
+/** The services that are meant. */
+export function namesOf(services: readonly string[] | 'all', configured: readonly string[]): readonly string[] {
+  return services === 'all' ? configured : services;
+}
+
+/** The services that the JSON names; `undefined` when it does not say. */
+function namedServices({ services }: Readonly<Record<string, unknown>>): readonly string[] | 'all' | undefined {
+  if (services === undefined || services === 'all') return services;
+  if (Array.isArray(services)) return services.map(String);
+  if (isRecord(services)) return Object.keys(services);
+  throw unusable('services is not an object, an array of names or "all"');
 }
 
 /** Keeps the JSON's own members for each service. */
-function withServices(secret: Readonly<Record<string, unknown>>, names: readonly string[]): Redacted {
+function withServices(
+  secret: Readonly<Record<string, unknown>>,
+  names: readonly string[] | 'all',
+  configured: readonly string[],
+): Redacted {
   const { services } = secret;
-  if (services !== undefined && namedServices(secret) === undefined) throw unusable('services is not an object');
   const entries = new Map(isRecord(services) ? Object.entries(services) : []);
-  const kept = Object.fromEntries(names.map((name) => [name, entries.get(name) ?? {}]));
-  return new Redacted(JSON.stringify({ ...secret, services: kept }));
+  const kept = Object.fromEntries(namesOf(names, configured).map((name) => [name, entries.get(name) ?? {}]));
+  return new Redacted(JSON.stringify({ ...secret, services: names === 'all' && entries.size === 0 ? 'all' : kept }));
 }
 
-function checkCredential(text: Redacted, service: string, environment: string): void {
+/** The credential that is sent to the service. @throws CommandFailure why there is none */
+export function readAs(text: Redacted, service: string, environment: string): Credential {
   // Without the service's settings, accept each credential that one of the encodings can carry.
-  const encoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
+  const basicEncoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
   try {
-    parseCredential(text, service, encoding);
+    return parseCredential(text, service, { basicEncoding, isOnlyService: true });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));

@@ -1,14 +1,14 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { CommandFailure } from '../../../client/commands/failure.ts';
-import { parseName, parseWhole } from '../../../client/commands/options.ts';
+import { parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { tableName, tokenRoleName } from '../../../lib/settings/names.ts';
-import { addAwsOptions, type ClientOptions, checkService, operate } from '../shared/environment.ts';
+import { addAwsOptions, type ClientOptions, operate } from '../shared/environment.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
-import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
+import { openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client disable` and `client enable`: the emergency stop, and its end. */
@@ -22,7 +22,6 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
       .action(
         operate<DisableOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
           const { environment, client, service, json } = options;
-          checkService(shell, service, environment, command);
           const pairs = pairsOfClient(shell, options);
           const services = pairs.map((pair) => pair.service);
           const secrets = openSecrets(shell, options);
@@ -75,7 +74,7 @@ const change = {
   async disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
     const { client } = found;
     const [flags] = await Promise.allSettled([setFlags()]);
-    const [denial] = await Promise.allSettled([denyBroker(secrets, found)]);
+    const [denial] = await Promise.allSettled([denyBroker(secrets, found).catch(sendToEmergency('disable'))]);
     if (flags.status === 'fulfilled' && denial.status === 'fulfilled') return denial.value;
     talk(
       shell,
@@ -91,7 +90,7 @@ const change = {
   async enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: ClientOptions): Promise<false> {
     let state = `${client} is still disabled: no flag was taken away.`;
     try {
-      await allowBroker(secrets, client);
+      await allowBroker(secrets, client).catch(sendToEmergency('enable'));
       state = `The broker may read the secret again, but where the flag could not be taken away ${client} is still disabled.`;
       await setFlags();
       return false;
@@ -101,6 +100,16 @@ const change = {
     }
   },
 };
+
+/** Explains a denial: the emergency role alone writes the policies of secrets, so that no operator can let itself read. */
+function sendToEmergency(verb: 'disable' | 'enable') {
+  return (error: unknown): never => {
+    if (!(error instanceof CommandFailure && error.type === 'aws-access-denied')) throw error;
+    const command = `client ${verb} <client> --environment <environment>`;
+    const advice = `The emergency role may (policy --emergency), the operator may not. As that role: ${command}`;
+    throw new CommandFailure(error.type, error.detail, advice);
+  };
+}
 
 type SetFlags = () => Promise<unknown>;
 
@@ -113,7 +122,7 @@ function secretState(isDenied: boolean | undefined, { environment, client, isDel
   if (isDenied)
     return `The secret is denied to the broker: no instance of the function can use the credential of ${client} any more.`;
   return isDenied === undefined
-    ? `The secret is not denied to the broker: an instance of the function that cannot read the table may go on issuing tokens of ${client}.`
+    ? `The secret is not denied to the broker: an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens of ${client}.`
     : `${none}: disable ${client} again when ${then}, because the flag does not hold for an instance of the function that cannot read the table.`;
 }
 
@@ -166,35 +175,6 @@ function parsePolicy(policy = '{"Version":"2012-10-17"}') {
   const statements = [Statement ?? []].flat();
   const others = statements.filter((statement) => !isRecord(statement) || statement.Sid !== SID);
   return { rest, others, isDenied: others.length < statements.length };
-}
-
-/** `client delete`: marks the secret of a client for deletion. */
-export function addDeleteCommand(parent: Command, shell: Shell): void {
-  const days = new Option('--recovery-days <days>', 'how long it can be restored').default(30);
-  addChangeOptions(addAwsOptions(parent.command('delete')))
-    .description('Mark the secret of a client for deletion; until its day comes it can be restored.')
-    .argument('<client>', 'the client', parseName)
-    .addOption(days.argParser(parseWhole('days', 7, 30)))
-    .action(
-      operate<DeleteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { environment, client, recoveryDays, json } = options;
-        const secrets = openSecrets(shell, options);
-        const secret = await findSecret(secrets, client);
-        if (secret.deletedAt !== undefined) throw secretDeleted();
-        const name = secretName(environment, client);
-        const changes = [`marks the secret ${name} for deletion, which can be taken back for ${recoveryDays} days`];
-        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        const goneAt = (await secrets.delete(client, recoveryDays)).toISOString();
-        if (json) printJson(shell, { environment, client, secret: name, deleted_at: goneAt });
-        else shell.stdout.write(`${client} is marked for deletion, gone on ${goneAt.slice(0, 10)}\n`);
-        talk(shell, 'The broker stops using it with its next check, and at the latest when the token in use ends.');
-        talk(shell, `Until then this restores it: aws secretsmanager restore-secret --secret-id ${name}`);
-      }),
-    );
-}
-
-interface DeleteOptions extends ClientOptions, ChangeOptions {
-  readonly recoveryDays: number;
 }
 
 const WORDS = {

@@ -1,64 +1,92 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
+import { CommandFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import { servicesOf } from '../../../functions/broker/health/run.ts';
+import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { askForChecks } from '../shared/checks.ts';
-import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
-import { type ClientOptions, checkService, configuredServices, isLocal, operate } from '../shared/environment.ts';
+import { askInTurn } from '../shared/checks.ts';
+import { type ClientSecret, servicesMissing } from '../shared/client-secret.ts';
+import {
+  type ClientOptions,
+  checkService,
+  configuredServices,
+  isLocal,
+  operate,
+  settingsOf,
+} from '../shared/environment.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
-import { isTerminal, isYes } from './confirm.ts';
-import { prepareCredential, readCredential } from './credential.ts';
-import { conclude } from './versions.ts';
+import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
+import { namesOf, prepareCredential, readAs, readCredential } from './credential.ts';
+import { conclude, type ForceOptions, servicesChanges } from './versions.ts';
 
 /** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
 export function addPutCommand(parent: Command, shell: Shell): void {
   const key = new Option('--kms-key-id <key>', 'what encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
-  addConnectionOptions(parent.command('put'))
+  addChangeOptions(addConnectionOptions(parent.command('put')))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
     .argument('<client>', 'whose credential', parseName)
-    .option('--create', 'make the client if there is none of this name')
+    .option('--create', 'make a new client')
     .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
-    .option('--force', 'promote it even if a service does not accept it')
+    .option(
+      '--force',
+      'promote it also where a client is disabled, or a service gives no answer; asks if one rejects it',
+    )
+    .option('--accept-rejected', 'with --force: promote it even if a service rejects it')
     .addOption(key)
     .option('--json', 'answer in JSON')
     .addHelpText('after', HELP)
     .action(operate<PutOptions>(shell, ['SECRETS_MANAGER'], (options, command) => put(shell, options, command)));
 }
 
-interface PutOptions extends ClientOptions, ConnectionOptions {
+interface PutOptions extends ClientOptions, ConnectionOptions, ChangeOptions, ForceOptions {
   readonly services?: readonly string[] | 'all';
   readonly create?: boolean;
-  readonly force?: boolean;
   readonly kmsKeyId?: string;
 }
 
 function parseServices(text: string): readonly string[] | 'all' {
-  return text === 'all' ? text : [...new Set(text.split(',').map(parseName))];
+  return text === 'all' ? text : [...new Set(text.split(',').map((name) => parseName(name.trim())))];
 }
 
 async function put(shell: Shell, options: PutOptions, command: Command): Promise<void> {
-  const { environment, client } = options;
+  const { environment, client, services: said, yes, dryRun } = options;
   const broker = connect(shell, options, command);
+  for (const service of said === 'all' ? [] : (said ?? [])) checkService(shell, service, environment, command);
   const secrets = openSecrets(shell, options);
   const before = await secrets.find(client);
-  if (before === undefined) await refuseNewClient(shell, secrets, options, command);
   if (before?.deletedAt !== undefined) throw secretDeleted();
-  const said = servicesSaid(shell, before, options, command);
+  await refuseWrongName(secrets, before, options);
+  if (before === undefined && !options.kmsKeyId && !isLocal(environment)) command.error(KEY_MISSING);
+
   const configured = configuredServices(shell, environment);
-  const prepared = prepareCredential(await readCredential(shell), said, { environment, configured });
-  const services = prepared.services === 'all' ? configured : prepared.services;
+  const tag = before?.servicesTag ?? 'all';
+  // Nothing is asked for that could not be stored.
+  const isStored = !dryRun && (yes || isTerminal(shell));
+  const typed = isStored ? await readCredential(shell) : undefined;
+  const tagged = tag === 'all' ? tag : servicesOf(tag, configured);
+  const prepared = typed && prepareCredential(typed, said, { environment, configured, tagged });
+  const names = namesOf(prepared?.services ?? said ?? tagged, configured);
+  if (names.length === 0) throw servicesMissing(client);
+  const pairs = names.map((service) => ({ client, service }));
+  const changes = [
+    plannedChange(before, names.join(', '), options),
+    ...(before ? servicesChanges(shell, before, pairs, environment) : []),
+    ...(prepared?.hasBlanks ? ['stores also the blank with which the client_id or the secret begins or ends'] : []),
+    ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
+  ];
+  if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
 
   const version = randomUUID();
   talk(shell, `Storing version ${version} of ${secretName(environment, client)}.`);
   try {
-    const stored = await store(secrets, { ...prepared, versionId: version }, before, options);
-    talk(shell, `Checking it on ${services.join(', ')}.`);
-    const pairs = services.map((service) => ({ client, service }));
-    const checks = await askForChecks(shell, broker, pairs, stored);
-    const current = versionWith('AWSCURRENT', before);
-    await conclude(shell, secrets, options, { version, stage: stored, checks, current });
+    const services = [prepared.services].flat().join(' ');
+    const stage = await store(secrets, { text: prepared.text, services, versionId: version }, before, options);
+    talk(shell, `Checking it on ${names.join(', ')}.`);
+    const checks = await askInTurn(shell, broker, pairs, stage, options.force);
+    await conclude(shell, secrets, options, { version, stage, checks, secret: before, services });
   } catch (error) {
     talk(shell, 'client list shows whether the version is stored, and its stage. A pending one affects no caller:');
     talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
@@ -66,37 +94,51 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   }
 }
 
-/** A typing error must not create a client and leave the intended one without its rotation. */
-async function refuseNewClient(
-  shell: Shell,
-  secrets: Secrets,
-  { environment, client, create, kmsKeyId }: PutOptions,
-  command: Command,
-): Promise<void> {
-  if (!create) {
-    const unknown = await unknownClient(secrets, client, 'Nothing was stored. --create makes a new client.');
-    if (!isTerminal(shell)) throw unknown;
-    talk(shell, `${unknown.detail}. ${unknown.advice}`);
-    if (!(await isYes(shell, `Make the new client "${client}"?`))) throw unknown;
-  }
-  if (kmsKeyId || isLocal(environment)) return;
-  command.error(
-    'error: a new secret needs the key of the environment: give --kms-key-id or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack',
-  );
+/** A typing error must neither create a client nor take one over, and leave the intended one without its rotation. */
+async function refuseWrongName(secrets: Secrets, before: ClientSecret | undefined, { client, create }: PutOptions) {
+  if (before !== undefined && !create) return;
+  if (!create) throw await unknownClient(secrets, client, 'Nothing was stored. --create makes a new client.');
+  const isTwin = (one: ClientSecret) => one.client.toLowerCase() === client.toLowerCase();
+  // Without the right to list, no other name is known.
+  const twin = before ?? (await secrets.list().catch(() => [])).find(isTwin);
+  if (twin === undefined) return;
+  const advice = 'Nothing was stored. client put without --create rotates its credential.';
+  throw new CommandFailure('client-exists', `There is a client "${twin.client}" already`, advice);
 }
 
-/** The services of `--services`, else of the secret's tag, if any. Wrong usage for one that the environment lacks. */
-function servicesSaid(
-  shell: Shell,
-  before: ClientSecret | undefined,
-  { environment, services }: PutOptions,
-  command: Command,
-): readonly string[] | 'all' | undefined {
-  if (services === undefined && before?.servicesTag !== undefined) {
-    return provablePairs(shell, before, environment).map(({ service }) => service);
-  }
-  for (const service of services === 'all' ? [] : (services ?? [])) checkService(shell, service, environment, command);
-  return services;
+const KEY_MISSING =
+  'error: a new secret needs the key of the environment: give --kms-key-id or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack';
+
+function plannedChange(before: ClientSecret | undefined, where: string, { environment, client, force }: PutOptions) {
+  const secret = secretName(environment, client);
+  const condition = force ? 'when none of them rejects it' : 'when each of them accepts it';
+  return before === undefined
+    ? `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once`
+    : `stores another version of the secret ${secret}, tries it on ${where}, and puts it into use ${condition}`;
+}
+
+/** Whether the client_id is another one than that in use; shows neither. */
+async function clientIdChanges(
+  secrets: Secrets,
+  text: Redacted,
+  names: readonly string[],
+  { environment, client }: PutOptions,
+): Promise<readonly string[]> {
+  // The trail rings for each read that is not the broker's, also for one that is denied.
+  const isWatched = (settingsOf(environment)?.trail ?? 'off') !== 'off';
+  const used = isWatched ? undefined : await secrets.readCurrent(client);
+  if (used === undefined) return ['may change the client_id: the one in use cannot be read'];
+  const idIn = (from: Redacted, service: string) => {
+    try {
+      return readAs(from, service, environment).clientId.reveal();
+    } catch (error) {
+      if (!(error instanceof CommandFailure)) throw error;
+      return undefined;
+    }
+  };
+  // The version in use may have none for a new service.
+  const isOther = (service: string) => ![undefined, idIn(text, service)].includes(idIn(used, service));
+  return names.some(isOther) ? ['changes the client_id: it is another one than that in use'] : [];
 }
 
 /** Stores the version beside the others. AWS makes the first version of a secret current at once. */
@@ -110,13 +152,13 @@ async function store(
     await secrets.create(client, version, kmsKeyId);
     return 'AWSCURRENT';
   }
-  const { services } = version;
-  const tag = services === 'all' ? undefined : services.join(' ');
-  if (tag !== before.servicesTag) await secrets.setServices(client, services);
-  const stages = await secrets.putPending(client, version);
-  return stages.includes('AWSCURRENT') ? 'AWSCURRENT' : 'AWSPENDING';
+  const stages = await secrets.putPending(before, version);
+  if (!stages.includes('AWSCURRENT')) return 'AWSPENDING';
+  await secrets.setServices(client, version.services);
+  return 'AWSCURRENT';
 }
 
 const HELP = `
-At a terminal it asks for the client_id and the secret, which is not shown; else it reads them from standard input:
+It says what it will change, and asks. At a terminal it asks for the client_id and the secret, which is not shown; else
+it reads them from standard input and needs --yes:
   {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id`;

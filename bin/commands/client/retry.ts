@@ -6,7 +6,7 @@ import type { Pair } from '../../../functions/broker/pair.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { shortVersion } from '../shared/checks.ts';
 import { hasService } from '../shared/client-secret.ts';
-import { addAwsOptions, checkService, operate } from '../shared/environment.ts';
+import { addAwsOptions, operate } from '../shared/environment.ts';
 import { changePairs, type PairAdmin, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
@@ -24,7 +24,6 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
       operate<RetryOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, service, json } = options;
         if (client === undefined && service === undefined) command.error('error: give a client, --service, or both');
-        checkService(shell, service, environment, command);
         const { pairs, secret } = await retriedPairs(shell, options);
         const changes = [
           `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${tableName(environment)}`,

@@ -3,12 +3,13 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
-import { askForChecks, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
-import { provablePairs, versionWith } from '../shared/client-secret.ts';
+import { askInTurn, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
+import { type ClientSecret, checkedPairs, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
-import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
+import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal, isYes } from './confirm.ts';
 
 /** `client check`: does the credential work on the client's services? */
 export function addCheckCommand(parent: Command, shell: Shell): void {
@@ -23,16 +24,18 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
         const { environment, client, service, stage, json } = options;
         if (service === undefined) checkEndpoint(shell, options, 'SECRETS_MANAGER', command);
         const broker = connect(shell, options, command);
-        const pairs =
-          service === undefined
-            ? provablePairs(shell, await findSecret(openSecrets(shell, options), client), environment)
-            : [{ client, service }];
-        const checks = await askForChecks(shell, broker, pairs, stage);
+        const pairs = service === undefined ? await pairsOf(shell, options) : [{ client, service }];
+        const checks = await askInTurn(shell, broker, pairs, stage);
         if (json) printJson(shell, { environment, client, stage, checks: checks.map(checkMembers) });
         else printChecks(shell, checks, environment);
         if (!checks.every((check) => isAccepted(check))) shell.exitCode = 1;
       }),
     );
+}
+
+async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pair[]> {
+  const secret = await findSecret(openSecrets(shell, options), options.client);
+  return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
 }
 
 interface CheckOptions extends ClientOptions, ConnectionOptions {
@@ -45,23 +48,25 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
   addChangeOptions(addConnectionOptions(parent.command('promote')))
     .description('Make the pending version the current one, once every service accepts it.')
     .argument('<client>', 'whose credential', parseName)
-    .option('--force', 'without checking it; asks first')
+    .option('--force', 'also where the client is disabled, or a service gives no answer; asks if one rejects it')
+    .option('--accept-rejected', 'with --force: even if a service rejects it')
     .option('--json', 'answer in JSON')
     .action(
       operate<PromoteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, force } = options;
-        const broker = force ? undefined : connect(shell, options, command);
+        const broker = connect(shell, options, command);
         const secrets = openSecrets(shell, options);
-        const { secret, version, current } = await findVersion(secrets, client, 'AWSPENDING');
-        // The check decides better than a person: ask only before an unchecked promotion or a dry run.
+        const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
+        const pairs = provablePairs(shell, secret, environment, version);
+        const services = servicesChanges(shell, secret, pairs, environment);
+        // The check decides better than a person: ask only before a forced promotion or a dry run.
         if (force || options.dryRun) {
-          const how = force ? 'unchecked' : 'if every service accepts it';
-          const changes = [`makes version ${version} of ${client} the current one, ${how}`];
+          const how = force ? 'if no service rejects it' : 'if every service accepts it';
+          const changes = [`makes version ${version} of ${client} the current one, ${how}`, ...services];
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        }
-        const pairs = broker ? provablePairs(shell, secret, environment) : [];
-        const checks = broker ? await askForChecks(shell, broker, pairs, 'AWSPENDING') : [];
-        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, current });
+        } else for (const change of services) talk(shell, `Promoting it ${change}.`);
+        const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
+        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, secret });
       }),
     );
 
@@ -70,26 +75,44 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
     .argument('<client>', 'whose credential', parseName)
     .action(
       operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { client } = options;
+        const { client, environment } = options;
         const secrets = openSecrets(shell, options);
-        const { secret, version, current } = await findVersion(secrets, client, 'AWSPREVIOUS');
-        const changes = [`makes version ${version} of ${client} the current one, unchecked, in place of ${current}`];
+        const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
+        const place = `in place of ${versionWith('AWSCURRENT', secret)}`;
+        const services = servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment);
+        const changes = [`makes version ${version} of ${client} the current one, unchecked, ${place}`, ...services];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        await secrets.moveStage(client, 'AWSCURRENT', current, version);
+        await secrets.makeCurrent(secret, version);
         printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
       }),
     );
 }
 
-interface PromoteOptions extends ClientOptions, ChangeOptions, ConnectionOptions {
+/** Whether a version goes into use that not every service accepts. */
+export interface ForceOptions {
   readonly force?: boolean;
+  readonly acceptRejected?: boolean;
 }
 
-async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
+type PromoteOptions = ClientOptions & ChangeOptions & ConnectionOptions & ForceOptions;
+
+/** Which services a client gains and loses when these are its pairs. */
+export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: readonly Pair[], environment: string) {
+  const namesOf = (list: readonly Pair[]) => list.map(({ service }) => service);
+  const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
+  const added = after.filter((name) => !before.includes(name)).join(', ');
+  const dropped = before.filter((name) => !after.includes(name)).join(', ');
+  const gives = added === '' ? [] : [`gives ${secret.client} the service ${added}`];
+  const takes =
+    dropped === '' ? [] : [`takes the service ${dropped} from ${secret.client}: callers get no token of it`];
+  return [...gives, ...takes];
+}
+
+/** The version that has a stage, and is not in use. */
+export async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
   const secret = await findSecret(secrets, client);
   const version = versionWith(stage, secret);
-  const current = versionWith('AWSCURRENT', secret);
-  if (version !== undefined && version !== current) return { secret, version, current };
+  if (version !== undefined && version !== versionWith('AWSCURRENT', secret)) return { secret, version };
   throw new CommandFailure(
     'version-missing',
     `No version of ${client} ${stage === 'AWSPENDING' ? 'waits to be promoted' : 'came before the current one'} (${stage})`,
@@ -108,14 +131,19 @@ interface Outcome {
 export async function conclude(
   shell: Shell,
   secrets: Secrets,
-  options: ClientOptions & { readonly force?: boolean },
-  { version, stage, checks, current }: Outcome & { readonly current: string | undefined },
+  options: ClientOptions & ForceOptions,
+  outcome: Outcome & { readonly secret: ClientSecret | undefined; readonly services?: string },
 ): Promise<void> {
+  const { version, stage, checks, secret, services } = outcome;
   const areAccepted = checks.every((check) => isAccepted(check, version));
-  const isPromoted = stage === 'AWSPENDING' && (areAccepted || options.force === true);
+  const rejecting = checks.filter((check) => ['rejected', 'secret-malformed'].includes(findingOf(check)));
+  const isPromoted =
+    stage === 'AWSPENDING' &&
+    secret !== undefined &&
+    (areAccepted || (options.force === true && (await isRejectionPassed(shell, rejecting, options))));
   if (isPromoted) {
     // Fails when another operator was faster; AWS makes the old version AWSPREVIOUS.
-    await secrets.moveStage(options.client, 'AWSCURRENT', current, version);
+    await secrets.makeCurrent(secret, version, services);
     // AWS leaves AWSPENDING on it, as if it still waited to be promoted.
     await secrets.moveStage(options.client, 'AWSPENDING', version).catch((error: unknown) => {
       if (!(error instanceof CommandFailure)) throw error;
@@ -123,10 +151,27 @@ export async function conclude(
       talk(shell, `${state}: ${error.detail}. This does no harm.`);
     });
   }
-  const isWrong = checks.some((check) => ['rejected', 'secret-malformed'].includes(findingOf(check)));
-  const next = NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : isWrong ? 'refused' : 'unclear'];
-  printOutcome(shell, options, { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks }, next);
+  const word = areAccepted ? 'accepted' : rejecting.length > 0 ? 'refused' : 'unclear';
+  printOutcome(
+    shell,
+    options,
+    { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks },
+    NEXT[isPromoted ? 'promoted' : stage][word],
+  );
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
+}
+
+/** A rejected credential goes into use on purpose alone: `--force` and `--yes` do not say so. */
+async function isRejectionPassed(
+  shell: Shell,
+  rejecting: readonly PairCheck[],
+  { client, acceptRejected }: ClientOptions & ForceOptions,
+): Promise<boolean> {
+  if (rejecting.length === 0 || acceptRejected) return true;
+  if (!isTerminal(shell)) return false;
+  const names = rejecting.map(({ service }) => service).join(', ');
+  talk(shell, `${names} rejected it: in use, it leaves ${client} with the version before, as long as there is one.`);
+  return isYes(shell, 'Put the rejected credential into use?');
 }
 
 /** Writes the outcome: data on stdout, its meaning and the next step on stderr. */
@@ -151,19 +196,18 @@ const ROLLED_BACK = `${TAKES_EFFECT} What was current is AWSPREVIOUS now; rollba
 const FIRST = 'It is the first version, so AWS made it the current one at once';
 const FORCED = `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`;
 const PENDING = 'It stays pending, and callers are not affected.';
-const STORE = 'Store the right credential with client put';
 
 /** The next step, by the stage of the version and the answers of the services. */
 const NEXT = {
   promoted: { accepted: TAKES_EFFECT, refused: FORCED, unclear: FORCED },
   AWSPENDING: {
     accepted: '',
-    refused: `${PENDING} ${STORE}; --force promotes it all the same.`,
-    unclear: `${PENDING} client promote tries it again; --force promotes it without a check.`,
+    refused: `${PENDING} --force --accept-rejected promotes it all the same.`,
+    unclear: `${PENDING} client promote tries it again; --force promotes it as long as no service rejects it.`,
   },
   AWSCURRENT: {
     accepted: `${FIRST}. Callers get tokens as soon as an access rule lets them.`,
-    refused: `${FIRST}; no caller had a token of the client before. ${STORE}.`,
+    refused: `${FIRST}; no caller had a token of the client before.`,
     unclear: `${FIRST}; no caller had a token of the client before. client check tries it again.`,
   },
 } as const;

@@ -6,34 +6,69 @@ import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 import { pause } from './environment.ts';
 
-interface Question extends Partial<Pick<Parameters<typeof askAws>[1], 'method' | 'path' | 'query'>> {
+type AwsQuestion = Parameters<typeof askAws>[1];
+
+interface Question extends Partial<Pick<AwsQuestion, 'method' | 'path' | 'query'>> {
   readonly target?: string;
   readonly body?: object;
 }
 
 /** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
+  const ask = openAws(shell, region);
   return async (
-    service: 'codedeploy' | 'lambda' | 'logs',
+    service: Exclude<AwsQuestion['service'], keyof typeof QUERIED>,
     operation: string,
     { target, body, ...question }: Question,
   ) => {
+    const version = service === 'dynamodb' ? '1.0' : '1.1';
+    const type = target === undefined ? 'application/json' : `application/x-amz-json-${version}`;
+    const headers = { 'content-type': type, ...(target && { 'x-amz-target': target }) };
+    const read = (text: string) => parseJsonObject(text === '' ? '{}' : text);
+    return ask(service, operation, { ...question, ...(body && { body: JSON.stringify(body), headers }) }, read);
+  };
+}
+
+/** As `askService`, of a service that speaks AWS's query protocol; gives the XML of its answer. @throws CommandFailure */
+export function queryService(shell: Shell, region: string | undefined) {
+  const ask = openAws(shell, region);
+  return async (service: keyof typeof QUERIED, Action: string, members: Readonly<Record<string, string>> = {}) => {
+    const body = `${new URLSearchParams({ Action, ...members, Version: QUERIED[service] })}`;
+    return ask(service, Action, { body }, (text) => (text.startsWith('<') ? text : undefined));
+  };
+}
+
+/** The versions of their APIs. */
+const QUERIED = {
+  cloudformation: '2010-05-15',
+  monitoring: '2010-08-01',
+  sns: '2010-03-31',
+  sts: '2011-06-15',
+} as const;
+
+/** The text of the first element of this name. */
+export function elementOf(xml: string, name: string): string | undefined {
+  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+}
+
+/** Calls AWS until it is not throttled, and gives what `read` makes of the answer. */
+function openAws(shell: Shell, region: string | undefined) {
+  return async <Answer>(
+    service: AwsQuestion['service'],
+    operation: string,
+    question: Omit<AwsQuestion, 'service' | 'region' | 'credentials'>,
+    read: (text: string) => Answer | undefined,
+  ): Promise<Answer> => {
     const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
     if (region === undefined) throw fail(new Error('Region is missing'));
     const credentials = await shell.credentials().catch((error) => Promise.reject(fail(error)));
-    const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
-    const asked = {
-      ...{ service, region, credentials, ...question },
-      ...(body && { body: JSON.stringify(body) }),
-      ...(body && { headers: { 'content-type': type, ...(target && { 'x-amz-target': target }) } }),
-    };
     for (let attempt = 1; ; attempt += 1) {
-      const { status, word, text, errorType } = await askAws(shell, asked);
-      const told = parseJsonObject(text === '' ? '{}' : text);
-      if (status === 200 && told !== undefined) return told;
+      const { status, word, text, errorType } = await askAws(shell, { service, region, credentials, ...question });
+      const answer = status === 200 ? read(text) : undefined;
+      if (answer !== undefined) return answer;
+      const told = parseJsonObject(text)?.__type ?? elementOf(text, 'Code') ?? errorType;
       // AWS's name of the error, if it looks like one; a proxy's answer has none.
-      const [called = ''] =
-        /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told?.__type ?? errorType}`.replace(/^.*#/, '')) ?? [];
+      const [called = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told}`.replace(/^.*#/, '')) ?? [];
       const name = called || STATUS_CODES[status]?.replaceAll(' ', '') || word;
       const failure = fail(Object.assign(new Error('refused'), { name }));
       if (failure.type !== 'aws-throttled' || attempt === MAX_ATTEMPTS) throw failure;
@@ -65,6 +100,11 @@ export function isRefused(error: unknown): error is CommandFailure {
   return error instanceof CommandFailure && error.type !== 'aborted';
 }
 
+/** Whether the identity may not do it, so that another one has to. */
+export function isDenied(error: unknown): error is CommandFailure {
+  return isRefused(error) && error.type === 'aws-access-denied';
+}
+
 /** Whether AWS was down or throttled the call, so that the same call may succeed in a moment. */
 export function isPassing(error: unknown): error is CommandFailure {
   return isRefused(error) && (error.type === 'aws-unavailable' || error.type === 'aws-throttled');
@@ -77,7 +117,7 @@ const KNOWN: readonly Known[] = [
     /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/,
     'aws-access-denied',
     'Your AWS identity may not do this',
-    'Use an identity that may, or have the permission added (also kms:Decrypt and kms:GenerateDataKey on the key, for secrets).',
+    'Use a role that may: policy --operator, --emergency and --sealing-key print the rights of each (to store a secret takes kms:Decrypt and kms:GenerateDataKey on its key, too).',
   ],
   [/^ExpiredToken|^RequestExpired/, 'aws-credentials-expired', 'Your AWS credentials have expired', 'Sign in again.'],
   [
@@ -93,7 +133,7 @@ const KNOWN: readonly Known[] = [
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   ],
   [/Throttl|LimitExceeded|TooManyRequests/, 'aws-throttled', 'AWS throttles this account', 'Try again in a moment.'],
-  [/^ResourceNotFound/, 'aws-not-found', 'AWS has nothing of this name', 'Is it deployed, in this region?'],
+  [/NotFound/, 'aws-not-found', 'AWS has nothing of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
 ];
 

@@ -1,35 +1,64 @@
 import { adviceFor, asProblem, withNames } from '../../../client/commands/failure.ts';
-import { printTable, talk, talkOfProgress } from '../../../client/commands/output.ts';
+import { printTable, talk, talkOfProgress, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
+import { pause } from './environment.ts';
 
 /** The outcome of checking one pair: a finding, or the failure. */
 export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
 
 /**
- * Checks pairs, a few at a time, and gives the outcomes in their order.
+ * As `askForChecks`; pairs whose turn comes within half a minute are checked once more then. A version that is not in use is
+ * tried once in that time, so that attempts do not lock an account.
+ */
+export async function askInTurn(...asked: Parameters<typeof askForChecks>): Promise<readonly PairCheck[]> {
+  const [shell, broker, , stage, isForced] = asked;
+  const checks = await askForChecks(...asked);
+  const waiting = checks.filter((check) => findingOf(check) === 'throttled' && secondsToWait(check) <= LONGEST_WAIT);
+  if (waiting.length === 0) return checks;
+  const seconds = Math.max(...waiting.map(secondsToWait));
+  const names = waiting.map(({ service }) => service).join(', ');
+  talk(shell, `${names}: the broker may try this version again in ${seconds} s, and is asked again then.`);
+  await pause(shell, seconds * 1_000);
+  const later = await askForChecks(shell, broker, waiting, stage, isForced);
+  return checks.map((check) => later[waiting.indexOf(check)] ?? check);
+}
+
+const LONGEST_WAIT = 30;
+
+function secondsToWait(check: PairCheck): number {
+  return ('finding' in check ? check.retryAfterSeconds : undefined) ?? Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Checks pairs, a few at a time, and gives the outcomes in their order; `isForced` goes on without a broker.
  *
  * @throws TokenBrokerError a failure that every pair would meet: AWS credentials, permissions, the URL, Ctrl-C
  */
-export function askForChecks(
+export async function askForChecks(
   shell: Shell,
   broker: TokenBroker,
   pairs: readonly Pair[],
   stage: SecretStage = 'AWSCURRENT',
+  isForced = false,
 ): Promise<readonly PairCheck[]> {
   const check = async (pair: Pair): Promise<PairCheck> => {
     try {
       return await broker.check({ ...pair, stage, signal: shell.signal });
     } catch (error) {
       // A problem of the broker is about this pair; a refusal in front of it would meet every pair.
-      const isOfPair = error instanceof TokenBrokerError && (error.problem !== undefined || error.retryable);
-      if (!isOfPair) throw error;
+      if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
+      if (!isForced && error.problem === undefined && !error.retryable) throw error;
       return { ...pair, stage, failure: error };
     }
   };
-  return mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
+  const checks = await mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
+  const [first] = checks;
+  const areUnsent = !isForced && checks.every((one) => findingOf(one) === 'network-error');
+  if (areUnsent && first !== undefined && 'failure' in first) throw first.failure;
+  return checks;
 }
 
 /** Works on all items, a few at a time; gives the results in the items' order. After a failure no item starts. */
@@ -74,12 +103,13 @@ export function isAccepted(check: PairCheck, version?: string): boolean {
 export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>> {
   const { client, service, stage } = check;
   if ('failure' in check) return { client, service, stage, problem: asProblem(check.failure) };
-  const { finding, version, checkedAt, provenBy, expiresAt } = check;
+  const { finding, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = check;
   return {
     ...{ client, service, stage, finding, version },
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
     expires_at: expiresAt && new Date(expiresAt).toISOString(),
+    retry_after: retryAfterSeconds,
   };
 }
 
@@ -87,9 +117,7 @@ export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>
 export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string): void {
   const rows = checks.map((check) => {
     const evidence =
-      'failure' in check
-        ? ['-', '-', '-']
-        : [shortVersion(check.version), check.provenBy, new Date(check.checkedAt).toISOString()];
+      'failure' in check ? ['-', '-', '-'] : [shortVersion(check.version), check.provenBy, timeText(check.checkedAt)];
     return [check.service, findingOf(check), ...evidence];
   });
   printTable(shell, ['SERVICE', 'FINDING', 'VERSION', 'PROVEN BY', 'CHECKED AT'], rows);
@@ -101,7 +129,10 @@ export function printChecks(shell: Shell, checks: readonly PairCheck[], environm
 function adviceOn(check: PairCheck, environment: string): string | undefined {
   const about = { environment, client: check.client };
   if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
-  return check.finding === 'accepted' ? undefined : withNames(FINDING_ADVICE[check.finding], about);
+  if (check.finding === 'accepted') return undefined;
+  const seconds = secondsToWait(check);
+  const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
+  return `${withNames(FINDING_ADVICE[check.finding], about)}${check.finding === 'throttled' ? until : ''}`;
 }
 
 /** Enough of a version's id to tell it from its neighbours. */

@@ -2,7 +2,6 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
-import { isRecord } from '../../../functions/broker/json.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { CREDENTIAL_MAX_AGE_DAYS } from '../../../lib/settings/environment.ts';
@@ -14,6 +13,8 @@ export interface ClientSecret {
   readonly arn: string;
   /** The tag `services` as it stands; absent when the client is on every service. */
   readonly servicesTag: string | undefined;
+  /** The services that a version names, by its id: as in `servicesTag`. Of one that no command stored they are unknown. */
+  readonly servicesOf: ReadonlyMap<string, string>;
   /** The versions that carry a stage. */
   readonly versions: readonly { readonly versionId: string; readonly stages: readonly string[] }[];
   /** Marked for deletion, and when it will be gone. */
@@ -44,36 +45,44 @@ export function tellOld(shell: Shell, clients: readonly DatedSecret[], environme
   talk(shell, `${old.join(', ')}: the credential is ${limit}; client put rotates it.`);
 }
 
+/** Names the clients whose secrets may name no services, which a second service would keep from being sent. */
+export function tellUnlisted(shell: Shell, clients: readonly ClientSecret[]): void {
+  const names = clients.filter(({ servicesTag }) => servicesTag === undefined).map(({ client }) => client);
+  if (names.length > 0) talk(shell, `${names.join(', ')}: ${UNLISTED}`);
+}
+
+const UNLISTED =
+  'without the tag "services" the secret may name no services either, and then it is sent to none as soon as there is a second one; client put --services writes both.';
+
 function maxAgeDays(environment: string): number {
   return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
 }
 
-/** The pairs of a client to check: on the services of its tag, else on all services of the environment. */
-export function checkedPairs(shell: Shell, { client, servicesTag }: ClientSecret, environment: string): Pair[] {
-  const configured = servicesTag === undefined ? configuredServices(shell, environment) : [];
-  return servicesOf(servicesTag, configured).map((service) => ({ client, service }));
+/**
+ * The pairs of a client to check: on the services that the version names, as far as they are known, else on those of the
+ * tag, else on all services of the environment.
+ */
+export function checkedPairs(shell: Shell, secret: ClientSecret, environment: string, version = ''): Pair[] {
+  const { client, servicesTag, servicesOf: known } = secret;
+  const configured = configuredServices(shell, environment);
+  return servicesOf(known.get(version) ?? servicesTag, configured).map((service) => ({ client, service }));
 }
 
 /** As `checkedPairs`; fails if there are none, because every check of an empty list succeeds. */
-export function provablePairs(shell: Shell, secret: ClientSecret, environment: string): Pair[] {
-  const pairs = checkedPairs(shell, secret, environment);
+export function provablePairs(...[shell, secret, ...place]: Parameters<typeof checkedPairs>): Pair[] {
+  const pairs = checkedPairs(shell, secret, ...place);
   if (pairs.length > 0) return pairs;
-  throw new CommandFailure(
-    'services-missing',
-    `The client ${secret.client} has no service: the tag "services" of its secret is empty`,
-    'client put with --services says which services it has.',
-  );
+  throw servicesMissing(secret.client);
+}
+
+export function servicesMissing(client: string): CommandFailure {
+  const detail = `The client ${client} has no service: the tag "services" of its secret is empty`;
+  return new CommandFailure('services-missing', detail, 'client put with --services says which services it has.');
 }
 
 /** Whether a client has a service, as far as its tag says. */
 export function hasService({ servicesTag }: ClientSecret, service: string): boolean {
   return servicesOf(servicesTag, [service]).includes(service);
-}
-
-/** The services that the JSON of a version names, which is an object by name or a list; `undefined` when it has none. */
-export function namedServices({ services }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
-  if (Array.isArray(services)) return services.map(String);
-  return isRecord(services) ? Object.keys(services) : undefined;
 }
 
 /** The names that a typed one may stand for: the nearest of those that differ in at most two letters. */

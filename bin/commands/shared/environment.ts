@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure, isFailure } from '../../../client/commands/failure.ts';
-import { parseRegion, parseWhole } from '../../../client/commands/options.ts';
+import { parseRegion, parseWhole, TO_LOCAL } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
@@ -31,13 +31,13 @@ export function settingsOf(environment: string): Environment | undefined {
   }
 }
 
-/** As `settingsOf`; wrong usage when there is no such environment. */
+/** As `settingsOf`; wrong usage for `npm start`, which is not deployed. */
 export function knownSettings(environment: string, command: Command): Environment {
   const names = Object.keys(environments).join(', ');
   return (
     settingsOf(environment) ??
     command.error(
-      `error: lib/environments.ts has no environment "${environment}": name another one with --environment, one of ${names}`,
+      `error: "${environment}" is npm start, of which nothing is deployed: name another environment with --environment, one of ${names}`,
     )
   );
 }
@@ -50,16 +50,12 @@ export function configuredServices(shell: Shell, environment: string): readonly 
     throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', advice);
   }
   if (named.length > 0) return named;
-  const services = settingsOf(environment)?.services ?? (isLocal(environment) ? ACCEPTED_CREDENTIALS : undefined);
-  if (services !== undefined) return Object.keys(services);
-  const detail = `lib/environments.ts does not say which services "${environment}" has`;
-  throw new CommandFailure('services-unknown', detail, advice);
+  return Object.keys(settingsOf(environment)?.services ?? ACCEPTED_CREDENTIALS);
 }
 
-/** Wrong usage when the environment's services are known and this one is not among them. */
+/** Wrong usage when the environment does not have this service. */
 export function checkService(shell: Shell, service: string | undefined, environment: string, command: Command): void {
-  const isKnown = settingsOf(environment) !== undefined || isLocal(environment) || shell.env.TOKEN_BROKER_SERVICES;
-  if (service === undefined || !isKnown) return;
+  if (service === undefined) return;
   const configured = configuredServices(shell, environment);
   if (configured.includes(service)) return;
   command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
@@ -78,13 +74,16 @@ export function awsRegion(shell: Shell, { environment, region }: CommandOptions)
   return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
 }
 
-/** A service of AWS that has a stand-in in `npm start`, as its variable spells it. */
+/** A service of AWS, as the variable of its endpoint spells it. */
+type Service = StandIn | 'IAM' | 'SNS';
+
+/** A service that has a stand-in in `npm start`. */
 export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
 
-/** For a client of AWS: region, stand-in, credentials. The limits suit a person, who waits longer than a caller. */
-export function awsConfig(shell: Shell, options: CommandOptions, standIn: StandIn) {
+/** For a client of AWS: region, endpoint, credentials. The limits suit a person, who waits longer than a caller. */
+export function awsConfig(shell: Shell, options: CommandOptions, service: Service) {
   const { env, credentials } = shell;
-  const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${standIn}`]];
+  const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${service}`]];
   return {
     ...(region && { region }),
     ...(endpoint && { endpoint }),
@@ -105,7 +104,7 @@ export function checkEndpoint(shell: Shell, { environment }: CommandOptions, sta
   if (isSet) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
   else
     command.error(
-      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
+      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another one with --environment; ${TO_LOCAL}`,
     );
 }
 
@@ -127,9 +126,12 @@ export function operate<Options extends CommandOptions>(
   work: (options: Options, command: Command) => Promise<void>,
 ) {
   return async function (this: Command): Promise<void> {
-    const options: Options = { ...this.optsWithGlobals<Options>(), client: this.processedArgs[0] };
+    const options = { ...this.optsWithGlobals<Options & { service?: string }>(), client: this.processedArgs[0] };
     for (const standIn of standIns) checkEndpoint(shell, options, standIn, this);
-    await explainFailure(shell, options, () => work(options, this));
+    await explainFailure(shell, options, async () => {
+      checkService(shell, options.service, options.environment, this);
+      await work(options, this);
+    });
   };
 }
 

@@ -10,22 +10,21 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { servicesOf } from '../../../functions/broker/health/run.ts';
-import { parseJsonObject } from '../../../functions/broker/json.ts';
-import type { Redacted } from '../../../functions/broker/redacted.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
 import { awsFailure, isRefused } from './ask-aws.ts';
-import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
+import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
 import { awsConfig, awsRegion, type CommandOptions } from './environment.ts';
 
-/** The clients' secrets of one environment: all that the commands do with Secrets Manager. No value ever leaves here. */
+/** The clients' secrets of one environment: all that the commands do with Secrets Manager. */
 export type Secrets = ReturnType<typeof openSecrets>;
 
 /** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
 export interface NewVersion {
   readonly versionId: string;
   readonly text: Redacted;
-  readonly services: readonly string[] | 'all';
+  /** As in the tag `services`: names with spaces between, or `all`. */
+  readonly services: string;
 }
 
 /** Opens the environment's secrets; each method sends its own requests. */
@@ -76,23 +75,47 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
         ClientRequestToken: versionId,
         SecretString: text.reveal(),
         ...(kmsKeyId !== undefined && { KmsKeyId: kmsKeyId }),
-        ...(services !== 'all' && { Tags: [servicesTag(services)] }),
+        Tags: [SERVICES_TAG, versionTag(versionId)].map((Key) => ({ Key, Value: services })),
       };
       await client.createSecret(secret, send);
     },
 
     /** Stores another version as AWSPENDING; tells its stages, because AWS makes the first one current as well. */
-    async putPending(name: string, { versionId, text }: NewVersion): Promise<readonly string[]> {
+    async putPending(
+      { client: name, servicesOf, versions }: ClientSecret,
+      { versionId, text, services }: NewVersion,
+    ): Promise<readonly string[]> {
+      const gone = [...servicesOf.keys()].filter((id) => !versions.some((version) => version.versionId === id));
+      if (gone.length > 0) await client.untagResource({ ...idOf(name), TagKeys: gone.map(versionTag) }, send);
+      // Before it is there, because `promote` and `rollback` read no version to find out its services.
+      await client.tagResource({ ...idOf(name), Tags: [{ Key: versionTag(versionId), Value: services }] }, send);
       const stored = { ClientRequestToken: versionId, SecretString: text.reveal(), VersionStages: ['AWSPENDING'] };
       const { VersionStages = [] } = await client.putSecretValue({ ...idOf(name), ...stored }, send);
       return VersionStages;
     },
 
-    /** Says which services the client has; `all` takes the tag away. */
-    async setServices(name: string, services: readonly string[] | 'all'): Promise<void> {
-      await (services === 'all'
-        ? client.untagResource({ ...idOf(name), TagKeys: [SERVICES_TAG] }, send)
-        : client.tagResource({ ...idOf(name), Tags: [servicesTag(services)] }, send));
+    /** Makes a version the current one, then has the tag name its services; fails when another operator was faster. */
+    async makeCurrent(secret: ClientSecret, version: string, services = secret.servicesOf.get(version)): Promise<void> {
+      const { client: name, servicesTag } = secret;
+      await this.moveStage(name, 'AWSCURRENT', versionWith('AWSCURRENT', secret), version);
+      if (services === undefined || services === servicesTag) return;
+      try {
+        await this.setServices(name, services);
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        const state = `Version ${version} is current now, but the tag "services" still says "${servicesTag ?? ''}"`;
+        const repair = `aws secretsmanager tag-resource --secret-id ${prefix}${name} --tags Key=services,Value="${services}"`;
+        throw new CommandFailure(
+          'tag-behind',
+          `${state}: ${error.detail}`,
+          `Lists and checks go by the tag: ${repair}`,
+        );
+      }
+    },
+
+    /** Says in the tag which services the current version names. */
+    async setServices(name: string, services: string): Promise<void> {
+      await client.tagResource({ ...idOf(name), Tags: [{ Key: SERVICES_TAG, Value: services }] }, send);
     },
 
     /** Moves a stage away `from` the version that has it, and `to` another one; fails when another operator was faster. */
@@ -105,6 +128,11 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
     async delete(name: string, RecoveryWindowInDays: number): Promise<Date> {
       const { DeletionDate } = await client.deleteSecret({ ...idOf(name), RecoveryWindowInDays }, send);
       return DeletionDate ?? new Date(Date.now() + RecoveryWindowInDays * 24 * 60 * 60_000);
+    },
+
+    /** Takes the mark back. */
+    async restore(name: string): Promise<void> {
+      await client.restoreSecret(idOf(name), send);
     },
 
     /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
@@ -120,17 +148,14 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
         : client.putResourcePolicy({ ...idOf(name), ResourcePolicy: policy }, send));
     },
 
-    /** Whether the current version names the services of the tag; absent without a tag, `unknown` when it cannot be read. */
-    async isTagRepeated(secret: ClientSecret): Promise<boolean | 'unknown' | undefined> {
-      if (secret.servicesTag === undefined || secret.deletedAt !== undefined) return undefined;
+    /** The version in use, where the operator may read it. */
+    async readCurrent(name: string): Promise<Redacted | undefined> {
       try {
-        const current = { ...idOf(secret.client), VersionStage: 'AWSCURRENT' };
-        const members = parseJsonObject((await client.getSecretValue(current, send)).SecretString ?? '');
-        if (members === undefined) return 'unknown';
-        return namedServices(members)?.toSorted().join(' ') === servicesOf(secret.servicesTag, []).toSorted().join(' ');
+        const current = { ...idOf(name), VersionStage: 'AWSCURRENT' };
+        return new Redacted((await client.getSecretValue(current, send)).SecretString ?? '');
       } catch (error) {
         if (!isRefused(error)) throw error;
-        return 'unknown';
+        return undefined;
       }
     },
   };
@@ -157,8 +182,9 @@ function ifThereIsOne(error: unknown): undefined {
 
 const SERVICES_TAG = 'services';
 
-function servicesTag(services: readonly string[]) {
-  return { Key: SERVICES_TAG, Value: services.join(' ') };
+/** Tells the services of one version. */
+function versionTag(versionId: string): string {
+  return `${SERVICES_TAG}:${versionId}`;
 }
 
 /** Reads an entry of ListSecrets; `undefined` when it is not the secret of a client below the prefix. */
@@ -171,6 +197,11 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
     client,
     arn: ARN,
     servicesTag: Tags.find(({ Key }) => Key === SERVICES_TAG)?.Value,
+    servicesOf: new Map(
+      Tags.flatMap(({ Key = '', Value = '' }) =>
+        Key.startsWith(versionTag('')) ? [[Key.slice(versionTag('').length), Value] as const] : [],
+      ),
+    ),
     versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
     deletedAt: DeletedDate?.getTime(),
   };
@@ -210,6 +241,6 @@ function conflict(error: unknown, operation: string): CommandFailure | undefined
 
 /** The failure of a command that finds a secret which is marked for deletion. */
 export function secretDeleted(): CommandFailure {
-  const advice = 'Restore it first: docs/operations.md, "Restore a deleted secret".';
+  const advice = 'Restore it first, with client restore.';
   return new CommandFailure('secret-deleted', 'The secret is marked for deletion', advice);
 }

@@ -25,7 +25,7 @@ export interface LabelUpdate {
 /** Further members of CreateSecret beside the name and the value. */
 interface SecretDetails {
   readonly KmsKeyId?: string | undefined;
-  readonly Tags?: readonly { readonly Key: string; readonly Value: string }[];
+  readonly Tags?: readonly { readonly Key: string; readonly Value: string }[] | undefined;
 }
 
 /** The secrets, found by name or ARN. */
@@ -56,8 +56,8 @@ export class SecretStore {
   }
 
   /** Makes a secret with this text. */
-  put(name: string, SecretString: string): void {
-    this.create(name).versions.add(randomUUID(), { SecretString });
+  put(name: string, SecretString: string, details?: SecretDetails): void {
+    this.create(name, details).versions.add(randomUUID(), { SecretString });
   }
 
   /** Also finds secrets that are marked for deletion. */

@@ -1,21 +1,33 @@
 import { withNames } from '../../../client/commands/failure.ts';
 import { parseEndpoint, sign } from '../../../client/index.ts';
-import { isRecord, parseJson } from '../../../functions/broker/json.ts';
+import { isRecord, parseJson, parseJsonObject } from '../../../functions/broker/json.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
+import { commandsIn, sameCall } from '../commands.ts';
 import { LOCAL_ENVIRONMENT } from '../config.ts';
-import { envCommand, quote, roleName } from '../shell.ts';
+import { roleName } from '../shell.ts';
+import type { SentRequest } from '../trail.ts';
 import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';
+import { factsOf, wayOf } from './way.ts';
 
 /** Signs and sends one request; `undefined` when there is no such caller. Throws when there is no answer. */
 export type PageCall = (form: CallForm) => Promise<CallReport | undefined>;
 
+interface Broker {
+  readonly url: string;
+  readonly callers: readonly LocalCaller[];
+  /** The audit line of a request, and what the broker sent for it. */
+  readonly auditLine: (requestId: string) => string | undefined;
+  readonly sentFor: (requestId: string) => readonly SentRequest[];
+}
+
 /** Calls the broker as one of its local callers, whose keys stay here, and tells what was sent and what came back. */
-export function createPageCalls(url: string, callers: readonly LocalCaller[]): PageCall {
+export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): PageCall {
   const endpoint = parseEndpoint(url, undefined);
 
-  return async ({ caller: id, operation, reveal = false, ...members }) => {
+  return async (form) => {
+    const { caller: id, operation, reveal = false, ...members } = form;
     const caller = callers.find(({ accessKeyId }) => accessKeyId === id);
     if (caller === undefined) return undefined;
     const path = `/${operation}`;
@@ -27,20 +39,35 @@ export function createPageCalls(url: string, callers: readonly LocalCaller[]): P
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(url + path, { method: 'POST', headers, body, redirect: 'manual', signal });
     const text = await response.text();
-    const milliseconds = Math.round(performance.now() - startedAt);
+    const milliseconds = performance.now() - startedAt;
 
     const { status, statusText, ok } = response;
-    const { word, fingerprint } = wordOf(response, parseJson(text));
+    const answer = parseJsonObject(text) ?? {};
+    const word = wordOf(response, answer);
+    const outcome = outcomeOf(word);
+    const requestId = response.headers.get('x-amzn-requestid') ?? '';
+    const audited = parseJsonObject(auditLine(requestId) ?? '');
+    const retryAfter = response.headers.get('retry-after') ?? undefined;
+    const sent = sentFor(requestId);
+    const call = { requestId, status, outcome, answer, retryAfter, audited, sent, milliseconds };
     const asked = operation === 'whoami' ? 'who it is' : `for ${client} on ${service}`;
     const shown = operation === 'token' && ok && !reveal ? withoutTokens(text) : pretty(text);
+    const advice = new Map(Object.entries({ ...FINDING_ADVICE, ...PROBLEM_ADVICE })).get(word);
+    const names = { environment: LOCAL_ENVIRONMENT, client };
     return {
-      outcome: outcomeOf(word),
-      summary: `: ${roleName(caller.role)} asked ${asked}, ${status} in ${milliseconds} ms`,
-      advice: adviceFor(word, client),
-      request: [`POST ${url}${path}`, ...headerLines(Object.entries(headers)), '', pretty(body)].join('\n'),
-      answer: [`${status} ${statusText}`, ...headerLines(response.headers), '', shown].join('\n'),
-      curl: curlCommand(url, path, body, roleName(caller.role)),
-      fingerprint,
+      outcome,
+      summary: `${roleName(caller.role)} asked ${asked}, ${status} in ${Math.round(milliseconds)} ms`,
+      detail: typeof answer.detail === 'string' ? answer.detail : undefined,
+      advice: advice && withNames(advice, names),
+      advised: commandsIn(advice ?? '', url, { ...names, service, caller: roleName(caller.role) }),
+      way: wayOf(call),
+      facts: factsOf(call),
+      texts: [
+        { name: 'answer', text: message(`${status} ${statusText}`, response.headers, shown) },
+        { name: 'request', text: message(`POST ${url}${path}`, Object.entries(headers), pretty(body)) },
+        ...sameCall(url, roleName(caller.role), form),
+      ],
+      fingerprint: word === 'issued' ? `${answer.fingerprint}` : undefined,
     };
   };
 }
@@ -49,33 +76,18 @@ export function createPageCalls(url: string, callers: readonly LocalCaller[]): P
 const TIMEOUT_MS = 20_000;
 
 /** Without what every HTTP server adds. A signature is not a key, but its holder can send this request for five minutes. */
-function headerLines(headers: Iterable<readonly [string, string]>): readonly string[] {
+function message(first: string, headers: Iterable<readonly [string, string]>, body: string): string {
   const told = [...headers].filter(([name]) => !/^(connection|content-length|date|keep-alive)$/.test(name));
-  return told.map(([name, value]) => `${name}: ${value.replace(/(Signature=)\w+/, '$1(hidden)')}`);
+  const lines = told.map(([name, value]) => `${name}: ${value.replace(/(Signature=)\w+/, '$1(hidden)')}`);
+  return [first, ...lines, '', body].join('\n');
 }
 
-function wordOf({ status, ok }: Response, body: unknown): { readonly word: string; readonly fingerprint?: string } {
-  const { type, finding, fingerprint, role } = isRecord(body) ? body : {};
-  if (ok && typeof fingerprint === 'string') return { word: 'issued', fingerprint };
-  if (ok && role !== undefined) return { word: 'identified' };
+function wordOf({ status, ok }: Response, answer: Readonly<Record<string, unknown>>): string {
+  const { type, finding, fingerprint, role } = answer;
+  if (ok && typeof fingerprint === 'string') return 'issued';
+  if (ok && role !== undefined) return 'identified';
   const word = ok ? finding : type;
-  return { word: typeof word === 'string' ? word : `AWS answered ${status}` };
-}
-
-/** The words of the command line. */
-function adviceFor(word: string, client: string | undefined): string | undefined {
-  const advice = new Map(Object.entries({ ...FINDING_ADVICE, ...PROBLEM_ADVICE })).get(word);
-  return advice && withNames(advice, { environment: LOCAL_ENVIRONMENT, client });
-}
-
-/** Signs as the caller, whose keys `env` gives to a terminal and the page never has; leaves that terminal as it was. */
-function curlCommand(url: string, path: string, body: string, caller: string): string {
-  const curl = [
-    'curl --aws-sigv4 aws:amz:us-east-1:lambda --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"',
-    `-H 'content-type: application/json' -d ${quote(body)}`,
-    `${url}${path}`,
-  ].join(' \\\n  ');
-  return `(${envCommand(url, caller)}\n${curl})`;
+  return typeof word === 'string' ? word : `AWS answered ${status}`;
 }
 
 /** JSON with a line for each member; anything else as it is. */

@@ -1,56 +1,106 @@
+import { FINDINGS, type Finding, PROBLEMS } from '../../../functions/contract.ts';
+import type { PublishedMessage } from '../aws/sns-sts.ts';
+import { commandsIn } from '../commands.ts';
+import { CHECKERS } from '../config.ts';
 import type { AnsweredRequest } from '../function-url/server.ts';
-import type { Outcome, SeenRequest } from './messages.ts';
+import type { Entry, OperatorMessage, Outcome, SeenRequest } from './messages.ts';
+import { ORIGINS } from './way.ts';
 
-/** Keeps the last requests to the broker, for the page. */
-export function createRequestFeed(now: () => number = Date.now) {
-  const recent = new Map<string, SeenRequest>();
+/** Keeps for the page what happened: the last requests to the broker, what checks found, what operators were told. */
+export function createFeed(now: () => number = Date.now) {
+  let rows: readonly SeenRequest[] = [];
+  let messages: readonly Omit<OperatorMessage, 'commands'>[] = [];
+  const saved = { calls: 0, 'from memory': 0, 'from the table': 0, 'token requests': 0 };
+  const lines = new Map<string, string>();
+  const findings = new Map<string, Found>();
 
-  function add(requestId: string, request: SeenRequest): void {
-    recent.set(requestId, request);
-    for (const oldest of [...recent.keys()].slice(0, -FEED_LENGTH)) recent.delete(oldest);
+  function add(request: SeenRequest): void {
+    const isCheckers = Object.values<string>(CHECKERS).includes(request.caller ?? '');
+    const run = isCheckers ? rows.find(({ folded, at }) => folded && request.at - at < RUN_GAP_MS) : undefined;
+    const row = isCheckers ? fold(request, run?.folded) : request;
+    rows = [row, ...rows.filter((each) => each !== run)].slice(0, ROWS);
   }
 
   return {
     /** Takes each audit line; what is not about one request to the broker is passed over. */
     audit(line: string): void {
-      const { Requests, requestId, _aws, outcome, operation, caller, pair, cache, Duration } = JSON.parse(line);
+      const { Requests, requestId, _aws, outcome, operation, caller, pair, cache, Duration, ...more } =
+        JSON.parse(line);
       // Other lines tell what health made of its requests, which are seen by themselves.
       if (Requests !== 1) return;
-      const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
-      add(requestId, {
-        at: _aws.Timestamp,
+      const at = _aws.Timestamp;
+      lines.set(requestId, line);
+      for (const oldest of [...lines.keys()].slice(0, -LINES)) lines.delete(oldest);
+      saved.calls += 1;
+      saved['from memory'] += cache === 'memory' ? 1 : 0;
+      saved['from the table'] += cache === 'shared' ? 1 : 0;
+      saved['token requests'] += more.TokenRequests;
+      const isProof = outcome === 'issued' && more.TokenRequests > 0;
+      const finding = isProof ? 'accepted' : FINDINGS.find((each) => each === outcome);
+      if (pair && finding) findings.set(pair, { finding, at, version: more.credentialVersion });
+      add({
+        id: requestId,
+        at,
         outcome: outcomeOf(outcome),
         // Of `aws:111111111111:billing/session`.
         caller: /:([^:/]+)\/[^/]*$/.exec(caller ?? '')?.[1],
         subject: pair ?? operation ?? '',
-        origin: operation === 'check' ? 'check' : origin,
+        origin: operation === 'check' ? 'check' : ORIGINS.get(cache),
         milliseconds: Math.round(Duration),
       });
     },
     /** Takes each answer of the Function URL: of those that the broker never saw there is no audit line. */
     answered({ requestId, method, path, status, failure }: AnsweredRequest): void {
-      if (recent.has(requestId)) return;
+      if (lines.has(requestId)) return;
       const word = failure === undefined ? `AWS answered ${status}` : 'function failed';
-      add(requestId, { at: now(), outcome: outcomeOf(word), subject: `${method} ${path}` });
+      add({ id: requestId, at: now(), outcome: outcomeOf(word), subject: `${method} ${path}` });
     },
-    /** Newest first. */
-    recent: (): readonly SeenRequest[] => [...recent.values()].toReversed(),
+    /** Takes each message to the operators. */
+    message({ subject = '', text }: PublishedMessage): void {
+      messages = [{ at: now(), subject, text }, ...messages].slice(0, ROWS);
+    },
+    /** Newest first, with commands for the broker at this URL. */
+    told: (url: string) => ({
+      requests: rows,
+      messages: messages.map((message) => ({ ...message, commands: commandsIn(message.text, url, {}) })),
+      saved: Object.entries(saved).map(([name, count]): Entry => ({ name, text: `${count}` })),
+    }),
+    auditLine: (requestId: string): string | undefined => lines.get(requestId),
+    /** What the last check of a pair, or the last token request for it, found. */
+    findingOf: (pair: string): Found | undefined => findings.get(pair),
   };
 }
 
-const FEED_LENGTH = 30;
+/** A finding, when it was found, and of which version of the credential. */
+export type Found = { readonly finding: Finding; readonly at: number; readonly version?: string | undefined };
+
+const ROWS = 30;
+const LINES = 200;
+/** Of a run; requests of the schedule further apart are of another one. */
+const RUN_GAP_MS = 15_000;
+
+/** One row for the requests of a run; the probe is refused when all is well. */
+function fold(newest: SeenRequest, earlier: readonly SeenRequest[] = []): SeenRequest {
+  const requests = [newest, ...earlier].slice(0, LINES);
+  // The probe must be refused; the client of a refused role then asks who it is.
+  const asked = requests.filter(({ outcome }) => outcome.word !== 'identified');
+  const wordOf = ({ caller, outcome: { word } }: SeenRequest) => (caller === CHECKERS.probe ? `probe ${word}` : word);
+  const told = [...Map.groupBy(asked, wordOf)].map(([word, each]) => `${each.length} ${word}`).toSorted();
+  const isWell = asked.every(
+    ({ caller, outcome }) => outcome.kind === (caller === CHECKERS.probe ? 'refused' : 'good'),
+  );
+  return {
+    id: requests.at(-1)?.id ?? newest.id,
+    at: newest.at,
+    outcome: { word: 'checked', kind: isWell ? 'good' : 'bad' },
+    subject: told.join(', '),
+    folded: requests,
+  };
+}
 
 /** An outcome and how it is to be seen: as a success, as the refusal of a request or its caller, or as a failure. */
 export function outcomeOf(word: string): Outcome {
   if (word === 'issued' || word === 'accepted' || word === 'identified') return { word, kind: 'good' };
-  return { word, kind: REFUSALS.has(word) ? 'refused' : 'bad' };
+  const problem = new Map(Object.entries(PROBLEMS)).get(word);
+  return { word, kind: problem?.concerns === 'caller' ? 'refused' : 'bad' };
 }
-
-const REFUSALS = new Set([
-  'access-denied',
-  'invalid-request',
-  'not-found',
-  'method-not-allowed',
-  'content-too-large',
-  'unsupported-media-type',
-]);

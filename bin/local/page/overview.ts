@@ -1,34 +1,84 @@
 import { createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
-import { pairKey } from '../../../functions/broker/pair.ts';
+import { servicesOf } from '../../../functions/broker/health/run.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import type { LocalBroker } from '../broker.ts';
+import type { LocalConfig } from '../../../lib/settings/local-config.ts';
+import { type PairState, SEVERITIES } from '../../commands/shared/pair-state.ts';
+import type { LocalBroker, StoredClient } from '../broker.ts';
+import { commandLine } from '../commands.ts';
 import { assumedRoleIdentity } from '../function-url/event.ts';
 import { roleName } from '../shell.ts';
-import type { PageClient, State } from './messages.ts';
+import { INCIDENTS } from '../token-service/incidents.ts';
+import type { Found } from './feed.ts';
+import type { Cell, Entry, PageCaller, Stage, State } from './messages.ts';
+import { durationText } from './way.ts';
 
-/** What the page shows of a running broker: names and addresses, none of the keys, headers and parameters beside them. */
-export function describeBroker({ config, running, clients: stored }: Described): Omit<State, 'requests'> {
-  const clients = clientsOf(config, stored());
-  const services = Object.entries(config.services).map(([name, { authUrl, tokenPath }]) => ({
-    name,
-    url: `${authUrl}${tokenPath}`,
-  }));
-  const pairs = clients.flatMap(({ name: client }) => services.map((service) => ({ client, service: service.name })));
-  const authorize = createAuthorize(config.accessRules, new Set(services.map(({ name }) => name)));
+interface Described extends Pick<LocalBroker, 'url' | 'config' | 'running' | 'clients' | 'playing'> {
+  readonly readPair: (pair: Pair, current: string | undefined) => Promise<PairState>;
+  readonly findingOf: (pair: string) => Found | undefined;
+}
 
-  const callers = config.callers.map(({ role, accessKeyId }) => {
+/** What the page shows of a running broker: names, addresses and states, none of the keys, headers and parameters beside them. */
+export async function describeBroker(described: Described): Promise<Omit<State, 'saved' | 'requests' | 'messages'>> {
+  const { config, running } = described;
+  const names = Object.keys(config.services);
+  const stored = new Map(described.clients().map((client) => [client.name, client]));
+  // Those that have a secret, and those that a rule alone names.
+  const named = config.accessRules.flatMap(({ clients }) => (clients === 'all' ? [] : clients));
+  const clients = [...new Set([...named, ...stored.keys()])].toSorted();
+  const describe = async (client: string) => ({
+    name: client,
+    cells: await Promise.all(names.map((service) => cellOf({ client, service }, stored.get(client), described))),
+    commands: ['show', 'put', 'disable'].map((verb) => operatorCommand(described, `client ${verb} ${client}`)),
+  });
+  const endpoints = Object.entries(config.services).map(([name, { authUrl, tokenPath }]) => {
+    return { name, text: `${authUrl}${tokenPath}` };
+  });
+  return {
+    running: [...running, ...endpoints],
+    services: names,
+    callers: callersOf(config, clients),
+    clients: await Promise.all(clients.map(describe)),
+    stages: stagesOf(described),
+  };
+}
+
+async function cellOf(pair: Pair, client: StoredClient | undefined, described: Described): Promise<Cell> {
+  const { service } = pair;
+  const told = (word: keyof typeof SEVERITIES) => ({ service, word, severity: SEVERITIES[word] });
+  if (client === undefined) return told('secret-missing');
+  if (client.state === 'deleted') return { service, word: 'deleted', severity: 'idle' };
+  if (!servicesOf(client.servicesTag, [service]).includes(service)) return { service, word: '-', severity: 'idle' };
+
+  const { state, until, provenAt, tokenExpiresAt: end } = await described.readPair(pair, client.current);
+  const now = Date.now();
+  const part = end && provenAt && (end - now) / (end - provenAt);
+  const token = end === undefined ? undefined : { lives: durationText(end - now), part };
+  if (client.state === 'disabled') return { ...told('disabled'), token };
+  const { finding, at, version } = described.findingOf(pairKey(pair)) ?? { finding: 'accepted', at: 0 };
+  // Of the credential the record knows more, of the service and the secret the last check does, until a token proves both.
+  const isOfCurrent = version === undefined || version === client.current;
+  const isTold = !OF_THE_RECORD.has(finding) && isOfCurrent && at > (provenAt ?? 0);
+  if (isTold && (state === 'ok' || state === 'unproven')) return { ...told(finding), token };
+  return { ...told(state), until, finding: isTold ? finding : undefined, token };
+}
+
+const OF_THE_RECORD = new Set<Found['finding']>(['accepted', 'rejected', 'disabled']);
+
+function callersOf({ callers, accessRules, services }: LocalConfig, clients: readonly string[]): readonly PageCaller[] {
+  const names = Object.keys(services);
+  const authorize = createAuthorize(accessRules, new Set(names));
+  const pairs = clients.flatMap((client) => names.map((service) => ({ client, service })));
+  return callers.map(({ role, accessKeyId }) => {
     const caller = parseCaller(assumedRoleIdentity(role, accessKeyId).userArn);
     const allowed = (['token', 'check'] as const).flatMap((operation) =>
       pairs
         .filter((pair) => caller && isAllowed(() => authorize(caller, operation, pair)))
         .map((pair) => `${operation} ${pairKey(pair)}`),
     );
-    return { id: accessKeyId, name: roleName(role), role, allowed };
+    return { id: accessKeyId, name: roleName(role), allowed };
   });
-  return { running, callers, clients, services };
 }
-
-type Described = Pick<LocalBroker, 'config' | 'running' | 'clients'>;
 
 function isAllowed(authorize: () => void): boolean {
   try {
@@ -40,9 +90,14 @@ function isAllowed(authorize: () => void): boolean {
   }
 }
 
-/** Those that have a secret, and those that a rule alone names. */
-function clientsOf({ accessRules }: Described['config'], stored: readonly PageClient[]): readonly PageClient[] {
-  const named = accessRules.flatMap(({ clients }) => (clients === 'all' ? [] : clients)).map((name) => ({ name }));
-  const byName = new Map<string, PageClient>([...named, ...stored].map((client) => [client.name, client]));
-  return [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+function stagesOf({ url, config, playing }: Described): readonly Stage[] {
+  return Object.keys(playing === undefined ? {} : config.services).map((service) => {
+    const name = playing?.get(service) ?? 'recover';
+    const command = operatorCommand({ url }, `service ${service} --${name}`);
+    return { service, plays: { name, command }, incidents: Object.keys(INCIDENTS) };
+  });
+}
+
+function operatorCommand({ url }: Pick<Described, 'url'>, name: string): Entry {
+  return { name, text: commandLine(url, 'operator', name) };
 }

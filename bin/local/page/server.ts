@@ -1,43 +1,44 @@
 import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import { z } from 'zod';
 import { parseJson } from '../../../functions/broker/json.ts';
 import { type HttpAnswer, headerValue, json, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
 import type { PageCall } from './calls.ts';
-import type { CallReport, Refusal, State } from './messages.ts';
+import type { State } from './messages.ts';
 
 interface Options {
   /** A free one when it is taken. */
   readonly port: number;
-  readonly state: () => State;
+  readonly state: () => Promise<State>;
+  readonly auditLine: (requestId: string) => string | undefined;
   readonly call: PageCall;
+  /** Lets a service play an incident; `undefined` when there is none of this name. */
+  readonly play: (incident: {
+    readonly service: string;
+    readonly name: string;
+  }) => { readonly says: string } | undefined;
+  readonly runSchedule: () => Promise<object | undefined>;
 }
 
 /** Serves the page of `npm start` on 127.0.0.1, to a browser on this machine and to no other site that it looks at. */
-export function startPage({ port, state, call }: Options): Promise<LoopbackServer> {
+export function startPage({ port, state, auditLine, call, play, runSchedule }: Options): Promise<LoopbackServer> {
+  const orders = new Map<string, Order>([
+    ['/call', async (form) => call(CALL.parse(form))],
+    ['/incident', async (form) => play(INCIDENT.parse(form))],
+    ['/schedule', async (form) => ({ ...NOTHING_ELSE.parse(form), ...(await runSchedule()) })],
+  ]);
+
   async function respond(request: ReceivedRequest): Promise<HttpAnswer> {
     const { method, path } = request;
-    if (method === 'GET' && path === '/state') return json(200, state());
-    if (method === 'POST' && path === '/call') return answerCall(request);
-    const file = method === 'GET' ? FILES.get(path) : undefined;
-    if (file === undefined) return refusal(404, 'There is nothing here.');
+    if (method === 'POST') return answerOrder(request, orders.get(path));
+    if (method !== 'GET') return NOTHING;
+    if (path === '/state') return json(200, await state());
+    const line = path.startsWith(AUDIT) ? auditLine(path.slice(AUDIT.length)) : undefined;
+    if (line !== undefined) return json(200, parseJson(line));
+    const file = FILES.get(path);
     // Read anew, so that an edit shows on the next load.
-    const body = await readFile(new URL(file.name, import.meta.url));
-    return { status: 200, headers: { 'content-type': file.type }, body };
-  }
-
-  /** The call comes from the page itself, and as no form of another site can send it without being asked first. */
-  async function answerCall(request: ReceivedRequest): Promise<HttpAnswer> {
-    if (headerValue(request, 'origin') === undefined) return refusal(403, 'Another site may not ask for this.');
-    if (headerValue(request, 'content-type') !== 'application/json') return refusal(415, 'Send application/json.');
-    const form = callForm.safeParse(parseJson(Buffer.from(request.body).toString('utf8')));
-    if (!form.success) return refusal(400, 'This is not a call.');
-    try {
-      const report = await call(form.data);
-      if (report === undefined) return refusal(400, 'There is no such caller.');
-      return json(200, report satisfies CallReport);
-    } catch {
-      return refusal(502, 'The broker gave no answer.');
-    }
+    return file ? { status: 200, headers: { 'content-type': file.type }, body: await file.read() } : NOTHING;
   }
 
   const withHeaders = async (request: ReceivedRequest): Promise<HttpAnswer> => {
@@ -46,6 +47,23 @@ export function startPage({ port, state, call }: Options): Promise<LoopbackServe
   };
   return serve(withHeaders, { port, refusesForeign: true, maxBodyBytes: 16 * 1024 });
 }
+
+/** An order comes from the page itself, and as no form of another site can send it without being asked first. */
+async function answerOrder(request: ReceivedRequest, run: Order | undefined): Promise<HttpAnswer> {
+  if (run === undefined) return NOTHING;
+  if (headerValue(request, 'origin') === undefined) return refusal(403, 'Another site may not ask for this.');
+  if (headerValue(request, 'content-type') !== 'application/json') return refusal(415, 'Send application/json.');
+  try {
+    const answer = await run(parseJson(Buffer.from(request.body).toString('utf8')));
+    return answer === undefined ? refusal(400, 'There is nothing of this name.') : json(200, answer);
+  } catch (error) {
+    if (error instanceof z.ZodError) return refusal(400, 'This is not what the page sends.');
+    return refusal(502, 'The broker gave no answer.');
+  }
+}
+
+/** Gives `undefined` when what the form names is not there, and throws a `ZodError` when it is no such form. */
+type Order = (form: unknown) => Promise<object | undefined>;
 
 /** Nothing but the page's own files may run or be shown, nothing is kept, and no other site may frame it or learn of it. */
 const HEADERS = {
@@ -62,7 +80,7 @@ const HEADERS = {
 
 const text = z.string().max(1_000);
 
-const callForm = z.strictObject({
+const CALL = z.strictObject({
   caller: text,
   operation: z.enum(['token', 'check', 'whoami']),
   client: text.optional(),
@@ -72,14 +90,33 @@ const callForm = z.strictObject({
   reveal: z.boolean().optional(),
 });
 
+const INCIDENT = z.strictObject({ service: text, name: text });
+const NOTHING_ELSE = z.strictObject({});
+
 function refusal(status: number, message: string): HttpAnswer {
-  return json(status, { message } satisfies Refusal);
+  return json(status, { message });
 }
+
+const NOTHING = refusal(404, 'There is nothing here.');
+
+const AUDIT = '/audit/';
 
 /** What the page is made of: nothing else is ever read from the disk. */
 const FILES = new Map([
-  ['/', { name: 'index.html', type: 'text/html; charset=utf-8' }],
-  ['/page.css', { name: 'page.css', type: 'text/css; charset=utf-8' }],
-  ['/page.js', { name: 'page.js', type: 'text/javascript; charset=utf-8' }],
-  ['/icon.svg', { name: 'icon.svg', type: 'image/svg+xml' }],
+  ['/', file('browser/index.html', 'text/html; charset=utf-8')],
+  ['/page.css', file('browser/page.css', 'text/css; charset=utf-8')],
+  ['/page.js', { type: 'text/javascript; charset=utf-8', read: bundle }],
+  ['/icon.svg', file('browser/icon.svg', 'image/svg+xml')],
+  ['/architecture.svg', file('../../../docs/architecture.svg', 'image/svg+xml')],
 ]);
+
+function file(path: string, type: string) {
+  return { type, read: () => readFile(new URL(path, import.meta.url)) };
+}
+
+/** The script of the page with its library, as one module. */
+async function bundle(): Promise<Uint8Array | undefined> {
+  const entryPoints = [fileURLToPath(new URL('browser/page.tsx', import.meta.url))];
+  const { outputFiles } = await build({ entryPoints, bundle: true, minify: true, format: 'esm', write: false });
+  return outputFiles[0]?.contents;
+}

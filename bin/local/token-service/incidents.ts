@@ -9,6 +9,8 @@ export interface Incident {
   readonly answer?: HttpAnswer;
   readonly fault?: TokenServiceFault;
   readonly latencyMs?: number;
+  /** The tokens that live are turned away from now on; the token endpoint goes on as it was. */
+  readonly revokes?: true;
 }
 
 /** How a service can fail in a rehearsal, by name; the last one ends it. */
@@ -17,6 +19,7 @@ export const INCIDENTS = {
   slow: { says: 'it answers after ten seconds, which is too late', latencyMs: 10_000 },
   down: { says: 'it ends every connection without an answer', fault: 'reset' },
   throttle: { says: 'it answers 429 to every request', answer: { status: 429, headers: { 'retry-after': '5' } } },
+  revoke: { says: 'its API turns away every token that it has issued so far', revokes: true },
   recover: { says: 'it works again' },
 } as const satisfies Record<string, Incident>;
 

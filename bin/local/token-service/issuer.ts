@@ -41,6 +41,10 @@ export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds
       const token = tokens.get(authorization.replace(/^Bearer /, ''));
       return token?.service === service && now() < token.expiresAt ? token.client : undefined;
     },
+    /** Turns the service's tokens away that were given so far. */
+    revoke(service: ServiceName): void {
+      for (const [token, of] of tokens) if (of.service === service) tokens.set(token, { ...of, expiresAt: 0 });
+    },
     issued: (token: string): boolean => tokens.has(token),
   };
 }

@@ -17,6 +17,7 @@ export async function startTokenService(options: TokenServiceOptions) {
   const answers = new Targeted<HttpAnswer>();
   const faults = new Targeted<TokenServiceFault>();
   const latencies = new Targeted<number>();
+  const playing = new Map<ServiceName, string>();
 
   async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
     const [, service = '', ...path] = request.path.split('/');
@@ -25,12 +26,23 @@ export async function startTokenService(options: TokenServiceOptions) {
     const authorization = headerValue(request, 'authorization');
     if (order === 'POST auth/v1/token') return answerTokenRequest(service, authorization, response);
     if (order === 'GET v1/whoami') return whoAmI(service, authorization);
-    const incident = PLAYABLE.get(order);
-    if (incident === undefined) return NOT_FOUND;
+    const name = order.startsWith(PLAY) ? order.slice(PLAY.length) : '';
+    return play({ service, name }) === undefined ? NOT_FOUND : { status: 204 };
+  }
+
+  /** From now on; `undefined` when there is no such incident. */
+  function play({ service, name }: { readonly service: ServiceName; readonly name: string }): Incident | undefined {
+    const incident = PLAYABLE.get(name);
+    if (incident === undefined || !Object.hasOwn(credentials, service)) return undefined;
+    if (incident.revokes) {
+      issuer.revoke(service);
+      return incident;
+    }
     answers.set(service, incident.answer);
     faults.set(service, incident.fault);
     latencies.set(service, incident.latencyMs);
-    return { status: 204 };
+    playing.set(service, name);
+    return incident;
   }
 
   function whoAmI(service: ServiceName, authorization: string | undefined): HttpAnswer {
@@ -63,6 +75,9 @@ export async function startTokenService(options: TokenServiceOptions) {
     authUrl: (service: ServiceName) => `${server.url}/${service}`,
     /** All token requests that arrived, failed ones too. */
     requests: requests as readonly TokenRequestRecord[],
+    /** The incident that a service was told last to play. */
+    playing: playing as ReadonlyMap<ServiceName, string>,
+    play,
     /** Whether the token was issued here. */
     issued: issuer.issued,
     /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
@@ -96,9 +111,9 @@ interface TokenRequestRecord {
   readonly ok: boolean;
 }
 
-const PLAYABLE = new Map<string, Incident>(
-  Object.entries(INCIDENTS).map(([name, incident]) => [`POST ${INCIDENT_PATH}${name}`, incident]),
-);
+const PLAYABLE = new Map<string, Incident>(Object.entries(INCIDENTS));
+
+const PLAY = `POST ${INCIDENT_PATH}`;
 
 const NOT_FOUND = json(404, { error: 'not_found' });
 const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'Basic realm="token service"' });

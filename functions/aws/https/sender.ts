@@ -34,11 +34,11 @@ type Limits = SendLimits & { readonly signal?: AbortSignal | undefined };
  */
 export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Options = {}): HttpsSender {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
-  const tls = { ca, minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
+  const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
   const kept = keepAlive ? createKeepAliveAgents(now, tls) : undefined;
   const agents = kept ?? { secure: new https.Agent(tls), plain: new http.Agent() };
 
-  return async ({ method, url, headers, body }, limits) => {
+  return async ({ method, url, headers, body, certificateAuthorities }, limits) => {
     if (kept !== undefined) {
       // Idle connections notice what happened to them; only the second turn is certain to have a whole round of reading before it.
       await turnOfTheLoop();
@@ -46,7 +46,9 @@ export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Opt
       kept.dropUnfit();
     }
     if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
-    const options = { method, headers: revealed(headers), maxHeaderSize: 16_384 };
+    const trusted = certificateAuthorities ? [...certificateAuthorities] : ca;
+    // The options of an agent would override `ca`, so they have none.
+    const options = { method, headers: revealed(headers), maxHeaderSize: 16_384, ...(trusted && { ca: trusted }) };
     return exchange(open(url, options, agents), body, limits);
   };
 }

@@ -1,4 +1,5 @@
 import type { Audit } from '../../broker/audit.ts';
+import { callerKey } from '../../broker/authorize.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import { type Unreadable, WARNING_METRICS } from '../../contract.ts';
 import { causeWord } from '../calls.ts';
@@ -10,13 +11,17 @@ interface Options extends Log {
   /** The configured ones: a name that a caller makes up must not become a metric. */
   readonly services: ReadonlySet<string>;
   readonly rulesDigest?: string;
+  /** Keys (`callerKey`) of the stack's own roles that ask on purpose for what they must be refused. */
+  readonly refusedRoles?: ReadonlySet<string>;
 }
 
 /** Writes each record as one JSON line with its metrics. */
-export function createAuditLog({ environment, version, services, rulesDigest, now, write }: Options): Audit {
+export function createAuditLog(options: Options): Audit {
+  const { environment, version, services, rulesDigest, refusedRoles, now, write } = options;
   return (record) => {
     const { outcome, milliseconds, caller, pair, cache, cause } = record;
     const { warnings, tokenRequests } = record.trace;
+    const isProbe = outcome === 'access-denied' && caller !== undefined && refusedRoles?.has(callerKey(caller));
     const line = {
       environment,
       version,
@@ -32,6 +37,7 @@ export function createAuditLog({ environment, version, services, rulesDigest, no
       roleId: caller?.roleId,
       accessKeyId: caller?.accessKeyId,
       sourceIp: record.sourceIp,
+      probe: isProbe || undefined,
       pair: pair && pairKey(pair),
       forced: record.forced || undefined,
       minTtl: record.minTtl || undefined,

@@ -85,8 +85,10 @@ const REJECTION: Readers<Rejection> = {
   by: (value) => textOf(value) ?? '',
 };
 
+/** An empty item misses every member, and each error of the parser would have a stack: so it gets none of them. */
 function memberOf(item: Item, name: string): unknown {
-  return parseJson(text(item[name]) ?? '');
+  const value = text(item[name]);
+  return value === undefined ? undefined : parseJson(value);
 }
 
 function readMap<Entry>(value: unknown, read: (value: unknown) => Entry | undefined): ReadonlyMap<string, Entry> {

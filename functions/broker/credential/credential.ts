@@ -13,13 +13,18 @@ export interface Credential {
 }
 
 /**
- * Reads the credential for one service out of a client's secret: `{ "client_id", "secret", "services"? }`. The
+ * Reads the credential for one service out of a client's secret: `{ "client_id", "secret", "services" }`. The
  * service's own entry in `services` overrides the top level. Unknown members are ignored: rotation tools add their own.
+ * `services` may be left out where one service alone is configured: a typing error must not send a credential to others.
  *
  * @throws Problem `credential-malformed`, with the name of the wrong member and never its content; `credential-missing`
  * when the secret names its services and this one is not among them
  */
-export function parseCredential(text: Redacted, service: ServiceName, encoding: BasicEncoding): Credential {
+export function parseCredential(
+  text: Redacted,
+  service: ServiceName,
+  { basicEncoding, isOnlyService }: { readonly basicEncoding: BasicEncoding; readonly isOnlyService: boolean },
+): Credential {
   const secret = parseJsonObject(text.reveal());
   if (secret === undefined) throw malformed('the secret is not a JSON object such as {"client_id":"…","secret":"…"}');
   const twice = duplicateMember(text.reveal());
@@ -27,10 +32,10 @@ export function parseCredential(text: Redacted, service: ServiceName, encoding: 
     const name = [...ID_NAMES, ...SECRET_NAMES, 'services', service].includes(twice) ? twice : 'a member';
     throw malformed(`${name} is given more than once`);
   }
-  const levels = { [`services.${service}.`]: entryOf(secret, service), '': secret };
+  const levels = { [`services.${service}.`]: entryOf(secret, service, isOnlyService), '': secret };
   const clientId = readPart(ID_NAMES, levels);
   const password = readPart(SECRET_NAMES, levels);
-  const authorization = basicAuthorization(clientId, password, encoding);
+  const authorization = basicAuthorization(clientId, password, basicEncoding);
   return { clientId: new Redacted(clientId), secret: new Redacted(password), authorization };
 }
 
@@ -53,7 +58,8 @@ const SECRET_NAMES = ['secret', 'client_secret', 'password'] as const;
 type Members = Readonly<Record<string, unknown>>;
 
 /** The members that a secret has for this service alone. */
-function entryOf(secret: Members, service: ServiceName): Members {
+function entryOf(secret: Members, service: ServiceName, isOnlyService: boolean): Members {
+  if (!isOnlyService && secret.services === undefined) throw malformed(SERVICES_MISSING);
   const services = servicesOf(secret);
   if (services === undefined) throw malformed('services is not an object or an array of names');
   if (services === 'all') return {};
@@ -65,6 +71,9 @@ function entryOf(secret: Members, service: ServiceName): Members {
   if (!isRecord(entry)) throw malformed(`services.${service} is not an object`);
   return entry;
 }
+
+const SERVICES_MISSING =
+  'it does not say which services it is for, and more than one is configured: add "services": ["<service>"], or "services": "all"';
 
 /** The services that a secret names, each with its own members; `undefined` when they are malformed. */
 function servicesOf({ services = 'all' }: Members): Members | 'all' | undefined {

@@ -137,7 +137,7 @@ export async function askUntil<Answer>(
 }
 
 /** Longer than the broker's function can take. */
-export const CHECK_TIMEOUT_MS = 20_000;
+const CHECK_TIMEOUT_MS = 20_000;
 /** Longer than a read of a secret can be stale, and short enough for the callers. */
 const PAUSE_MS = 5_000;
 

@@ -121,8 +121,8 @@ export function pairsOf(clients: ClientList['clients'], configured: readonly Ser
   };
 }
 
-/** The names in the tag `services`, each once; all configured ones when a secret has no such tag. */
+/** The names in the tag `services`, each once; all configured ones when it says `all`, and when a secret has no such tag. */
 export function servicesOf(tag: string | undefined, configured: readonly ServiceName[]): readonly ServiceName[] {
-  if (tag === undefined) return configured;
+  if (tag === undefined || tag === 'all') return configured;
   return [...new Set(tag.split(/\s/).filter((name) => name !== ''))];
 }

@@ -7,11 +7,17 @@ import type { Pair } from '../pair.ts';
 import { isPlainWord } from '../plain-word.ts';
 import { Problem } from '../problem.ts';
 
-type Body = string | Uint8Array;
+/** As it travelled. */
+export type Body = string | Uint8Array;
 
 /** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
 export function parseIssueRequest(contentType: string | undefined, body: Body): IssueRequest {
-  const members = parseMembers(contentType, body, ['client', 'service', 'min_ttl', 'refused']);
+  return toIssueRequest(readMembers(contentType, body));
+}
+
+/** The request that members make; `clientName` is how the caller spells the member `client`. @throws Problem */
+export function toIssueRequest(members: Members, clientName = 'client'): IssueRequest {
+  refuseWrong(members, ['client', 'service', 'min_ttl', 'refused'], clientName);
   const { min_ttl: seconds = 0, refused } = members;
   const minTtlMs = Number(seconds) * 1_000;
   return { pair: pairOf(members), minTtlMs, refused: refused === undefined ? undefined : String(refused) };
@@ -19,7 +25,8 @@ export function parseIssueRequest(contentType: string | undefined, body: Body): 
 
 /** Reads the body of `POST /check` like that of `POST /token`. */
 export function parseCheckRequest(contentType: string | undefined, body: Body): CheckRequest {
-  const members = parseMembers(contentType, body, ['client', 'service', 'stage']);
+  const members = readMembers(contentType, body);
+  refuseWrong(members, ['client', 'service', 'stage']);
   return { pair: pairOf(members), stage: SECRET_STAGES.find((stage) => stage === members.stage) ?? 'AWSCURRENT' };
 }
 
@@ -35,26 +42,31 @@ function pairOf({ client, service }: Members): Pair {
   return { client: String(client), service: String(service) };
 }
 
-/** Reads a body in either media type; throws unless every member is right. */
-function parseMembers(contentType = '', body: Body, known: readonly (keyof typeof FAULTS)[]): Members {
+/** Reads a body in either media type. */
+function readMembers(contentType = '', body: Body): Members {
   const type = mediaTypeOf(contentType);
   if ((type !== JSON_TYPE && type !== FORM_TYPE) || FOREIGN_CHARSET.test(contentType)) {
     const types = `${JSON_TYPE} or ${FORM_TYPE}`;
     throw new Problem('unsupported-media-type', `Send ${types}, in UTF-8, and name it in the content-type header.`);
   }
-  const members = type === JSON_TYPE ? readJson(readText(body)) : readForm(readText(body));
-  refuseWrong(members, known);
-  return members;
+  return type === JSON_TYPE ? readJson(readText(body)) : readForm(new URLSearchParams(readText(body)));
+}
+
+/** The parameters of a form; `undefined` when a body is no form, or none that can be read. */
+export function readParameters(contentType = '', body: Body): URLSearchParams | undefined {
+  if (mediaTypeOf(contentType) !== FORM_TYPE || FOREIGN_CHARSET.test(contentType)) return undefined;
+  const { text } = decode(body);
+  return text === undefined ? undefined : new URLSearchParams(text);
 }
 
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 const FOREIGN_CHARSET = /;\s*charset\s*=(?!\s*"?(?:utf-8|us-ascii)"?\s*(?:;|$))/i;
 
-function refuseWrong(members: Members, known: readonly (keyof typeof FAULTS)[]): void {
+function refuseWrong(members: Members, known: readonly (keyof typeof FAULTS)[], clientName = 'client'): void {
   const faults = known.flatMap((name) => {
     const fault = FAULTS[name](members[name]);
-    return fault === undefined ? [] : [`${name}: ${fault}`];
+    return fault === undefined ? [] : [`${name === 'client' ? clientName : name}: ${fault}`];
   });
   const unknown = Object.keys(members).filter((name) => !known.some((one) => one === name));
   if (unknown.length > 0) faults.push(`unknown member ${unknown.map(shownName).join(', ')}`);
@@ -81,7 +93,8 @@ const FAULTS = {
   },
 };
 
-function faultOfName(name: unknown): string | undefined {
+/** Why a value is not the name of a client or a service. */
+export function faultOfName(name: unknown): string | undefined {
   if (typeof name !== 'string') return name === undefined ? 'is required' : 'must be a string';
   const rule = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
   return NAME_PATTERN.test(name) ? undefined : rule;
@@ -90,15 +103,20 @@ function faultOfName(name: unknown): string | undefined {
 /** Far above the size of any request, far below one that could hurt a parser. */
 const MAX_BODY_BYTES = 16 * 1024;
 
-function readText(sent: Body): string {
-  const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
-  const { byteLength } = body;
+function readText(body: Body): string {
+  const { byteLength, text } = decode(body);
   if (byteLength > MAX_BODY_BYTES) {
     throw new Problem('content-too-large', `The body has ${byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`);
   }
-  const text = decodeUtf8(body);
   if (text === undefined) throw invalid('The body is not valid UTF-8.');
   return text;
+}
+
+/** How long a body is, and its text, unless it is too long or not UTF-8. */
+function decode(body: Body) {
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+  const { byteLength } = bytes;
+  return { byteLength, text: byteLength > MAX_BODY_BYTES ? undefined : decodeUtf8(bytes) };
 }
 
 function readJson(text: string): Members {
@@ -110,10 +128,10 @@ function readJson(text: string): Members {
   return value;
 }
 
-/** A form knows only texts, so digits become the number that the same member would be in JSON. */
-function readForm(text: string): Members {
+/** A form knows only texts, so digits become the number that the same member would be in JSON. @throws Problem */
+export function readForm(parameters: Iterable<[string, string]>): Members {
   const members = new Map<string, string | number>();
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, value] of parameters) {
     if (members.has(name)) throw invalid(`${shownName(name)}: is given more than once.`);
     members.set(name, name === 'min_ttl' && /^\d{1,9}$/.test(value) ? Number(value) : value);
   }

@@ -6,6 +6,7 @@ import { answerEnd } from '../pair/deadlines.ts';
 import type { Issue } from '../pair/decision.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
+import { oauthError, oauthToken, parseOAuthForm, readOAuthForm } from './oauth.ts';
 import { parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
 
 /** One request to the broker, free of the event that brought it. */
@@ -35,6 +36,8 @@ interface Dependencies {
   readonly broker: TokenBroker;
   readonly accessRules: readonly AccessRule[];
   readonly principalOrgId?: string | undefined;
+  /** Names the access rules, to the roles that are in them. */
+  readonly rulesDigest?: string | undefined;
   readonly audit: Audit;
   /** The result of `work`, `undefined` after `ms`. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
@@ -42,25 +45,27 @@ interface Dependencies {
 }
 
 /** Answers a request and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
-export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now }: Dependencies) {
+export function createTokenEndpoint(dependencies: Dependencies) {
+  const { broker, accessRules, principalOrgId, rulesDigest, audit, inTime, now } = dependencies;
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
-    const { requestId, caller, sourceIp } = request;
+    const { requestId, method, path, contentType, body, caller, sourceIp } = request;
+    const form = method === 'POST' && path === '/token' && body ? readOAuthForm(contentType, body) : undefined;
     const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
     try {
       // The deadline already bounds this call's own work; this also bounds its wait for a request that another call shares.
-      const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record));
+      const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record, form));
       if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE, { retryAfterSeconds: 1 });
       audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
       return answer;
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem('internal', OPAQUE, { cause: error });
       audit({ ...record, outcome: problem.type, milliseconds: now() - startedAt, cause: problem.cause });
-      return problemResponse(problem, requestId);
+      return problemResponse(problem, requestId, form !== undefined);
     }
   };
 
-  async function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
+  async function answerTo(request: BrokerRequest, record: Draft, form?: URLSearchParams): Promise<BrokerResponse> {
     const { caller, method, path, query, contentType, body, deadline } = request;
     if (caller === undefined) throw accessDenied();
     if (path !== '/token' && path !== '/check' && path !== '/whoami') {
@@ -74,10 +79,7 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     if (record.operation === 'whoami') {
       parseWhoamiRequest(body);
       record.outcome = 'identified';
-      const { partition, account, role } = caller;
-      const own = rulesOf(accessRules, caller, principalOrgId);
-      const rules = own.map(({ clients, services, operations }) => ({ clients, services, operations }));
-      return respond(200, { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules });
+      return whoamiResponse(caller);
     }
     if (record.operation === 'check') {
       const wanted = parseCheckRequest(contentType, body);
@@ -87,7 +89,7 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
       record.credentialVersion = result.version;
       return checkResponse(wanted, result, now());
     }
-    const wanted = parseIssueRequest(contentType, body);
+    const wanted = form === undefined ? parseIssueRequest(contentType, body) : parseOAuthForm(form);
     record.pair = wanted.pair;
     record.forced = wanted.refused !== undefined;
     record.minTtl = wanted.minTtlMs / 1_000;
@@ -97,7 +99,15 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     record.fingerprint = issued.token.fingerprint;
     record.credentialVersion = issued.token.credentialVersion;
     record.expirySource = issued.token.expirySource;
-    return tokenResponse(issued, startedAt, now());
+    return tokenResponse(issued, startedAt, now(), form !== undefined);
+  }
+
+  function whoamiResponse(caller: Caller): BrokerResponse {
+    const { partition, account, role } = caller;
+    const own = rulesOf(accessRules, caller, principalOrgId);
+    const rules = own.map(({ clients, services, operations }) => ({ clients, services, operations }));
+    const identity = { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules };
+    return respond(200, { ...identity, ...(own.length > 0 && { rules_digest: rulesDigest }) });
   }
 }
 
@@ -110,7 +120,7 @@ type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
 };
 
 /** Only the members of the contract (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
-function tokenResponse({ token, cache }: Issue, startedAt: number, now: number): BrokerResponse {
+function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, isOAuth: boolean): BrokerResponse {
   const members = {
     ...token.passThrough,
     access_token: token.accessToken.reveal(),
@@ -121,7 +131,7 @@ function tokenResponse({ token, cache }: Issue, startedAt: number, now: number):
     fingerprint: token.fingerprint,
     scope: token.scope,
   };
-  return respond(200, members, {
+  return respond(200, isOAuth ? oauthToken(members) : members, {
     'cache-status': cache === 'none' ? 'token-broker; fwd=miss' : `token-broker; hit; detail=${cache}`,
     'server-timing': `broker;dur=${now - startedAt}`,
   });
@@ -141,11 +151,12 @@ function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: 
   return respond(200, members, retryAfter(retryAfterSeconds));
 }
 
-/** A failure as its caller sees it (RFC 9457 §3). */
-function problemResponse(problem: Problem, requestId: string): BrokerResponse {
+/** A failure as its caller sees it: a problem (RFC 9457 §3), which an OAuth library reads as one of RFC 6749 §5.2. */
+export function problemResponse(problem: Problem, requestId: string, isOAuth: boolean): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
   const body = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
+  if (isOAuth) return respond(status, { ...body, ...oauthError(body, problem) }, retryAfter(retryAfterSeconds));
   const headers = { 'content-type': 'application/problem+json', ...retryAfter(retryAfterSeconds) };
   return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }
@@ -155,11 +166,11 @@ function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
   return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }
 
-function retryAfter(seconds: number | undefined): Record<string, string> {
+export function retryAfter(seconds: number | undefined): Record<string, string> {
   return seconds === undefined ? {} : { 'retry-after': String(seconds) };
 }
 
-function respond(status: number, members: object, more: Record<string, string> = {}): BrokerResponse {
+export function respond(status: number, members: object, more: Record<string, string> = {}): BrokerResponse {
   const always = {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',

@@ -3,9 +3,8 @@ import type { Call } from './call.ts';
 import { readVersions } from './choose-version.ts';
 import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
 import type { Decide, View } from './decision.ts';
-import { createLeaseWatch, type LeaseWatch } from './lease-watch.ts';
 import { type AttemptOutcome, type Attempts, createLeasedRequest, type LeaseDependencies } from './leased-request.ts';
-import { foreignToken, withoutFutureTimes } from './record.ts';
+import { foreignToken, MAX_CLOCK_DIFFERENCE_MS, type PairRecord, withoutFutureTimes } from './record.ts';
 import { type Seen, whenAvailable } from './store.ts';
 import { withdrawn } from './transitions.ts';
 
@@ -45,7 +44,11 @@ export function createAcquireToken(dependencies: Dependencies) {
   };
 
   /** Looks, decides and acts once; `undefined`: look again. */
-  async function turn<Answer>(call: Call, decide: Decide<Answer>, progress: Progress): Promise<Ended<Answer>> {
+  async function turn<Answer>(
+    call: Call,
+    decide: Decide<Answer>,
+    progress: Progress,
+  ): Promise<Acquired<Answer> | undefined> {
     const view = await look(call, progress);
     if (view === undefined) return poll(call, progress, progress.watch.remainingMs());
     const { seen } = view;
@@ -72,13 +75,19 @@ export function createAcquireToken(dependencies: Dependencies) {
         // While another token serves, no failure of its renewal matters to the caller.
         const outcome = await attempt(call, view, step, readSince, attempts).catch(lostFor);
         progress.mayRenew = false;
+        // The table does not tell of an attempt that got no lease.
+        memory.keepAttempt(call.pair, view.at);
         const rest = outcome.kind === 'token' ? outcome : decide({ ...view, mayRenew: false });
         return rest.kind === 'answer' ? rest : afterRequest(call, outcome, progress);
       }
     }
   }
 
-  async function afterRequest(call: Call, outcome: AttemptOutcome, progress: Progress): Promise<Ended<never>> {
+  async function afterRequest(
+    call: Call,
+    outcome: AttemptOutcome,
+    progress: Progress,
+  ): Promise<Acquired<never> | undefined> {
     switch (outcome.kind) {
       case 'token':
       case 'failed':
@@ -110,7 +119,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     const since = isAlone ? Math.max(readSince, at - ALONE_TRUST_MS) : readSince;
     const isNeeded = isAlone || call.stage !== undefined;
     const versions = isNeeded ? await readVersions(dependencies, call, record, sent, since) : undefined;
-    return { seen, at, record, isAlone, versions, leaseIsOver: watch.isOver(leaseOfOther), mayRenew };
+    return { seen, at, record, isAlone, versions, leaseIsOver: watch.remainingMs() === 0, mayRenew };
   }
 
   async function readRecord({ pair, deadline, trace }: Call): Promise<Seen | undefined> {
@@ -141,7 +150,7 @@ export function createAcquireToken(dependencies: Dependencies) {
 
 /** How far one call has come. */
 interface Progress {
-  readonly watch: LeaseWatch;
+  readonly watch: ReturnType<typeof createLeaseWatch>;
   readonly attempts: Attempts;
   /** The secret counts from then on. */
   readSince: number;
@@ -151,7 +160,22 @@ interface Progress {
   polls: number;
 }
 
-type Ended<Answer> = Acquired<Answer> | undefined;
+/** One call's sight of the leases of others, on its own clock. A lease's `until` only saves watching it to its end. */
+function createLeaseWatch(lengthMs: number, now: () => number) {
+  let watched: string | undefined;
+  let since = 0;
+  let until = -Infinity;
+
+  return {
+    see(lease: PairRecord['lease']): void {
+      if (lease !== undefined && lease.id !== watched) [watched, since] = [lease.id, now()];
+      const isPossible = lease !== undefined && lease.until <= now() + lengthMs + MAX_CLOCK_DIFFERENCE_MS;
+      until = isPossible ? Math.min(lease.until, since + lengthMs) : -Infinity;
+    },
+    /** How long the lease that was seen last can still be alive, also when the store falls silent; 0 when no call can hold it. */
+    remainingMs: () => Math.max(0, until - now()),
+  };
+}
 
 function lostFor(error: unknown): AttemptOutcome {
   if (error instanceof Problem) return { kind: 'lost' };

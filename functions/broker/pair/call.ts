@@ -7,6 +7,8 @@ import type { Service } from '../service.ts';
 export interface Call {
   readonly pair: Pair;
   readonly service: Service;
+  /** Whether no other one is configured: then a secret need not say which services it is for. */
+  readonly isOnlyService: boolean;
   /** Of the settings that change the service's token requests; part of the keys of holds. */
   readonly settingsDigest: string;
   /** The stage of the version that is checked; left out by a call for a token. */

@@ -21,13 +21,13 @@ export interface UsableVersion {
  * @throws Problem why no version may be sent
  */
 export function chooseVersion(
-  call: Pick<Call, 'pair' | 'service' | 'settingsDigest'>,
+  call: Pick<Call, 'pair' | 'service' | 'isOnlyService' | 'settingsDigest'>,
   versions: StagedVersions,
   { rejected, held }: PairRecord,
   sent: ReadonlySet<string>,
   now: number,
 ): UsableVersion {
-  const { pair, service, settingsDigest } = call;
+  const { pair, service, isOnlyService, settingsDigest } = call;
   const gone = goneProblem(versions, pair);
   if (gone !== undefined) throw gone;
   const [first = versions.listing] = versions.candidates;
@@ -44,7 +44,8 @@ export function chooseVersion(
   const key = holdKey(version.versionId, settingsDigest);
   const hold = held.get(key);
   if (hold !== undefined && now < hold.until) throw waitProblem(hold, now);
-  return { version, credential: parseCredential(version.text, pair.service, service.basicEncoding), holdKey: key };
+  const rules = { basicEncoding: service.basicEncoding, isOnlyService };
+  return { version, credential: parseCredential(version.text, pair.service, rules), holdKey: key };
 }
 
 /**

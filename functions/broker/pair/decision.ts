@@ -6,7 +6,7 @@ import type { Service } from '../service.ts';
 import type { Call } from './call.ts';
 import { goneProblem } from './choose-version.ts';
 import { RENEWAL_MS } from './deadlines.ts';
-import { isIssuable } from './freshness.ts';
+import { livingToken } from './freshness.ts';
 import { waitProblem } from './latch-and-pause.ts';
 import type { PairRecord, StoredToken } from './record.ts';
 import type { Seen } from './store.ts';
@@ -101,11 +101,6 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
   if (isTooShort && quietMs >= MIN_TTL_INTERVAL_MS) return renewal(service.requestTimeoutMs);
   const isDue = now >= token.refreshAt && quietMs >= RENEWAL_INTERVAL_MS;
   return isDue ? renewal(RENEWAL_MS) : { kind: 'answer', answer };
-}
-
-/** The token that may still be issued. */
-export function livingToken({ token }: PairRecord, now: number): StoredToken | undefined {
-  return token?.accessToken !== undefined && isIssuable(token, now) ? token : undefined;
 }
 
 /** A refused token is replaced at most this often. */

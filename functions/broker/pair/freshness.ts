@@ -1,11 +1,16 @@
 import { hardMarginMs } from '../../contract.ts';
-import type { VisibleToken } from './record.ts';
+import type { PairRecord, StoredToken, VisibleToken } from './record.ts';
 
 type TokenLife = Pick<VisibleToken, 'expiresAt' | 'lifetimeSeenMs'>;
 
 /** Whether a caller may still receive the token. */
 export function isIssuable({ expiresAt, lifetimeSeenMs }: TokenLife, now: number): boolean {
   return expiresAt - now > hardMarginMs(lifetimeSeenMs);
+}
+
+/** The token that this instance may still issue. */
+export function livingToken({ token }: Pick<PairRecord, 'token'>, now: number): StoredToken | undefined {
+  return token?.accessToken !== undefined && isIssuable(token, now) ? token : undefined;
 }
 
 /**

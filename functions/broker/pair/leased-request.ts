@@ -116,16 +116,12 @@ export function createLeasedRequest(dependencies: LeaseDependencies) {
       const cause = 'problem' in renewal ? renewal.problem.cause : undefined;
       return { ...outcome, problem: waitProblem(outcome.wait, now(), cause) };
     }
-    if (renewal.outcome !== 'token') return LOST;
-    const { token } = renewal;
+    const { token, isPublished } = outcome;
     // The token that is not published, because another must stay, serves this instance.
-    if (outcome.token === undefined && !isTrial(call)) memory.keepOwn(pair, { ...record, token });
+    if (!isPublished && !isTrial(call)) memory.keepOwn(pair, { ...record, token });
     if (isIssuable(token, now())) return { kind: 'token', token };
-    return {
-      ...outcome,
-      kind: 'failed',
-      problem: new Problem('token-endpoint-timeout', FROZEN, { retryAfterSeconds: 1 }),
-    };
+    const problem = new Problem('token-endpoint-timeout', FROZEN, { retryAfterSeconds: 1 });
+    return { kind: 'failed', problem, version: outcome.version };
   }
 
   async function settle(call: Call, taken: Seen, { lease, isAlone }: Attempt, outcome: Outcome): Promise<void> {
@@ -179,7 +175,7 @@ function outcomeOf(call: Call, renewal: Renewal, { usable, record, isAlone }: At
   const isTold = isKept || isTrial(call);
   const common = { version, holdKey, at, checked: isTold ? { version, at, finding: findingOf(renewal) } : undefined };
   if (renewal.outcome === 'rejected') return { kind: 'rejected', ...common };
-  if (renewal.outcome === 'token') return { kind: 'accepted', token: isTold ? undefined : renewal.token, ...common };
+  if (renewal.outcome === 'token') return { kind: 'accepted', token: renewal.token, isPublished: !isTold, ...common };
   const whose = { version, key: holdKey, isTrial: isTrial(call) };
   return { kind: 'failed', ...waitAfter(renewal, record, whose, at), ...common };
 }

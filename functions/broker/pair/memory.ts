@@ -1,7 +1,7 @@
 import { LruCache } from '../lru-cache.ts';
 import { type Pair, pairKey } from '../pair.ts';
 import { isWithin } from '../time.ts';
-import { isIssuable } from './freshness.ts';
+import { livingToken } from './freshness.ts';
 import { EMPTY_RECORD, type PairRecord, type Rejection, type StoredToken, withoutFutureTimes } from './record.ts';
 
 /** The last record that one instance has of each of its pairs, and its own outcomes that the table was not told. */
@@ -43,16 +43,22 @@ export class PairMemory {
     const last = before.record.token?.accessToken === undefined ? before.opened : before.record.token;
     // Only beside a closed token: one that was withdrawn must not come back.
     const opened = isClosed ? last : undefined;
-    const own = isWritten && !isClosed ? NOTHING_OWN : before.own;
+    const own = isWritten && !isClosed ? EMPTY_RECORD : before.own;
     const usable = withoutFutureTimes(record, this.#now());
     this.#entries.set(pairKey(pair), { record: usable, own, opened, readAt: began.at, changedAt: ++this.#changes });
   }
 
-  /** Keeps the outcome of a request that the table was not told. */
-  keepOwn(pair: Pair, { token, pause, held, attemptedAt, forcedAt, checked }: PairRecord): void {
-    const opened = token?.accessToken === undefined ? undefined : token;
-    const own = { token: opened, pause, held, attemptedAt, forcedAt, checked };
-    this.#entries.set(pairKey(pair), { ...this.#entryOf(pair), own });
+  /** Keeps the outcome of a request that the table was not told; the token of another call stays beside a failure. */
+  keepOwn(pair: Pair, outcome: PairRecord): void {
+    const entry = this.#entryOf(pair);
+    const token = outcome.token?.accessToken === undefined ? entry.own.token : outcome.token;
+    this.#entries.set(pairKey(pair), { ...entry, own: { ...outcome, token } });
+  }
+
+  /** Keeps when this instance last tried to renew the token, with or without a lease. */
+  keepAttempt(pair: Pair, attemptedAt: number): void {
+    const entry = this.#entryOf(pair);
+    this.#entries.set(pairKey(pair), { ...entry, own: { ...entry.own, attemptedAt } });
   }
 
   keepRejection(pair: Pair, version: string, rejection: Rejection): void {
@@ -68,7 +74,6 @@ export class PairMemory {
   withOwn(pair: Pair, shared: PairRecord): PairRecord {
     const now = this.#now();
     const { own, opened } = this.#entryOf(pair);
-    const ownToken = own.token ?? opened;
     const rejected = new Map(shared.rejected);
     for (const [version, latch] of this.#untold.get(pairKey(pair)) ?? []) {
       const known = rejected.get(version);
@@ -76,7 +81,6 @@ export class PairMemory {
         rejected.set(version, { ...latch, count: Math.max(known?.count ?? 0, latch.count) });
       }
     }
-    const isServed = shared.token?.accessToken !== undefined && isIssuable(shared.token, now);
     return {
       ...shared,
       rejected,
@@ -85,7 +89,7 @@ export class PairMemory {
       attemptedAt: Math.max(shared.attemptedAt, own.attemptedAt),
       forcedAt: Math.max(shared.forcedAt, own.forcedAt),
       checked: (own.checked?.at ?? 0) > (shared.checked?.at ?? 0) ? own.checked : shared.checked,
-      token: !isServed && ownToken !== undefined && isIssuable(ownToken, now) ? ownToken : shared.token,
+      token: livingToken(shared, now) ?? livingToken(own, now) ?? livingToken({ token: opened }, now) ?? shared.token,
     };
   }
 
@@ -102,27 +106,19 @@ interface Beginning {
 
 interface Entry {
   readonly record: PairRecord;
-  readonly own: Pick<PairRecord, 'held' | 'pause' | 'attemptedAt' | 'forcedAt' | 'checked'> & {
-    readonly token?: StoredToken | undefined;
-  };
+  /** Its token can be opened; its lease, its rejections and its flag do not count. */
+  readonly own: PairRecord;
   /** The token as it was before it could not be opened here any more. */
   readonly opened?: StoredToken | undefined;
   readonly readAt: number;
   readonly changedAt: number;
 }
 
-const NOTHING_OWN: Entry['own'] = {
-  held: new Map(),
-  pause: undefined,
-  attemptedAt: 0,
-  forcedAt: 0,
-  checked: undefined,
-};
-const NO_ENTRY: Entry = { record: EMPTY_RECORD, own: NOTHING_OWN, readAt: -Infinity, changedAt: 0 };
+const NO_ENTRY: Entry = { record: EMPTY_RECORD, own: EMPTY_RECORD, readAt: -Infinity, changedAt: 0 };
 
 /** Counts the members whose length a service chooses, with two bytes for a character; all else is small. */
 function bytesOf({ record, own, opened: before }: Entry): number {
-  const lengths = [record, own, { ...NOTHING_OWN, token: before }].map(({ token, held, pause }) => {
+  const lengths = [record, own, { ...EMPTY_RECORD, token: before }].map(({ token, held, pause }) => {
     const opened = token?.accessToken === undefined ? undefined : token;
     const rest = JSON.stringify([opened?.scope, opened?.passThrough, [...held.values()], pause]).length;
     return (opened?.accessToken.reveal().length ?? 0) + rest;

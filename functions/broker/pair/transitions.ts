@@ -15,8 +15,7 @@ export type Outcome = {
   readonly checked?: CheckedVersion | undefined;
 } & (
   | { readonly kind: 'rejected' }
-  /** `token`: the one to publish, if it is for callers. */
-  | { readonly kind: 'accepted'; readonly token: StoredToken | undefined }
+  | { readonly kind: 'accepted'; readonly token: StoredToken; readonly isPublished: boolean }
   /** `holds`: the wait is the version's, not the pair's. */
   | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean }
 );
@@ -55,7 +54,7 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
   if (!isMine) return record;
   if (outcome.kind === 'accepted') {
     const proven = { ...free, rejected: without(record.rejected, version), held: without(record.held, holdKey) };
-    return outcome.token ? { ...proven, token: outcome.token, pause: undefined } : proven;
+    return outcome.isPublished ? { ...proven, token: outcome.token, pause: undefined } : proven;
   }
   if (!outcome.holds) return { ...free, pause: outcome.wait };
   const recent = [...record.held].filter(([, { until }]) => at - until <= KEPT_WAIT_MS);

@@ -17,6 +17,8 @@ export interface HttpRequest {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | Redacted>>;
   readonly body: string;
+  /** Certificates in PEM that are trusted for this host, in place of the public authorities. */
+  readonly certificateAuthorities?: readonly string[] | undefined;
 }
 
 export interface SendLimits {
@@ -58,8 +60,8 @@ const KINDS = {
   ],
   /** Nothing was sent. */
   tls: [
-    'token-endpoint-unavailable',
-    'has a TLS certificate or protocol that the broker does not trust; its operator must correct it',
+    'token-endpoint-error',
+    'has a TLS certificate or protocol that the broker does not trust: its operator must correct it, or certificateAuthorities name its authority',
   ],
   timeout: ['token-endpoint-timeout', 'took the token request and did not answer completely in time'],
   /** The connection broke after the request had been sent, or in the middle of the answer. */

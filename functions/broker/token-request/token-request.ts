@@ -96,5 +96,6 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
       'content-length': String(body.length),
     },
     body,
+    certificateAuthorities: service.certificateAuthorities,
   };
 }

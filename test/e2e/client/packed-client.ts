@@ -21,7 +21,7 @@ export async function installPackedClient() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
   const [clone, project] = [join(folder, 'clone'), join(folder, 'project')];
   const filter = (path: string) => !path.endsWith('client/dist');
-  for (const needed of ['client', 'functions/contract.ts', 'package.json', 'tsconfig.json']) {
+  for (const needed of ['client', 'functions/contract.ts', 'functions/broker', 'package.json', 'tsconfig.json']) {
     cpSync(join(ROOT, needed), join(clone, needed), { recursive: true, filter });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
@@ -39,14 +39,16 @@ export async function installPackedClient() {
   }
 
   const broker = await startLocalBroker();
+  const variables = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', TOKEN_BROKER_URL: broker.url };
   return {
+    variables,
     tarball,
     project,
     installed,
     manifest,
     /** Runs a program of Node in the project, for a broker as `npm start` makes it. */
     run: ({ node = '', args, env = {} }: Program) => {
-      const isolated = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', TOKEN_BROKER_URL: broker.url, ...env };
+      const isolated = { ...variables, ...env };
       return new Promise<{ exitCode: number | null; stdout: string; stderr: string }>((resolve) => {
         const child = execFile(node, args, { cwd: project, env: isolated }, (_, stdout, stderr) =>
           resolve({ exitCode: child.exitCode, stdout, stderr }),

@@ -30,6 +30,13 @@ describe('audit', () => {
     ]);
   });
 
+  it('says of the refusal that the probe of health asks for that it is meant', async ({ asked }) => {
+    await asked.run('health --run');
+    const refused = await asked.run('audit acme --outcome access-denied');
+    expect(refused.stdout).toMatch(/:token-broker-probe-local\/\S+ +token +\S+ +access-denied \(probe\) +/);
+    expect(refused.stdout).toMatch(/:stranger\/\S+ +token +customer-insights +access-denied +-/);
+  });
+
   it.for([
     ['--caller arn:aws:iam::111111111111:role/operator', ['accepted']],
     ['--caller arn:aws:iam::222222222222:role/operator', []],
@@ -66,8 +73,8 @@ describe('audit', () => {
   it('finds the log of an environment in AWS by asking for its function', async ({ asked }) => {
     const { url, requests } = await answering(answerWith(200, { LoggingConfig: { LogGroup: 'token-broker-local' } }));
     const env = { AWS_ENDPOINT_URL_LAMBDA: url, AWS_REGION: 'us-east-1' };
-    const { exitCode, stdout } = await asked.run('audit acme --environment test', { env });
-    expect(requests).toMatchObject([{ url: '/2015-03-31/functions/token-broker-test/configuration' }]);
+    const { exitCode, stdout } = await asked.run('audit acme --environment dev', { env });
+    expect(requests).toMatchObject([{ url: '/2015-03-31/functions/token-broker-dev/configuration' }]);
     expect({ exitCode, calls: stdout.trimEnd().split('\n').length - 1 }).toEqual({ exitCode: 0, calls: 4 });
   });
 

@@ -1,7 +1,8 @@
+import { PassThrough } from 'node:stream';
 import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { type Dialogue, ended, typeAtCommandLine } from './command-line.ts';
-import { it, NEW, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
+import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from './command-line.ts';
+import { it, NEW, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
 
@@ -10,15 +11,21 @@ const CHANGES: readonly (readonly [string, RegExp])[] = [
   ['disable acme', /- sets the flag of acme on customer-insights, merchant-\S+, in the table token-\S+\n- denies/],
   [`disable acme --service ${INSIGHTS}`, /- sets the flag of acme on customer-insights, in the table/],
   ['enable acme', /- takes away the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
-  ['promote acme --force', /- makes version \S+ of acme the current one, unchecked/],
+  [
+    `put acme --services ${INSIGHTS}`,
+    /- stores another version of the secret \S+\/acme, .*\n- takes the service merchant/,
+  ],
+  ['promote acme --force', /- makes version \S+ of acme the current one, if no service rejects it/],
   ['rollback acme', /- makes version \S+ of acme the current one, unchecked, in place of \S+/],
   ['retry acme', /- lets acme on customer-insights, merchant-payment-cleansing be sent again/],
   [`retry --service ${INSIGHTS}`, /- lets acme on customer-insights be sent again/],
+  ['discard acme', /- takes AWSPENDING from version \S+ of acme, which no command brings back/],
+  ['discard acme --previous', /- takes AWSPREVIOUS from .*\n- leaves acme without a version to fall back to/],
   ['delete acme --recovery-days 7', /- marks the secret token-broker\/local\/acme for deletion.* 7 days/],
 ];
 
 /** The state that a command could change: the secret, and both pairs as the broker reports them. */
-async function stateOf({ secretsManager, json }: OperatorWorld): Promise<unknown> {
+async function stateOf({ secretsManager, json }: OperatorWorld) {
   const command = new DescribeSecretCommand({ SecretId: 'token-broker/local/acme' });
   const { $metadata, ...secret } = await secretsManager.send(command);
   const { checks } = await json('client check acme');
@@ -30,8 +37,8 @@ describe('a command that changes something', () => {
     world,
   }) => {
     // A version of every stage.
-    await world.run('client put acme --force', { input: WRONG });
-    await world.run('client put acme', { input: { ...WRONG, client_id: 'marked-other' } });
+    await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
+    await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
     const before = await stateOf(world);
     for (const [command, change] of CHANGES) {
       const refused = await world.run(`client ${command}`, { input: 'y\n' });
@@ -49,7 +56,7 @@ describe('a command that changes something', () => {
 
   it('refuses a client that is not there, and names its neighbour', async ({ world }) => {
     const refusal = /error: secret-missing: There is no client "acmee" .*\nDid you mean acme\? /;
-    const commands = `disable, disable --service ${INSIGHTS}, enable, promote --force, rollback, retry, delete`;
+    const commands = `disable, disable --service ${INSIGHTS}, enable, promote --force, rollback, retry, discard, delete, restore`;
     for (const command of commands.split(', ')) {
       const [verb, ...options] = command.split(' ');
       for (const yes of [[], ['--yes']]) {
@@ -70,8 +77,11 @@ describe('at a terminal', () => {
     ['client_id: ', `${id}\r`],
     ['secret: ', `${secret}\r`],
   ];
-  const put = ({ shell }: OperatorWorld, dialogue: Dialogue, client = 'acme') =>
-    typeAtCommandLine(['client', 'put', client], shell, dialogue);
+  const put = (world: OperatorWorld, dialogue: Dialogue, ...options: readonly string[]) => {
+    world.letHalfAMinutePass();
+    return typeAtCommandLine(['client', 'put', 'acme', ...options], world.shell, dialogue);
+  };
+  const agreed: Dialogue = [['Go on? [y/N] ', 'y\r']];
 
   it.for([
     ['does it upon a yes', 'y\r', 0],
@@ -83,22 +93,43 @@ describe('at a terminal', () => {
     expect((await run('client check acme')).exitCode).toBe(exitCode === 0 ? 1 : 0);
   });
 
-  it('makes a new client upon a yes, having named its neighbours, and nothing upon a no', async ({ world }) => {
-    const question = 'Make the new client "amce"? [y/N] ';
-    const refusal = Object.entries({ 'Did you mean acme?': '', [question]: 'n\r' });
-    expect(await put(world, refusal, 'amce')).toMatchObject({ exitCode: 1 });
-    expect((await world.run('client list')).stdout).not.toContain('amce');
-    const made = await put(world, [[question, 'yes\r'], ...answers(NEW.client_id, NEW.secret)], 'amce');
-    expect(made.screen).toMatch(/amce: version \S+ is AWSCURRENT/);
+  it('asks again before a rejected credential goes into use, also with --yes, and keeps it pending upon a no', async ({
+    world,
+  }) => {
+    const typed = answers(WRONG.client_id, WRONG.secret);
+    const question = 'Put the rejected credential into use? [y/N] ';
+    const refused = await put(world, [...typed, [question, 'n\r']], '--force', '--yes');
+    expect(refused).toMatchObject({ exitCode: 1, screen: expect.stringMatching(/is AWSPENDING\n/) });
+    const accepted = await put(world, [...typed, ...agreed, [question, 'y\r']], '--force');
+    expect(accepted).toMatchObject({ exitCode: 0, screen: expect.stringMatching(/is AWSCURRENT\n/) });
+    const ended = await put(world, [...typed, [question, '\u0003']], '--force', '--yes');
+    expect(ended).toMatchObject({ exitCode: 130 });
   });
+
+  it.each(['disable acme', 'put acme', 'delete acme'])(
+    'ends at once upon a Ctrl-C between the plan and the question: client %s',
+    async (command) => {
+      const world = await startOperatorWorld();
+      const { secret } = await stateOf(world);
+      const keyboard = Object.assign(new PassThrough(), { isTTY: true });
+      const begun = beginCommandLine(['client', ...command.split(' ')], world.shell, keyboard);
+      keyboard.on('shown', (screen: string) => {
+        if (/The secret is not shown|\n- /.test(screen)) begun.interrupt();
+      });
+      expect(await begun.finished).toMatchObject({ exitCode: 130 });
+      expect((await stateOf(world)).secret).toEqual(secret);
+    },
+  );
 
   it.for<readonly [string, Dialogue]>([
     ['corrected on the way', answers(`typo\u0015${NEW.client_id}é\u007f`, `\u001b[A${NEW.secret}x\u007f`)],
     ['pasted at once', [['client_id: ', `${NEW.client_id}\r\n${NEW.secret}\n`]]],
   ])('asks for a credential and shows nothing of the secret when it is %s', async ([_, dialogue], { world }) => {
-    const { exitCode, screen } = await put(world, dialogue);
+    const { exitCode, screen } = await put(world, [...dialogue, ...agreed]);
     expect(screen).not.toContain(NEW.secret);
-    expect(screen).toMatch(/The secret is not shown .*client_id: .*acme-id-2.*secret: \n.*is AWSCURRENT/s);
+    expect(screen).toMatch(
+      /The secret is not shown .*client_id: .*acme-id-2.*secret: \n.*changes the client_id.*is AWSCURRENT/s,
+    );
     expect(exitCode).toBe(0);
   });
 
@@ -111,17 +142,38 @@ describe('at a terminal', () => {
   );
 });
 
-it('client delete marks the secret for deletion, and says until when it can be restored and how', async ({ world }) => {
+it('client delete marks the secret for deletion, says until when, and client restore takes that back', async ({
+  world,
+}) => {
   const begun = Date.now();
   const { stdout, ...told } = await world.run('client delete acme --recovery-days 7 --yes');
-  expect(told).toEqual({ exitCode: 0, stderr: expect.stringMatching(/--secret-id token-broker\/local\/acme\n$/) });
-  const [, goneAt] = /^acme is marked for deletion, gone on (\S+)\n$/.exec(stdout) ?? [];
-  const days = [begun, Date.now()].map((at) => new Date(at + 7 * 24 * 60 * 60_000).toISOString().slice(0, 10));
-  expect(days).toContain(goneAt);
+  expect(told).toEqual({
+    exitCode: 0,
+    stderr: expect.stringMatching(/Until then client restore acme takes it back\.\n$/),
+  });
+  const [, goneAt = ''] = /^acme is marked for deletion, gone on (\S+)\n$/.exec(stdout) ?? [];
+  const daysLeft = (Date.parse(goneAt) - begun) / (24 * 60 * 60_000);
+  expect(Math.abs(daysLeft - 7)).toBeLessThan(0.01);
   expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme .*deleted, gone on ${goneAt}`));
-  for (const command of ['client delete acme --yes', 'client put acme']) {
+  for (const command of ['client delete acme --yes', 'client put acme --yes']) {
     expect(await world.run(command)).toEqual(
-      ended(1, '', /^error: secret-deleted: .*\nRestore it first: docs\/operations\.md/),
+      ended(1, '', /^error: secret-deleted: .*\nRestore it first, with client restore\.\n$/),
     );
   }
+  const takes = /- takes the mark for deletion back from the secret token-broker\/local\/acme/;
+  expect(await world.run('client restore acme')).toEqual(ended(2, '', takes));
+  expect(await world.run('client restore acme --yes')).toEqual(ended(0, 'acme has its secret\n', takes));
+  expect(await world.run('client restore acme')).toEqual(ended(0, /./, /^acme is not marked for deletion\.\n/));
+});
+
+it('client discard throws away the version that waits, or the one before the current one', async ({ world }) => {
+  await world.run('client put acme --yes', { input: NEW });
+  await world.run('client put acme --yes', { input: WRONG });
+  for (const options of ['', ' --previous']) {
+    const discarded = /^acme: version \S+ is discarded\n$/;
+    expect(await world.run(`client discard acme${options} --yes`)).toEqual(ended(0, discarded, /./));
+    expect(await world.run(`client discard acme${options} --yes`)).toEqual(ended(1, '', /version-missing/));
+  }
+  const { clients } = await world.json('client list');
+  expect(clients).toMatchObject([{ versions: [{ stages: ['AWSCURRENT'] }] }]);
 });

@@ -16,6 +16,10 @@ const [INSIGHTS] = SERVICES;
 const PLAN_LINES = 3;
 const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
 const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
+const FLAG_SET =
+  'The flag is set: within 60 s no instance of the function that can read the table issues a token of acme.';
+const ALONE =
+  'The secret is not denied to the broker: an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens of acme.';
 const STOPPED = expect.stringMatching(
   /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
 );
@@ -126,12 +130,9 @@ async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<reado
 }
 
 describe('client disable, refused or failed', () => {
-  const UNKNOWN = `${DISABLE} --environment unknown`;
-
   it.for([
     ['the table', `client disable acme ${IN_ADVANCE} --environment dev`, {}, /aws-not-found: .* in eu-west-1 /],
-    ['services', UNKNOWN, NO_SECRETS.env, /services-unknown: .*\nCheck --environment, or set TOKEN_BROKER_SERVICES/],
-    ['names of services', UNKNOWN, { ...NO_SECRETS.env, TOKEN_BROKER_SERVICES: 'a,b' }, /services-wrong/],
+    ['names of services', DISABLE, { TOKEN_BROKER_SERVICES: 'a,b' }, /services-wrong/],
   ] as const)('says that there is not: %s', async ([_, command, env, message], { world }) => {
     expect(await world.run(command, { env })).toEqual(ended(1, '', message));
   });
@@ -142,7 +143,7 @@ describe('client disable, refused or failed', () => {
     expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
       'The flag is not set on every service: there the broker may go on issuing tokens of acme.',
       'The secret is denied to the broker: no instance of the function can use the credential of acme any more.',
-      expect.stringMatching(/^error: aws-unavailable: The local broker .* has ended\.$/),
+      expect.stringMatching(/^error: aws-unavailable: Nothing answers at http:\/\/127\.0\.0\.1:9$/),
       expect.any(String),
       '',
     ]);
@@ -168,9 +169,9 @@ describe('client disable, refused or failed', () => {
     expect(stderr.split('\n')).toEqual([
       'Whether there is a client "acme" is unknown (aws-unavailable).',
       ...Array(PLAN_LINES).fill(expect.any(String)),
-      'The flag is set: within 60 s no instance of the function that can read the table issues a token of acme.',
-      'The secret is not denied to the broker: an instance of the function that cannot read the table may go on issuing tokens of acme.',
-      expect.stringMatching(/^error: aws-unavailable: The local broker .* has ended\.$/),
+      FLAG_SET,
+      ALONE,
+      expect.stringMatching(/^error: aws-unavailable: Nothing answers at http:\/\/127\.0\.0\.1:9$/),
       expect.any(String),
       '',
     ]);
@@ -178,4 +179,50 @@ describe('client disable, refused or failed', () => {
     expect(await world.run(ENABLE, NO_SECRETS)).toEqual(ended(1, '', nothing));
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });
+
+  it('sets the flags with the policy of an operator, and names the command for the emergency role', async ({
+    world,
+  }) => {
+    const { env, close } = await secretsManagerOfOperator();
+    const { exitCode, stdout, stderr } = await world.run(DISABLE, { env });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
+      FLAG_SET,
+      ALONE,
+      expect.stringMatching(/^error: aws-access-denied: .*: secretsmanager:PutResourcePolicy /),
+      `${EMERGENCY} client disable acme --environment local`,
+      '',
+    ]);
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+    // The emergency role has written no denial, so the operator ends what it began.
+    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
+    await close();
+  });
+
+  it('leaves it to the emergency role to end a denial', async ({ world }) => {
+    const { env, close } = await secretsManagerOfOperator({ Statement: [{ Sid: 'TokenBrokerDisabled' }] });
+    const { exitCode, stderr } = await world.run(ENABLE, { env });
+    expect(exitCode).toBe(1);
+    expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
+      'acme is still disabled: no flag was taken away.',
+      expect.stringMatching(/^error: aws-access-denied: .*: secretsmanager:DeleteResourcePolicy /),
+      `${EMERGENCY} client enable acme --environment local`,
+      '',
+    ]);
+    await close();
+  });
 });
+
+const EMERGENCY = 'The emergency role may (policy --emergency), the operator may not. As that role:';
+
+/** Secrets Manager as it answers a role that may look at a secret and its policy, and not write the policy. */
+async function secretsManagerOfOperator(policy?: object) {
+  const ARN = 'arn:aws:secretsmanager:us-east-1:111111111111:secret:token-broker/local/acme-A1b2C3';
+  const found = { ARN, Name: SecretId, ...(policy && { ResourcePolicy: JSON.stringify(policy) }) };
+  const { url, close } = await startLoopbackServer((response, request) => {
+    const isWrite = /\.(?:Put|Delete)ResourcePolicy$/.test(`${request.headers['x-amz-target']}`);
+    const answer = isWrite ? answerWith(400, { __type: 'AccessDeniedException' }) : answerWith(200, found);
+    answer(response, request);
+  });
+  return { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: url }, close };
+}

@@ -5,18 +5,19 @@ import { beginCommandLine, ended } from './command-line.ts';
 import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
-const PUT = 'client put acme';
+const PUT = 'client put acme --yes';
+const BOTH = SERVICES.join(' ');
 const ONE_SERVICE = `${PUT} --services ${INSIGHTS}`;
-const PUT_IN_DEV = '--environment dev client put new --create --kms-key-id alias/keys';
+const PUT_IN_DEV = '--environment dev client put new --create --yes --kms-key-id alias/keys';
 const ACME = 'token-broker/local/acme';
 
 /** Which version of a secret has which stages, by stage; and its services, if they are tagged. */
 async function describeSecret({ secretsManager }: OperatorWorld, client = 'acme', environment = 'local') {
   const SecretId = `token-broker/${environment}/${client}`;
   const found = await secretsManager.send(new DescribeSecretCommand({ SecretId }));
-  const { VersionIdsToStages = {}, Tags = [], KmsKeyId } = found;
+  const { VersionIdsToStages = {}, Tags, KmsKeyId } = found;
   const versions = Object.entries(VersionIdsToStages).flatMap(([id, stages]) => stages.map((stage) => [stage, id]));
-  return { ...Object.fromEntries(versions), services: Tags[0]?.Value, KmsKeyId };
+  return { ...Object.fromEntries(versions), services: Tags?.find(({ Key }) => Key === 'services')?.Value, KmsKeyId };
 }
 
 async function storedValue({ secretsManager }: OperatorWorld): Promise<unknown> {
@@ -34,7 +35,7 @@ describe('client put', () => {
     const found = /customer-insights +accepted .*\nmerchant-payment-cleansing +accepted .*\nacme: .* AWSCURRENT/;
     expect(result).toEqual(ended(0, found, /uses it within 60 s/));
     const after = await describeSecret(world);
-    expect(after).toEqual({ AWSCURRENT: expect.any(String), AWSPREVIOUS: before.AWSCURRENT });
+    expect(after).toEqual({ ...before, AWSCURRENT: expect.any(String), AWSPREVIOUS: before.AWSCURRENT });
     expect(result.stdout).toContain(after.AWSCURRENT);
   });
 
@@ -56,10 +57,26 @@ describe('client put', () => {
       stage: 'AWSPENDING',
       checks: SERVICES.map((service) => ({ ...rejected, service, proven_by: 'request' })),
     });
+  });
 
+  it('puts a rejected credential into use upon --accept-rejected alone, not upon --force and --yes', async ({
+    world,
+  }) => {
+    const before = await describeSecret(world);
+    const kept = /stays pending, .*\. --force --accept-rejected promotes it all the same\.\n$/;
+    expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(1, /rejected/, kept));
+    expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
     const undo = /Promoted by --force.* client rollback undoes it/;
-    expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(0, /./, undo));
+    const accepted = await world.run(`${PUT} --force --accept-rejected`, { input: WRONG });
+    expect(accepted).toEqual(ended(0, /is AWSCURRENT/, undo));
     expect(await describeSecret(world)).not.toHaveProperty('AWSPENDING');
+  });
+
+  it('passes with --force over a disabled client, and a check that tells nothing', async ({ world }) => {
+    const put = await world.run(`${PUT} --force`, { input: NEW, env: world.stranger });
+    expect(put).toEqual(ended(0, /access-denied .*is AWSCURRENT/s, /Promoted by --force/));
+    await world.run('client disable acme --yes');
+    expect(await world.run(`${PUT} --force`, { input: OLD })).toEqual(ended(0, /disabled .*is AWSCURRENT/s, /./));
   });
 
   it('promotes no credential that one of two services rejects, or that the operator may not check', async ({
@@ -72,20 +89,96 @@ describe('client put', () => {
     expect(await world.run(PUT, { input: NEW, env: world.stranger })).toEqual(ended(1, denied, /./));
   });
 
-  it('checks only the services of the client, which --services changes, and writes them into the version', async ({
+  it('takes the services from --services, else from the credential, else from the tag, and writes both', async ({
     world,
   }) => {
-    expect((await world.run(ONE_SERVICE, { input: NEW })).stdout).not.toContain(CLEANSING);
+    const put = async (command: string, input: object) => {
+      const { stdout, stderr } = await world.run(command, { input });
+      const { services } = await describeSecret(world);
+      return {
+        checked: SERVICES.filter((service) => stdout.includes(service)),
+        services,
+        value: await storedValue(world),
+        stderr,
+      };
+    };
+    const one = { checked: [INSIGHTS], services: INSIGHTS };
+    const said = await put(ONE_SERVICE, NEW);
+    expect(said).toMatchObject({ ...one, value: { ...NEW, services: { [INSIGHTS]: {} } } });
+    expect(said.stderr).toMatch(/\n- takes the service merchant-\S+ from acme: callers get no token of it/);
+    expect(await put(PUT, OLD)).toMatchObject({ ...one, value: { ...OLD, services: { [INSIGHTS]: {} } } });
+    const named = await put(PUT, { ...NEW, services: SERVICES });
+    expect(named).toMatchObject({ checked: SERVICES, services: BOTH });
+    expect(named.stderr).toMatch(/\n- gives acme the service merchant-payment-cleansing\n/);
+    const all = { checked: SERVICES, services: 'all' };
+    expect(await put(`${PUT} --services all`, OLD)).toMatchObject({ ...all, value: { ...OLD, services: 'all' } });
+    const own = { ...WRONG, services: { [INSIGHTS]: NEW, [CLEANSING]: NEW } };
+    expect(await put(`${PUT} --services all`, own)).toMatchObject({ ...all, value: own });
+  });
+
+  it('lets the tag follow the version in use, so that a rejected one changes nothing', async ({ world }) => {
+    const before = await describeSecret(world);
+    await world.run(ONE_SERVICE, { input: WRONG });
+    expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
+    expect((await world.run('client check acme --stage AWSPENDING')).stdout).not.toContain(CLEANSING);
+
+    await world.run('client promote acme --force --accept-rejected --yes');
     expect(await describeSecret(world)).toMatchObject({ services: INSIGHTS });
-    expect(await storedValue(world)).toEqual({ ...NEW, services: { [INSIGHTS]: {} } });
+    const back = await world.run('client rollback acme --yes');
+    // Of a version that no command has stored the services are unknown.
+    expect(back).toEqual(ended(0, /./, /^(?!.*the service).*$/s));
+    await world.run(PUT, { input: { ...NEW, services: SERVICES } });
+    const dropped = /\n- takes the service merchant-\S+ from acme/;
+    await world.run(ONE_SERVICE, { input: OLD });
+    expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, /\n- gives acme the service merchant/));
+    expect(await describeSecret(world)).toMatchObject({ services: BOTH });
+    expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, dropped));
+  });
 
-    const { stdout } = await world.run(PUT, { input: { ...OLD, services: [INSIGHTS] } });
-    expect(stdout).not.toContain(CLEANSING);
-    expect(await storedValue(world)).toEqual({ ...OLD, services: { [INSIGHTS]: {} } });
+  it('says first what it will change and where, reads nothing with --dry-run, and needs a yes', async ({ world }) => {
+    const before = await describeSecret(world);
+    const place = /^In the environment local \(account 111111111111, region us-east-1\) this\n/.source;
+    const stores =
+      /- stores another version of the secret token-broker\/local\/acme, tries it on customer-insights, and/;
+    const unread = { input: '{"marked' };
+    const dry = await world.run(`client put acme --services ${INSIGHTS} --dry-run`, unread);
+    expect(dry).toEqual(ended(0, '', new RegExp(place + stores.source)));
+    expect(dry.stderr).toMatch(/Nothing was changed: --dry-run\.\n$/);
+    const asked = /no terminal to ask at, so nothing was changed: --yes/;
+    const refused = await world.run(`client put acme --services ${INSIGHTS}`, unread);
+    expect(refused).toEqual(ended(2, '', new RegExp(place + stores.source)));
+    expect(refused.stderr).toMatch(asked);
+    const created = await world.run('client put new --create --dry-run', unread);
+    const makes =
+      /- makes the new client new on customer-insights, merchant-payment-cleansing: the secret token-broker\/local\/new/;
+    expect(created).toEqual(ended(0, '', new RegExp(place + makes.source)));
+    expect(await describeSecret(world)).toEqual(before);
+  });
 
-    expect((await world.run(`${PUT} --services all`, { input: NEW })).stdout).toContain(CLEANSING);
-    expect(await describeSecret(world)).toMatchObject({ services: undefined });
-    expect(await storedValue(world)).toEqual(NEW);
+  it('tells of another client_id and of blanks, and shows neither', async ({ world }) => {
+    const plan = async (input: object, env = {}) => (await world.run(PUT, { input, env })).stderr.match(/^- .*$/gm);
+    const [OTHER, BLANK] = [/changes the client_id: it is another one/, /stores also the blank with which/];
+    expect(await plan(WRONG)).toEqual([expect.any(String)]);
+    expect(await plan({ ...NEW, secret: 'marked ' })).toEqual([
+      expect.any(String),
+      expect.stringMatching(BLANK),
+      expect.stringMatching(OTHER),
+    ]);
+    expect((await plan(NEW))?.join()).toMatch(OTHER);
+    expect((await plan(OLD, world.stranger))?.join()).toMatch(
+      /may change the client_id: the one in use cannot be read/,
+    );
+  });
+
+  it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
+    world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
+    const stdin = Readable.from([Buffer.from(JSON.stringify(NEW))]);
+    const putting = beginCommandLine(PUT.split(' '), world.shell, stdin);
+    const waits =
+      /merchant-payment-cleansing: the broker may try this version again in \d+ s, and is asked again then\.\n/;
+    await expect.poll(() => putting.output.stderr, { timeout: 60_000 }).toMatch(waits);
+    putting.interrupt();
+    expect(await putting.finished).toMatchObject({ exitCode: 130 });
   });
 
   it('does not take the finding about another version for its own', async ({ world }) => {
@@ -95,24 +188,15 @@ describe('client put', () => {
   });
 
   it('stores a new client, and tells whether its service accepts it', async ({ world }) => {
-    const create = (client: string) => `client put ${client} --create --services ${INSIGHTS}`;
+    const create = (client: string) => `client put ${client} --create --yes --services ${INSIGHTS}`;
     const accepted = /AWS made it the current one at once\. Callers get tokens as soon as/;
     expect(await world.run(create('globex'), { input: NEW })).toEqual(ended(0, /./, accepted));
     expect(await describeSecret(world, 'globex')).toEqual({ AWSCURRENT: expect.any(String), services: INSIGHTS });
-    const refused = /no caller had a token of the client before\. Store the right credential/;
+    const refused = /no caller had a token of the client before\.\n$/;
     expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
   });
 
-  it('keeps the members that the credential has for each service, and takes the services that it names', async ({
-    world,
-  }) => {
-    const input = { ...WRONG, services: { [INSIGHTS]: NEW } };
-    expect(await world.run(PUT, { input })).toMatchObject({
-      exitCode: 0,
-      stdout: expect.not.stringContaining(CLEANSING),
-    });
-    expect(await storedValue(world)).toEqual(input);
-    expect(await describeSecret(world)).toMatchObject({ services: INSIGHTS });
+  it('takes the members of other tools, and a byte order mark', async ({ world }) => {
     const other = `\ufeff${JSON.stringify({ username: NEW.client_id, password: NEW.secret })}\r\n`;
     expect(await world.run(PUT, { input: other })).toMatchObject({ exitCode: 0 });
   });
@@ -133,9 +217,11 @@ describe('client put stores nothing, and repeats nothing', () => {
     ['for services that --services does not name', ONE_SERVICE, { ...NEW, services: [CLEANSING] }, OTHER_SERVICES],
     ['for no service', PUT, { ...NEW, services: [] }, OTHER_SERVICES],
     ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /holds a colon/],
-    ['for a client that is not there', 'client put amce', NEW, TYPING_ERROR],
+    ['for a client that is not there', 'client put amce --yes', NEW, TYPING_ERROR],
+    ['with --create for one that is there', `${PUT} --create`, NEW, /client-exists: There is a client "acme" already/],
+    ['for one that differs by case only', 'client put Acme --create --yes', NEW, /client-exists: .* "acme" already/],
     ['for a service that there is not', `${PUT} --services insights`, NEW, /has no service "insights"/, 2],
-    ['without the key of the environment', 'client put new --create --environment dev', NEW, /--kms-key-id/, 2],
+    ['without the key of the environment', 'client put new --create --yes --environment dev', NEW, /--kms-key-id/, 2],
   ])('%s', async ([_, command, input, message, exitCode = 1], { world }) => {
     const before = await describeSecret(world);
     const result = await world.run(command, { input });

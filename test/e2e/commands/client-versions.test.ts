@@ -1,6 +1,7 @@
 import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect } from 'vitest';
-import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { describe, expect, onTestFinished } from 'vitest';
+import { checked } from '../../unit/client/broker-answers.ts';
+import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { ended } from './command-line.ts';
 import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
 
@@ -15,10 +16,29 @@ describe('client check', () => {
   it.for<Row>([
     ['shows a finding for each service of the client', CHECK, 0, ACCEPTED],
     ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
-    ['tells that no rule covers it', `${CHECK} --service x`, 1, /access-denied/, /Compare both names with what whoami/],
+    [
+      'names the services that there are',
+      `${CHECK} --service insights`,
+      2,
+      '',
+      /has no service "insights": it has customer-/,
+    ],
     ['names the obstacle only once', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
   ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
     expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
+  });
+
+  it('asks once more when the turn of a version comes soon, and says else when it comes', async ({ world }) => {
+    const told = (finding: string) => checked({ client: 'acme', service: INSIGHTS, stage: 'AWSPENDING', finding });
+    const answers = [answerWith(200, told('throttled'), { 'retry-after': '0' }), answerWith(200, told('accepted'))];
+    const late = answerWith(200, told('throttled'), { 'retry-after': '3600' });
+    const broker = await startLoopbackServer((...call) => (answers.shift() ?? late)(...call));
+    onTestFinished(broker.close);
+    const pending = `${CHECK} --service ${INSIGHTS} --stage AWSPENDING --url ${broker.url}`;
+    const waited = /^customer-insights: the broker may try this version again in 0 s, and is asked again then\.\n$/;
+    expect(await world.run(pending)).toEqual(ended(0, /customer-insights +accepted/, waited));
+    const until = /^customer-insights: Wait before the next check: .*\(singleActiveToken\)\. Not before \S+Z\.\n$/;
+    expect(await world.run(pending)).toEqual(ended(1, /customer-insights +throttled/, until));
   });
 
   it('answers --json as the broker does, about one service without Secrets Manager', async ({ world }) => {
@@ -33,7 +53,7 @@ describe('client check', () => {
   });
 
   it('ends with 1 and says what to do, once, when a credential is rejected', async ({ world }) => {
-    await world.run('client put acme', { input: WRONG });
+    await world.run('client put acme --yes', { input: WRONG });
     const advice = /^customer-insights, merchant-\S+: Store the right credential with client put acme.*\n$/;
     expect(await world.run(`${CHECK} --stage AWSPENDING`)).toEqual(ended(1, LATCHED, advice));
   });
@@ -60,7 +80,11 @@ describe('client retry', () => {
     const clients = { globex: INSIGHTS, hooli: CLEANSING };
     for (const [client, services] of Object.entries(clients)) {
       const Tags = [{ Key: 'services', Value: services }];
-      const secret = { Name: `token-broker/local/${client}`, SecretString: JSON.stringify(OLD), Tags };
+      const secret = {
+        Name: `token-broker/local/${client}`,
+        SecretString: JSON.stringify({ ...OLD, services: 'all' }),
+        Tags,
+      };
       await world.secretsManager.send(new CreateSecretCommand(secret));
     }
     world.tokenService.respondWith(INSIGHTS, { status: 503, headers: { 'retry-after': '300' } });
@@ -92,7 +116,7 @@ it('a client whose tag names no service is not taken for one that every service 
   await storePending(world, WRONG);
   const Tags = [{ Key: 'services', Value: ' ' }];
   await world.secretsManager.send(new TagResourceCommand({ SecretId: 'token-broker/local/acme', Tags }));
-  for (const command of [CHECK, 'client promote acme', 'client put acme']) {
+  for (const command of [CHECK, 'client promote acme', 'client put acme --yes']) {
     const refused = { exitCode: 1, stderr: expect.stringMatching(/error: services-missing: /) };
     expect(await world.run(command, { input: WRONG }), command).toMatchObject(refused);
   }
@@ -100,10 +124,10 @@ it('a client whose tag names no service is not taken for one that every service 
   expect((await world.run('client list')).stdout).toMatch(/^acme +- +- +- /m);
 });
 
-const NOWHERE = { env: { TOKEN_BROKER_URL: '' } };
+const NOWHERE = { env: { TOKEN_BROKER_URL: 'http://127.0.0.1:9' } };
 
 async function storePending({ secretsManager }: OperatorWorld, credential: object) {
-  const stored = { SecretString: JSON.stringify(credential), VersionStages: ['AWSPENDING'] };
+  const stored = { SecretString: JSON.stringify({ ...credential, services: 'all' }), VersionStages: ['AWSPENDING'] };
   const command = new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', ...stored });
   return (await secretsManager.send(command)).VersionId;
 }
@@ -134,7 +158,8 @@ describe('client promote', () => {
 
 it('client promote --force and client rollback move stages without the broker, and back', async ({ world }) => {
   await storePending(world, WRONG);
-  expect(await world.run('client promote acme --force --yes', NOWHERE)).toMatchObject({ exitCode: 0 });
+  const unasked = ended(0, /network-error .*is AWSCURRENT/s, /./);
+  expect(await world.run('client promote acme --force --yes', NOWHERE)).toEqual(unasked);
   const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
 
   const back = ended(0, /is AWSCURRENT/, /rollback once more undoes this/);

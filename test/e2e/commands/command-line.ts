@@ -66,7 +66,9 @@ export function beginCommandLine(
   };
   const [stdout, stderr] = [streamTo('stdout'), streamTo('stderr')];
   const credentials = () => credentialsOf(env);
-  const shell: Shell = { stdin, stdout, stderr, env, credentials, signal: interrupted.signal, exitCode: 0 };
+  const { signal } = interrupted;
+  const heedTermination = () => undefined;
+  const shell: Shell = { stdin, stdout, stderr, env, credentials, signal, heedTermination, exitCode: 0 };
   const run = async (): Promise<Finished> => {
     const exitCode = await runInShell(args, shell);
     return { exitCode, stdout: output.stdout, stderr: output.stderr };

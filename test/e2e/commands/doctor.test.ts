@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import { DeleteSecretCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
+import { DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
 import type { Cause } from '../../../client/commands/step.ts';
@@ -48,10 +48,9 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
   'permission-invoke-function': () => front({ policy: ['lambda:InvokeFunctionUrl'] }),
   'permission-identity': () => front({ policy: ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'] }),
 
-  'services-not-repeated': async () => {
-    const { shell, secretsManager } = await startOperatorWorld();
-    await secretsManager.send(new TagResourceCommand({ ...SECRET, Tags: [{ Key: 'services', Value: INSIGHTS }] }));
-    return { env: shell, args: ['--operator'] };
+  'auth-url-unreachable': async () => {
+    const { shell } = await startOperatorWorld();
+    return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
   'operators-unreachable': async () => {
     const { shell } = await startOperatorWorld();
@@ -110,11 +109,12 @@ describe('doctor', () => {
     expect(stdout + stderr).not.toMatch(/marked-/);
   });
 
-  it('looks with --operator at the services of every secret, and says when it may not', async ({ world: { run } }) => {
-    const good = /\nok {6}services {9}Every secret names the services of its tag\n$/;
-    expect(await run(`${DOCTOR} --operator`)).toEqual(ended(0, good, /./));
-    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: (await startFront({})).url };
-    expect(await run(`${DOCTOR} --operator`, { env })).toEqual(ended(0, /\n\? {7}services {9}You cannot list/, /./));
+  it('says that a token which the broker had already does not prove the service', async ({ world }) => {
+    await world.caller.token({ client: 'acme', service: INSIGHTS });
+    world.tokenService.respondWith(INSIGHTS, { status: 503 });
+    const had = /\nok +call +A token was issued, .*; the broker had it already\n$/;
+    const unproven = /^The call works\. This does not prove the service, .* client check\.\n$/;
+    expect(await world.run(DOCTOR)).toEqual(ended(0, had, unproven));
   });
 
   it.for<readonly [roles: NonNullable<Front['roles']>, line: RegExp]>([
@@ -280,7 +280,9 @@ function answerIdentity(response: ServerResponse, identity: string): void {
 }
 
 function answerTopic(subscribers = NaN): Answer {
-  return answerWith(subscribers >= 0 ? 200 : 403, `<key>SubscriptionsConfirmed</key><value>${subscribers}</value>`);
+  const entry = `<entry><key>SubscriptionsConfirmed</key><value>${subscribers}</value></entry>`;
+  const result = resultOf('GetTopicAttributes', `<Attributes>${entry}</Attributes>`);
+  return answerWith(subscribers >= 0 ? 200 : 403, result);
 }
 
 /** One role on each page; a role whose simulation is `denied` may not be asked about. */
@@ -290,10 +292,16 @@ function answerIam(response: ServerResponse, body: string, roles: NonNullable<Fr
   const arnOf = (name = '') => `arn:aws:iam::111111111111:role/${name}`;
   const at = Number(asked.get('Marker') ?? 0);
   const next = at + 1 < names.length ? `<Marker>${at + 1}</Marker>` : '';
-  const page = `<ListRolesResponse><Arn>${arnOf(names[at])}</Arn>${next}</ListRolesResponse>`;
+  const page = `<Roles><member><Arn>${arnOf(names[at])}</Arn></member></Roles>${next}`;
   const decision = roles[names.find((name) => arnOf(name) === asked.get('PolicySourceArn')) ?? ''];
   const isList = asked.get('Action') === 'ListRoles';
   const isRefused = isList ? names.length === 0 : decision === 'denied';
-  const decisions = ['implicitDeny', decision].map((one) => `<EvalDecision>${one}</EvalDecision>`).join('');
-  response.writeHead(isRefused ? 403 : 200).end(isRefused ? '<Error/>' : isList ? page : decisions);
+  const decisions = ['implicitDeny', decision].map((one) => `<member><EvalDecision>${one}</EvalDecision></member>`);
+  const result = isList ? page : `<EvaluationResults>${decisions.join('')}</EvaluationResults>`;
+  response.writeHead(isRefused ? 403 : 200).end(resultOf(asked.get('Action'), isRefused ? '' : result));
+}
+
+/** An answer of AWS's query protocol. */
+function resultOf(action: string | null, result: string): string {
+  return `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>`;
 }

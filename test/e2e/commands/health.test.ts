@@ -12,7 +12,11 @@ const ONE_SERVICE = [{ Key: 'services', Value: INSIGHTS }];
 
 /** `globex`, on one service only, whose credential is wrong. */
 async function addGlobex({ secretsManager }: OperatorWorld) {
-  const secret = { Name: 'token-broker/local/globex', SecretString: JSON.stringify(WRONG), Tags: ONE_SERVICE };
+  const secret = {
+    Name: 'token-broker/local/globex',
+    SecretString: JSON.stringify({ ...WRONG, services: 'all' }),
+    Tags: ONE_SERVICE,
+  };
   await secretsManager.send(new CreateSecretCommand(secret));
 }
 
@@ -112,7 +116,7 @@ describe('health --run', () => {
   it('tells that the local broker is elsewhere, does not answer, or fails', async () => {
     const order = (url: string) => runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: url });
     expect(await order('http://broker.example.com')).toEqual(ended(1, '', /^error: control-unknown: /));
-    const gone = /^error: control-unreachable: .* has ended\.\n/;
+    const gone = /^error: control-unreachable: Nothing answers at http:\/\/127\.0\.0\.1:19999 /;
     expect(await order('http://127.0.0.1:19999')).toEqual(ended(1, '', gone));
     const url = await answering(answerWith(500, { message: 'marked' }));
     expect(await order(url)).toEqual(ended(1, '', /^error: control-failed: .* 500\n(?:(?!marked).)*\n$/));

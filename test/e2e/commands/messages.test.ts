@@ -5,11 +5,13 @@ import { awsFailure } from '../../../bin/commands/shared/ask-aws.ts';
 import { mapConcurrently } from '../../../bin/commands/shared/checks.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
+import { TokenBrokerError } from '../../../client/index.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 import { runCommandLine } from './command-line.ts';
 
 describe('the advice on a problem', () => {
-  const advise = (type: string) => adviceFor({ type, advice: undefined }, { environment: 'prod', client: 'acme' });
+  const about = { environment: 'prod', client: 'acme' };
+  const advise = (type: string) => adviceFor(new TokenBrokerError(type, 'detail', { retryable: false }), about);
 
   it('is for each a sentence of its own that a terminal can show, with every name in its place', () => {
     for (const advice of [PROBLEM_ADVICE, FINDING_ADVICE]) {

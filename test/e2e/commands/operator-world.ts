@@ -38,6 +38,9 @@ export async function startOperatorWorld(): Promise<OperatorWorld> {
 /** A local broker with the client `acme`, and everything that an operator's shell needs to look after it. */
 export async function createOperatorWorld() {
   for (const name of SET_BY_BROKER) vi.stubEnv(name, undefined);
+  const realNow = Date.now;
+  let lateMs = 0;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + lateMs);
   const accepted = [OLD, NEW].map((credential) => ({ client: 'acme', ...credential }));
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
@@ -57,7 +60,7 @@ export async function createOperatorWorld() {
         { role: BILLING.role, clients: ['acme'], services: 'all' },
       ],
       callers: [OPERATOR, BILLING, STRANGER],
-      credentials: { acme: OLD },
+      credentials: { acme: { ...OLD, services: SERVICES } },
     },
   });
   // Commands take seconds, and an idle connection is closed after five: perhaps in the moment in which it is used again.
@@ -72,8 +75,14 @@ export async function createOperatorWorld() {
     ...keysOf(OPERATOR),
   };
 
+  /** Between two of them, so that the broker may try the version of the second and no command waits. */
+  function letHalfAMinutePass(): void {
+    lateMs += 30_001;
+  }
+
   /** Runs the command line in the operator's shell; no secret may ever be in its output. */
   async function run(command: string, { input, env }: RunOptions = {}): Promise<Finished> {
+    if (command.includes('client put')) letHalfAMinutePass();
     const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);
     const result = await runCommandLine(command.split(' '), { ...shell, ...env }, text);
     await broker.eventsSettled();
@@ -87,9 +96,11 @@ export async function createOperatorWorld() {
       await broker.eventsSettled();
       await broker.close();
       await tokenService.close();
+      clock.mockRestore();
       vi.unstubAllEnvs();
       expect(failures).toEqual([]);
     },
+    letHalfAMinutePass,
     tokenService,
     secretsManager,
     shell,

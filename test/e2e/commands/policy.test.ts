@@ -1,8 +1,9 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { ownPolicy } from '../../../bin/commands/own-policies.ts';
+import { permissionsBoundary, printOwnPolicies } from '../../../bin/commands/policy.ts';
 import { environments } from '../../../lib/environments.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
-import { type Statement, synthesise } from '../../support/stack/synthesise.ts';
+import { resourcesOf, type Statement, synthesise } from '../../support/stack/synthesise.ts';
 import { runCommandLine } from './command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
@@ -55,44 +56,95 @@ describe('policy', () => {
 });
 
 describe('policy for the roles of an environment itself', () => {
-  async function statementsOf(kind: string): Promise<readonly (Statement & { readonly Sid: string })[]> {
-    return (await policy(`${kind} --environment prod`)).told.Statement;
-  }
-
   it.each([
     ['--deploy', []],
-    ['--execution', ['MakeUpTheSealingKey', 'Look']],
-    ['--operator', ['ListTheSecrets']],
-    ['--emergency', []],
-  ])('%s fits into a managed policy, and reads no credential and no token', async (kind, wide) => {
-    const statements = await statementsOf(kind);
-    const size = JSON.stringify({ Version: '2012-10-17', Statement: statements }).length;
-    expect(size).toBeLessThanOrEqual(6_144);
-    const actions = statements.flatMap(({ Action }) => Action);
-    expect(actions.filter((action) => /GetSecretValue|:\*$/.test(action))).toEqual([]);
+    ['--execution', ['MakeUpTheSealingKey', 'FinishTheKey', 'UseTheKeyForThem', 'StopADeployment', 'Look']],
+    ['--operator', ['ListTheSecrets', 'ReadNoSecret']],
+    ['--emergency', ['StopADeployment']],
+    ['--sealing-key', ['ReadNoSecret']],
+  ])('%s fits into a managed policy, and names a wider resource for little', async (kind, wide) => {
+    const { told } = await policy(`${kind} --environment prod`);
+    expect(JSON.stringify(told).length).toBeLessThanOrEqual(6_144);
+    const statements: readonly (Statement & { readonly Sid: string })[] = told.Statement;
     const own = /prod|aws:ResourceTag|cdk-/;
     const others = statements.filter(({ Resource, Condition }) => !own.test(JSON.stringify([Resource, Condition])));
     expect(others.map(({ Sid }) => Sid)).toEqual(wide);
   });
 
-  it.each(['off', {}] as const)('--execution covers each resource of the template, with the trail %j', (trail) => {
-    const form = { ...environments.prod, trail };
-    const printed = JSON.stringify(ownPolicy('execution', parseEnvironment('prod', form)));
-    expect(printed.length).toBeLessThanOrEqual(6_144);
-    const statements: readonly Statement[] = JSON.parse(printed).Statement;
-    const actions = statements.flatMap(({ Action }) => Action);
-    const types = Object.values(synthesise('prod', form).template.Resources).map(({ Type }) => Type);
-    for (const service of new Set(types.map((type) => type.split('::')[1]?.toLowerCase()))) {
-      const makes = new RegExp(`^${service}:(?:Create|Put)`);
-      const made = actions.filter((action) => makes.test(action));
-      expect(made, service).not.toEqual([]);
-    }
-    // Making a resource must not be a way to its content, nor to a call that the broker has not decided.
-    expect(
-      actions.filter((action) => /dynamodb:(?:Get|Put|Query|Scan|Update)?Item|lambda:Invoke/.test(action)),
-    ).toEqual([]);
+  it('--execution says that without a permissions boundary the role is an administrator', async () => {
+    const { stderr } = await policy('--execution --environment prod');
+    expect(stderr).toBe(
+      'cdk.json demands no permissions boundary: a role with this policy is an administrator in two steps (docs/operations.md, "Who deploys").\n',
+    );
+  });
+
+  it('prints two policies where one would be too long, and says so and which boundary they demand', () => {
+    const settings = parseEnvironment('a-name-that-is-long', { ...environments.prod, trail: {} });
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    printOwnPolicies({ stdout, stderr }, 'execution', settings, 'arn:aws:iam::222222222222:policy/bounds');
+    const { policies } = JSON.parse(`${stdout.read()}`);
+    expect(policies).toHaveLength(2);
+    const [first = '', second = ''] = policies.map((one: object) => JSON.stringify(one));
+    expect(first.length + second.length).toBeGreaterThan(6_144);
+    expect(Math.max(first.length, second.length)).toBeLessThanOrEqual(6_144);
+    expect(`${stderr.read()}`.split('\n')).toEqual([
+      'These are 2 policies, because a managed policy has room for 6144 characters: store each, and give the role all of them.',
+      'It makes no role without the permissions boundary of cdk.json, arn:aws:iam::222222222222:policy/bounds.',
+      '',
+    ]);
+  });
+
+  it('--deploy-trust trusts GitHub for one repository, in the environment of the same name', async () => {
+    const { told } = await policy('--deploy-trust acme/token-broker --environment prod');
+    const issuer = 'token.actions.githubusercontent.com';
+    const statement = {
+      Sid: SID,
+      Effect: 'Allow',
+      Principal: { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` },
+      Action: 'sts:AssumeRoleWithWebIdentity',
+      Condition: {
+        StringEquals: {
+          [`${issuer}:aud`]: 'sts.amazonaws.com',
+          [`${issuer}:sub`]: 'repo:acme/token-broker:environment:prod',
+        },
+      },
+    };
+    expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
+  });
+
+  it.each([
+    ['--deploy-trust acme', /It must be <owner>\/<repository>, as on GitHub/],
+    ['--deploy-trust acme/*', /It must be <owner>\/<repository>/],
+    ['--operator --emergency', /a role, --deploy, .*--sealing-key, --deploy-trust, --guard: name one of them alone/],
+  ])('%s is wrong usage', async (args, message) => {
+    const { exitCode, stdout, stderr } = await runCommandLine(['policy', ...args.split(' '), '--environment', 'prod']);
+    expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 2, stdout: '', stderr: expect.stringMatching(message) });
   });
 });
+
+describe('the permissions boundary that --execution demands', () => {
+  const prod = parseEnvironment('prod', environments.prod);
+
+  it.each([
+    [{}, undefined],
+    [{ name: 'bounds' }, 'arn:aws:iam::222222222222:policy/bounds'],
+    [
+      { name: `team/${spelled('Qualifier')}-${spelled('AWS::Region')}` },
+      'arn:aws:iam::222222222222:policy/team/hnb659fds-eu-west-1',
+    ],
+    [{ arn: `arn:aws:iam::${spelled('AWS::AccountId')}:policy/b` }, 'arn:aws:iam::222222222222:policy/b'],
+  ])('%j in cdk.json is %s, as the CDK gives it to the roles', (boundary, expected) => {
+    const context = { '@aws-cdk/core:permissionsBoundary': boundary };
+    expect(permissionsBoundary(prod, context)).toBe(expected);
+    const roles = resourcesOf(synthesise('prod', environments.prod, { context }), 'AWS::IAM::Role');
+    expect(new Set(roles.map(({ Properties }) => Properties.PermissionsBoundary))).toEqual(new Set([expected]));
+  });
+});
+
+/** As the CDK spells a part that it fills in. */
+function spelled(part: string): string {
+  return `$\{${part}}`;
+}
 
 describe('policy --guard', () => {
   const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';

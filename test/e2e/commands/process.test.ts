@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issued } from '../../unit/client/broker-answers.ts';
 import {
@@ -6,7 +8,7 @@ import {
   type LoopbackServer,
   startLoopbackServer,
 } from '../../unit/client/loopback-server.ts';
-import { ended, finished, startCommandLine } from './command-line.ts';
+import { ended, finished, PROGRAM, startCommandLine } from './command-line.ts';
 import { createOperatorWorld, NEW, type OperatorWorld, WRONG } from './operator-world.ts';
 import { hasTerminal, runAtTerminal } from './terminal.ts';
 
@@ -20,11 +22,12 @@ const CALLS: readonly CommandExample[] = [
   ['client list', /^acme +customer-insights +ok /m, 'client list x'],
   ['client show acme', /^AWSCURRENT /m, 'client show'],
   ['client check acme', /customer-insights +accepted/, 'client check'],
-  ['client put acme', /is AWSPENDING/, 'client put'],
-  ['client promote acme --force --yes', /is AWSCURRENT/, 'client promote'],
+  ['client put acme --yes', /is AWSPENDING/, 'client put'],
+  ['client promote acme --force --accept-rejected --yes', /is AWSCURRENT/, 'client promote'],
   ['client rollback acme --yes', /is AWSCURRENT/, 'client rollback'],
   ['client disable acme --yes', /acme is disabled/, 'client disable acme'],
   ['client enable acme --yes', /acme is enabled/, 'client enable acme'],
+  ['client discard acme --previous --yes', /is discarded/, 'client discard'],
   ['client retry acme --yes', /^acme +customer-insights /m, 'client retry'],
   ['health', /^acme +accepted +accepted$/m, 'health --every 0'],
   ['doctor', /^ok +call /m, 'doctor --client acme'],
@@ -38,6 +41,7 @@ const CALLS: readonly CommandExample[] = [
   ['env --unset', /^unset /, 'env operator x'],
   ['completion bash', /^_token_broker/, 'completion tcsh'],
   ['client delete acme --yes', /marked for deletion/, 'client delete'],
+  ['client restore acme --yes', /acme has its secret/, 'client restore'],
 ];
 
 describe('the command line as a process of its own', () => {
@@ -62,7 +66,7 @@ describe('the command line as a process of its own', () => {
   }
 
   it.each(CALLS)('runs %s', async (good, shows, wrong) => {
-    const isRejected = good === 'client put acme';
+    const isRejected = good === 'client put acme --yes';
     const result = await run(good, isRejected ? WRONG : undefined);
     await world.eventsSettled();
     expect(result).toMatchObject({ exitCode: isRejected ? 1 : 0, stdout: expect.stringMatching(shows) });
@@ -83,6 +87,7 @@ describe('the command line as a process of its own', () => {
     const dialogue = [
       ['client_id: ', `${NEW.client_id}\r`],
       ['secret: ', `${NEW.secret}\r`],
+      ['Go on? [y/N] ', 'y\r'],
     ] as const;
 
     it('shows nothing of a secret that is typed', async () => {
@@ -92,8 +97,12 @@ describe('the command line as a process of its own', () => {
       expect(exitCode).toBe(0);
     });
 
-    it('ends with 130 on Ctrl-C at a question', async () => {
-      const { exitCode, screen } = await runAtTerminal(PUT, world.shell, [['client_id: ', '\u0003']]);
+    it.each([
+      ['client_id: ', []],
+      ['Go on? [y/N] ', dialogue.slice(0, 2)],
+    ] as const)('ends with 130 on Ctrl-C at the question "%s"', async (question, before) => {
+      const other = ['client', 'put', 'hooli', '--create'];
+      const { exitCode, screen } = await runAtTerminal(other, world.shell, [...before, [question, '\u0003']]);
       expect({ exitCode, isStored: screen.includes('Storing') }).toEqual({ exitCode: 130, isStored: false });
     });
   });
@@ -116,6 +125,12 @@ describe('the command line while it waits', () => {
       waiting.stdout.once('close', answer);
     });
     expect(await finished(child)).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('EPIPE') });
+  });
+
+  it.skipIf(!existsSync('/dev/full'))('says in a sentence that its output cannot be written', () => {
+    const stdio = ['ignore', openSync('/dev/full', 'w'), 'pipe'] as const;
+    const full = spawnSync(process.execPath, [PROGRAM, 'config', 'dev'], { stdio: [...stdio], encoding: 'utf8' });
+    expect(full).toMatchObject({ status: 1, stderr: 'error: the output cannot be written (ENOSPC)\n' });
   });
 
   type Act = (child: ReturnType<typeof startCommandLine>, answer: () => void) => void;

@@ -24,7 +24,7 @@ describe('release back', () => {
   it.each([
     [
       'prod',
-      /environment prod \(account 222222222222, region eu-west-1\).*version 9 .*access rules.*\n.*canary: 'off'/s,
+      /environment prod \(account 222222222222, region eu-west-1\).*version 9 .*access rules.*\n.*order: 1\. .*canary: 'off'.* 2\. .*health.* 3\. .*canary again/s,
     ],
     ['dev', /environment dev \(account 111111111111, region eu-west-1\) this\n.*access rules.*\n$/],
   ])('gives all calls of %s to the version before, and the next step with a canary', async (environment, said) => {
@@ -56,7 +56,7 @@ describe('release back', () => {
     ['from the first version', ['--yes'], { alias: { FunctionVersion: '8', weights: {} } }, 1, /no version before 8/],
     ['past a deployment that is under way', ['--to', '8', '--yes'], DEPLOYING, 1, /deployment-under-way: .* d-1 /],
     ['over a deployment that began meanwhile', ['--yes'], { revision: 'another' }, 1, /PreconditionFailedException/],
-    ['in an environment that the settings do not name', ['--environment', 'local', '--yes'], {}, 2, /no environment/],
+    ['of npm start', ['--environment', 'local', '--yes'], {}, 2, /"local" is npm start, of which nothing is deployed/],
   ])('changes nothing %s', async (_, args, given, exitCode, message) => {
     const { env, state } = await startAws(given);
     const before = structuredClone(state);

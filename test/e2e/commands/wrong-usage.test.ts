@@ -23,7 +23,12 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
-    [['--environment', 'a/b', 'token'], /option '--environment <name>' is invalid\. A name has/],
+    [
+      ['--environment', 'prdo', 'client', 'list'],
+      /option '--environment <name>' is invalid\. .* has dev, staging, prod;/,
+    ],
+    [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
+    [['release', 'list', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
   ],
   token: [
@@ -33,7 +38,12 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [[...TOKEN, 'acme'], /too many arguments/],
     [[...TOKEN, '--password=marked-secret'], /unknown option '--password'\n/],
     [[...TOKEN, '--url', 'http://broker.example.com'], /must start with https:/],
-    [TOKEN, /Give --url or set TOKEN_BROKER_URL/, NOTHING_SET],
+    [
+      TOKEN,
+      /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run --silent token-broker -- env operator/,
+      NOTHING_SET,
+    ],
+    [['token', 'acme', 'customer-insight', ...IN_DEV], /"dev" has no service "customer-insight": it has customer-/],
   ],
   'client put': [
     [[...PUT, 'marked-secret'], /too many arguments/],
@@ -45,8 +55,12 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   'other commands about clients': [
     [['client', 'check', 'acme', '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
-    [['client', 'disable', 'acme', '--yes'], /"local" .*set AWS_ENDPOINT_URL_DYNAMODB/, NOTHING_SET],
-    [['client', 'rollback', 'acme', '--yes'], /"local" .*set AWS_ENDPOINT_URL_SECRETS_MANAGER/, NOTHING_SET],
+    [
+      ['client', 'disable', 'acme', '--yes'],
+      /"local" .*AWS_ENDPOINT_URL_DYNAMODB is not set.* env operator/,
+      NOTHING_SET,
+    ],
+    [['client', 'rollback', 'acme', '--yes'], /"local" .*AWS_ENDPOINT_URL_SECRETS_MANAGER is not set/, NOTHING_SET],
   ],
   health: [
     [['health', '--watch', '--json'], /cannot be used with option/],
@@ -60,7 +74,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
     [['audit', 'acme', '--caller', 'a b'], /Give the name or the ARN of a role/],
     [['audit', 'acme', '--outcome', 'fine'], /issued, a finding of a check, or the type/],
-    [['audit', 'acme'], /set AWS_ENDPOINT_URL_CLOUDWATCH_LOGS as npm start prints it/, NOTHING_SET],
+    [['audit', 'acme'], /AWS_ENDPOINT_URL_CLOUDWATCH_LOGS is not set.*-- env operator/, NOTHING_SET],
   ],
   policy: [
     [['policy', 'arn:aws:sts::222222222222:assumed-role/reporting/me', ...IN_DEV], /the role itself, not a session/],
@@ -70,7 +84,9 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', REPORTING, '--break-glass', BREAK_GLASS, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],
-  config: [[['config', 'nowhere'], /no environment ".*one of dev, staging, prod/]],
+  config: [
+    [['config', 'nowhere'], /argument 'environment' is invalid\. lib\/environments\.ts has dev, staging, prod;/],
+  ],
 };
 
 let server: LoopbackServer;

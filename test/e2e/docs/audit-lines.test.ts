@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { FINDINGS, PROBLEMS, WARNING_METRICS } from '../../../functions/contract.ts';
 import { rulesDigest } from '../../../functions/environment.ts';
 import { createBrokerDay } from '../../support/aws/cloudwatch/broker-day.ts';
 import { functionUrlEvent, requestContext, signedBy } from '../../support/aws/function-url-events.ts';
+import { AUDIT_LINE_SCHEMA, lineFaults } from '../../support/contract/audit-watch.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
@@ -25,6 +27,7 @@ async function linesOfADay() {
   await send({ ...ACME, client: 'globex' });
   await send(ACME, 'reporting');
   await send(ACME, 'reporting');
+  await send(ACME, 'probe');
   await day.invoke(functionUrlEvent(ACME, { requestContext: requestContext(undefined) }));
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
@@ -40,16 +43,38 @@ it('the queries of the operations guide read members that lines have, or that th
   }
 });
 
+describe('docs/audit-line.schema.json', () => {
+  const { properties } = AUDIT_LINE_SCHEMA;
+
+  it('names the outcomes and the warnings of the contract, each with its metric', () => {
+    expect(properties.outcome.enum).toEqual(['issued', 'identified', ...FINDINGS, ...Object.keys(PROBLEMS)]);
+    expect(properties.warnings.items.enum).toEqual(Object.keys(WARNING_METRICS));
+    expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.values(WARNING_METRICS)));
+  });
+
+  it.each([
+    ['a member that no page explains', { token: 'x' }],
+    ['an outcome that the contract does not have', { outcome: 'fine' }],
+    ['no outcome', { outcome: undefined }],
+    ['a fingerprint that is a token', { fingerprint: 'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl' }],
+  ])('takes the lines of a day, and none with %s', async (_, change) => {
+    const [line] = await linesOfADay();
+    const { '@timestamp': _addedByCloudWatch, ...written } = line ?? {};
+    expect(lineFaults(written)).toEqual([]);
+    expect(lineFaults(JSON.parse(JSON.stringify({ ...written, ...change })))).not.toEqual([]);
+  });
+});
+
 it('the operations guide explains every member of a line', async () => {
   const documented = new Set([...SECTION.matchAll(/`(\w+)`/g)].map(([, name]) => name));
   const written = new Set((await linesOfADay()).flatMap(Object.keys));
   expect([...written].filter((name) => !documented.has(name))).toEqual(['_aws', '@timestamp']);
-  const members = ['roleId', 'accessKeyId', 'sourceIp', 'forced', 'minTtl', 'rulesDigest'];
+  const members = ['roleId', 'accessKeyId', 'sourceIp', 'forced', 'minTtl', 'rulesDigest', 'probe'];
   expect([...written]).toEqual(expect.arrayContaining(members));
 });
 
 /** @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_QuerySyntax.html */
-const INSIGHTS = /^(?:filter|parse|stats|sort|and|or|like|as|by|desc|ispresent|count|min|max)$/;
+const INSIGHTS = /^(?:filter|parse|stats|sort|and|or|like|as|by|desc|ispresent|not|count|min|max)$/;
 
 it('two environments with the same rules have the same digest of them, and others another', () => {
   const settings = { services: { 'customer-insights': exampleService() }, accessRules: [exampleRule()] };

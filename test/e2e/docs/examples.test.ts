@@ -31,7 +31,7 @@ const noCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--fail-with-body', '--ver
 const noBotocore = hasSigner('botocore') ? '' : ' (skipped: python3 with botocore is not installed)';
 
 const WITH_CLIENT: Example = {
-  file: 'with-client.ts',
+  file: 'with-client.mjs',
   command: [process.execPath, '--import', new URL('../../support/client-package.ts', import.meta.url).href],
   missing: '',
   repeatsAtOnce: true,
@@ -39,7 +39,7 @@ const WITH_CLIENT: Example = {
 
 const EXAMPLES: readonly Example[] = [
   { file: 'with-curl.sh', command: ['sh'], missing: noCurl, repeatsAtOnce: false },
-  { file: 'with-botocore.py', command: ['python3'], missing: noBotocore, repeatsAtOnce: true },
+  { file: 'token_broker.py', command: ['python3'], missing: noBotocore, repeatsAtOnce: true },
   { file: 'with-aws4fetch.js', command: [process.execPath], missing: '', repeatsAtOnce: true },
   WITH_CLIENT,
 ];
@@ -74,6 +74,12 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
       expect(stdout + stderr).toContain('credential-rejected');
     });
 
+    it('prints its usage when an argument is missing', async () => {
+      const { error, stdout, stderr } = await execute([...example.command, join(FOLDER, example.file)], {});
+      expect(error).toMatchObject({ code: expect.any(Number) });
+      expect(stdout + stderr).toContain(`${example.file} <client> <service>`);
+    });
+
     it('does not repeat a problem that no repetition solves', async () => {
       const missing = answered(424, 'application/problem+json', 'credential-missing');
       const { variables, requests } = await startScriptedBroker([missing, TOKEN]);
@@ -93,21 +99,76 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
   });
 });
 
-it('docs/examples/with-client.ts and the three lines of README.md call a service with a token', async () => {
+it('docs/examples/with-client.mjs and the three lines of README.md call a service with a token', async () => {
   const service = `${tokenServiceUrl(broker)}/customer-insights/v1/whoami`;
   const example = await run(WITH_CLIENT, 'acme', printedVariables(broker), service);
   expect(example.stdout + example.stderr).toContain('the service answered 200');
 
   const [lines = '', ...others] = blocks('js');
   expect(others).toEqual([]);
-  const script = `${lines}\nprocess.stdout.write(String(answer.status));`;
-  const variables = { ...printedVariables(broker), SERVICE_URL: service };
+  const ports = { 'http://127.0.0.1:8788': broker.url, 'http://127.0.0.1:8790': tokenServiceUrl(broker) };
+  const here = Object.entries(ports).reduce((text, [from, to]) => text.replace(from, to), lines);
+  const script = `${here}\nprocess.stdout.write(String(answer.status));`;
+  const variables = printedVariables(broker);
   const { stdout, stderr } = await execute(
     [...WITH_CLIENT.command, '--input-type=module', '--eval', script],
     variables,
   );
   expect({ stdout, stderr }).toEqual({ stdout: '200', stderr: '' });
 });
+
+describe.skipIf(noBotocore !== '')(`docs/examples/token_broker.py in a program${noBotocore}`, () => {
+  it('asks once for 20 threads, replaces a token that the service turns away, and repeats no 424', async () => {
+    const own = await startLocalBroker();
+    const { stdout, stderr } = await execute(['python3', '-c', PROGRAM], { ...printedVariables(own), ...PYTHON });
+    const told = { fingerprints: 1, statuses: [401, 200], type: 'credential-rejected' };
+    expect({ told: stdout && JSON.parse(stdout), stderr }).toEqual({ told, stderr: '' });
+
+    const { stdout: log } = await own.end();
+    expect(log.match(/^issued +acme\/customer-insights /gm)).toHaveLength(2);
+    expect(log.match(/^credential-rejected +initech\/customer-insights /gm)).toHaveLength(1);
+  });
+
+  it('gives a 401 as it is when the broker stands by its token', async () => {
+    const again = answered(503, 'application/problem+json', 'refused-again');
+    const { variables, requests } = await startScriptedBroker([TOKEN, again]);
+    const call = 'call("acme", "customer-insights", lambda token: 401, is_refused=lambda status: status == 401)';
+    const program = `import os, token_broker\nprint(token_broker.TokenBroker(os.environ["TOKEN_BROKER_URL"]).${call})`;
+    const result = await execute(['python3', '-c', program], { ...variables, ...PYTHON });
+    expect(result).toMatchObject({ stdout: '401\n', stderr: '' });
+    expect(requests).toHaveLength(2);
+  });
+});
+
+const PYTHON = { PYTHONPATH: FOLDER, PYTHONDONTWRITEBYTECODE: '1' };
+
+const PROGRAM = `
+import json, os, urllib.error, urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from token_broker import TokenBroker, TokenBrokerError
+
+service = os.environ["TOKEN_BROKER_STAND_IN_URL"] + "/customer-insights"
+broker = TokenBroker(os.environ["TOKEN_BROKER_URL"])
+with ThreadPoolExecutor(20) as pool:
+    tokens = list(pool.map(lambda _: broker.token("acme", "customer-insights"), range(20)))
+
+statuses = []
+def ask(token):
+    request = urllib.request.Request(service + "/v1/whoami", headers={"Authorization": "Bearer " + token["access_token"]})
+    try:
+        statuses.append(urllib.request.urlopen(request).status)
+    except urllib.error.HTTPError as error:
+        statuses.append(error.code)
+    return statuses[-1]
+
+urllib.request.urlopen(service + "/incident/revoke", b"")
+broker.call("acme", "customer-insights", ask, is_refused=lambda status: status == 401)
+try:
+    broker.token("initech", "customer-insights")
+except TokenBrokerError as error:
+    fingerprints = len({token["fingerprint"] for token in tokens})
+    print(json.dumps({"fingerprints": fingerprints, "statuses": statuses, "type": error.type}))
+`;
 
 /** An example of an answer from the contract. */
 function answered(status: number, mediaType: string, example: string, headers: object = {}) {

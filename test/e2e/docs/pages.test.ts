@@ -2,10 +2,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../../../bin/local/config.ts';
+import { identityPolicy } from '../../../client/commands/policy.ts';
 import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/names.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { costOf } from '../../support/fleet/day/cost.ts';
@@ -43,7 +45,7 @@ describe('README.md', () => {
   it('has the two commands at its top', () => {
     expect(commands().slice(0, 2)).toEqual(['npm ci && npm start', 'npm ci && npm test']);
     expect(README.indexOf('```sh')).toBeLessThan(400);
-    expect(README.split('\n').length).toBeLessThanOrEqual(151);
+    expect(README.split('\n').length).toBeLessThanOrEqual(166);
   });
 
   it('names the local callers with their keys', () => {
@@ -92,11 +94,38 @@ describe('the page for callers', () => {
   const CALLERS = readPage('docs/callers.md');
 
   it('shows how to run every example but that of the client', () => {
-    const examples = filesIn('docs/examples').filter((file) => file !== 'with-client.ts');
+    const examples = filesIn('docs/examples').filter((file) => file !== 'with-client.mjs');
     const shown = commands(CALLERS).filter((command) => command.includes('docs/examples/'));
     expect(shown.map((command) => command.replace(/^\S+ docs\/examples\//, '')).toSorted()).toEqual(
       examples.map((file) => `${file} acme customer-insights`),
     );
+  });
+
+  it('shows a policy in JSON, for the CDK and for Terraform, that lets a role do the same', () => {
+    const statements: object[] = [];
+    const role = { addToPrincipalPolicy: (statement: object) => statements.push(statement) };
+    class PolicyStatement {
+      constructor(props: object) {
+        Object.assign(this, props);
+      }
+    }
+    const StringParameter = { valueForStringParameter: (_: unknown, name: string) => name };
+    const [cdk = ''] = blocks('ts', CALLERS);
+    const url: unknown = runInNewContext(`${cdk}; url`, { role, PolicyStatement, StringParameter });
+    const [terraform = ''] = blocks('hcl', CALLERS);
+    const pairs = terraform.matchAll(/"(lambda:\w+)" += \{ (\w+) = \{ "([\w:]+)" = "(\w+)" \} \}/g);
+    const resource = /Resource = "(.*)"/.exec(terraform)?.[1];
+    const ofTerraform = [...pairs].map(([, action, operator = '', key = '', value]) => {
+      return { actions: [action], resources: [resource], conditions: { [operator]: { [key]: value } } };
+    });
+    const { Statement }: ReturnType<typeof identityPolicy> = identityPolicy(`${resource}`);
+    const printed = Statement.map(({ Action, Resource, Condition }) => {
+      return { actions: [Action], resources: [Resource], conditions: Condition };
+    });
+    expect(JSON.parse(JSON.stringify(statements))).toEqual(printed);
+    expect(ofTerraform).toEqual(printed);
+    expect([url, /name = "(.*)"/.exec(terraform)?.[1]]).toEqual([urlParameterName('prod'), urlParameterName('prod')]);
+    expect(resource).toContain(`:${environments.prod?.account}:function:${functionName('prod')}:${ALIAS}`);
   });
 
   it('describes every problem as the contract does', () => {

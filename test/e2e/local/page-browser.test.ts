@@ -1,8 +1,25 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../bin/local/config.ts';
-import { ask, freePorts, pageUrl, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
-import { runCommandLine } from '../commands/command-line.ts';
-import { ACME, connected, INITECH, PAIRS, press, said, skipped, useBrowser } from './page-visitor.ts';
+import type { CallReport } from '../../../bin/local/page/messages.ts';
+import { ask, freePorts, pageUrl, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { send } from '../../support/requests.ts';
+import {
+  ACME,
+  answered,
+  cell,
+  connected,
+  INITECH,
+  PAIRS,
+  press,
+  said,
+  skipped,
+  unfold,
+  useBrowser,
+} from './page-visitor.ts';
+import { textOf } from './page-world.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 
@@ -14,42 +31,82 @@ const SECRETS = [
 
 const { open, broker, browser } = useBrowser();
 
-/** What a request comes to, page-calls.test.ts and page-state.test.ts show. */
+/** What a request comes to, page-calls.test.ts and page-state.test.ts show; the board and the ways, page-board.test.ts. */
 describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
-  it('asks as the chosen caller, shows what a rule allows and what it came to, and receives no key and no token', async () => {
+  it('asks as the chosen caller, greys what no rule allows, and receives no key and no token', async () => {
     const { page, received } = await open();
-    const notes = () => page.locator('#pairs td small').allInnerTexts();
+    const denied = () => page.getByRole('button', { name: /^Ask for .* no rule/ }).count();
     await page.getByRole('radio', { name: 'reporting' }).check();
-    expect(await notes()).toEqual(['a rule allows it', ...Array(5).fill('no rule allows it')]);
+    expect(await denied()).toBe(5);
     expect(await press(page, INITECH)).toBe('access-denied');
     await page.getByRole('radio', { name: 'billing' }).check();
-    expect(await notes()).toEqual(Array(6).fill('a rule allows it'));
-    for (const pair of PAIRS) await press(page, pair);
-    expect(await notes()).toEqual([...Array(3).fill('issued'), ...Array(3).fill('credential-rejected')]);
+    expect(await denied()).toBe(0);
+    const outcomes = [];
+    for (const pair of PAIRS) outcomes.push(await press(page, pair));
+    expect(outcomes).toEqual([...Array(3).fill('issued'), ...Array(3).fill('credential-rejected')]);
     await page.getByRole('radio', { name: 'operator' }).check();
-    await page.getByRole('radio', { name: 'a check of the credential' }).check();
+    await page.getByRole('radio', { name: 'a check' }).check();
     expect(await press(page, ACME)).toBe('accepted');
     expect(await press(page, INITECH)).toBe('rejected');
+    await unfold(page, 'who am I');
     await page.getByRole('button', { name: 'Who am I?' }).click();
     await said(page, 'identified: operator asked who it is, 200');
 
     const tokens = PAIRS.slice(0, 3).map(async (pair) => (await ask(broker(), BILLING, pair)).json.access_token);
     const seen = (await received()) + (await page.content());
-    expect(seen).toContain('role/operator');
+    expect(seen).toContain(
+      'token-broker:operator' /* never */
+        .replace('token-broker:', ''),
+    );
     for (const hidden of [...SECRETS, ...(await Promise.all(tokens))]) expect(seen).not.toContain(hidden);
     expect(seen).not.toMatch(/Signature=[0-9a-f]/);
   });
 
-  it('shows what was sent, what came back with advice, and the same with curl, to be copied', async () => {
+  it('shows the advice, four facts, the raw messages, and commands whose buttons say that they were copied', async () => {
     const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const clipboard = () => page.evaluate('navigator.clipboard.readText()');
+    await press(page, ACME);
+    expect(await page.locator('.facts dt').allInnerTexts()).toEqual([
+      ...['lives for', 'came from', 'fingerprint', 'request id'],
+    ]);
     await press(page, INITECH);
-    await said(page, 'An operator stores the right credential in token-broker/local/initech (client put initech)');
-    expect(await page.locator('#request').innerText()).toMatch(/^POST \S+\/token\n.*"client": "initech"/s);
-    expect(await page.locator('#answer').innerText()).toMatch(/^424 .*"type": "credential-rejected"/s);
-    const command = await page.locator('#curl').innerText();
-    await page.getByRole('button', { name: 'Copy' }).click();
-    await said(page, 'The command is copied.');
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command);
+    await page.getByText('An operator stores the right credential in token-broker/local/initech').waitFor();
+    await page.getByRole('button', { name: 'Copy client put initech' }).first().click();
+    await page.getByRole('button', { name: 'Copied client put initech' }).waitFor();
+    expect(await clipboard()).toMatch(
+      /^\(eval .* env operator\)"\nnpm run --silent token-broker -- client put initech\)$/,
+    );
+
+    const raw = await unfold(page, 'Raw answer');
+    const text = raw.locator('pre');
+    expect(await text.innerText()).toMatch(/^424 .*"type": "credential-rejected"/s);
+    await raw.getByRole('radio', { name: 'request' }).check();
+    expect(await text.innerText()).toMatch(/^POST \S+\/token\n.*"client": "initech"/s);
+    await raw.getByRole('radio', { name: 'curl' }).check();
+    const command = await text.innerText();
+    await raw.getByRole('button', { name: 'Copy' }).click();
+    await raw.getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await clipboard()).toBe(command);
+  });
+
+  it.each([
+    [
+      'a token',
+      { ...ACME, operation: 'token', min_ttl: 60 },
+      /"?fingerprint"?: *['"]?[0-9a-f]{16}|fingerprint {2,}[0-9a-f]{16}/,
+    ],
+    ['a check', { ...ACME, operation: 'check' }, /accepted/],
+    ['who it is', { operation: 'whoami' }, /role\/operator/],
+  ])('gives three commands that ask for %s as the chosen caller when they are pasted', async (_, form, expected) => {
+    const url = pageUrl(broker());
+    const headers = { origin: url, 'content-type': 'application/json' };
+    const body = JSON.stringify({ caller: 'AKIDLOCALOPERATOR', ...form });
+    const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
+    const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...env } = process.env;
+    for (const name of ['curl', 'command line', 'JavaScript']) {
+      const { stdout } = await promisify(execFile)('sh', ['-c', textOf(report, name)], { cwd: ROOT, env });
+      expect(stdout, name).toMatch(expected);
+    }
   });
 
   it('shows a token only while it is told to', async () => {
@@ -75,53 +132,57 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
       if (route.request().postData()?.includes('acme')) await last.promise;
       await route.continue();
     });
-    const earlier = page.getByRole('button', { name: 'Ask for acme on customer-insights' });
-    await earlier.click();
-    await press(page, INITECH);
+    const late = page.waitForResponse((response) => response.request().postData()?.includes('acme') ?? false);
+    await cell(page, ACME).click();
+    await answered(page, cell(page, INITECH), 'asked for initech');
     last.resolve();
-    await earlier.locator('xpath=following-sibling::*').filter({ hasText: 'issued' }).waitFor();
-    expect(await page.locator('#answer').innerText()).toMatch(/^424 /);
+    await (await late).finished();
+    await said(page, 'credential-rejected: billing asked for initech');
   });
 
   it('gets the successor of a token that it reports as refused', async () => {
     const { page } = await open();
-    const answer = () => page.locator('#answer').innerText();
+    const fingerprint = () => page.locator('.facts dd').nth(2).innerText();
     await press(page, { ...ACME, client: 'globex' });
-    const fingerprint = /"fingerprint": "(\w+)"/.exec(await answer())?.[1];
-    await page.getByRole('button', { name: 'Report it as refused' }).click();
-    const request = page.locator('#request').filter({ hasText: `"refused": "${fingerprint}"` });
-    await request.waitFor();
+    const refused = await fingerprint();
+    await answered(page, page.getByRole('button', { name: 'Report it as refused' }));
 
-    expect(await answer()).toMatch(/^200 OK\n.*"fingerprint": "\w{16}"/s);
-    expect(await answer()).not.toContain(fingerprint);
+    expect(await fingerprint()).toMatch(/^[0-9a-f]{16}$/);
+    expect(await fingerprint()).not.toBe(refused);
   });
 
   it('hands on how long a token should live, and any other name, which it shows as the text that it is', async () => {
     const { page } = await open();
     const odd = '<img src=x onerror=alert(1)>';
-    await page.getByRole('spinbutton', { name: 'that lives for more seconds' }).fill('-1');
+    const pictures = await page.locator('img').count();
+    await unfold(page, 'Other names');
+    await page.getByRole('textbox', { name: 'Seconds to live' }).fill('-1');
     expect(await press(page, ACME)).toBe('invalid-request');
-    expect(await page.locator('#answer').innerText()).toContain('min_ttl: must be 0 or more');
+    await page.getByText('min_ttl: must be 0 or more.', { exact: true }).waitFor();
     await page.getByRole('textbox', { name: 'Client' }).fill(odd);
     await page.getByRole('textbox', { name: 'Service' }).fill(odd);
     await page.getByRole('textbox', { name: 'Service' }).press('Enter');
     await said(page, `invalid-request: billing asked for ${odd} on ${odd}, 400`);
-    expect(await page.locator('img').count()).toBe(0);
+    expect(await page.locator('img').count()).toBeLessThan(pictures + 1);
   });
 
-  it('lists each request as it comes, those of others and those that AWS refuses too', async () => {
+  it('lists each request as it comes, those of others and those that AWS refuses too, with their audit lines', async () => {
     const { page } = await open();
-    const newest = page.locator('#requests tr').first();
+    const rows = page.getByRole('region', { name: 'What happened' }).locator('details');
     await ask(broker(), BILLING, { ...ACME, client: 'umbrella' });
-    await newest.filter({ hasText: 'umbrella/customer-insights' }).waitFor();
-    expect(await newest.innerText()).toMatch(
-      /^access-denied\s+billing\s+umbrella\/customer-insights\s+\d+ ms\s+[\d:]{8}$/,
+    const row = rows.filter({ hasText: 'umbrella/customer-insights' });
+    expect(await row.locator('summary').innerText()).toMatch(
+      /^[\d:]{8} access-denied billing, umbrella\/customer-insights, \d+ ms$/,
     );
+    await row.locator('summary').click();
+    await row.locator('pre').filter({ hasText: '"outcome": "access-denied"' }).waitFor();
     await ask(broker(), { ...BILLING, secretAccessKey: 'wrong' }, ACME);
-    await newest.filter({ hasText: 'AWS answered 403' }).waitFor();
+    const refused = rows.first().filter({ hasText: 'AWS answered 403' });
+    await refused.locator('summary').click();
+    await refused.getByText('the broker did not hear of it').waitFor();
   });
 
-  it('shows a client that was added, and one that was stopped, and comes back to a broker that was started again', async () => {
+  it('comes back to a broker that was started again', async () => {
     const env = { PORT: `${await freePorts(9)}` };
     const first = await startLocalBroker({ env });
     const context = await browser().newContext();
@@ -130,24 +191,22 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await page.goto(pageUrl(first));
     await connected(page);
     await page.getByRole('radio', { name: 'operator' }).check();
-    const keys = { AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR', AWS_SECRET_ACCESS_KEY: 'local-operator-secret' };
-    const shell = { ...printedVariables(first), AWS_SESSION_TOKEN: '', ...keys };
-    const credential = JSON.stringify({ client_id: 'hooli-id', secret: 'good-1' });
-    await runCommandLine(['client', 'put', 'hooli', '--create', '--services', 'customer-insights'], shell, credential);
-    await page.getByRole('rowheader', { name: 'hooli' }).waitFor();
-    await runCommandLine(['client', 'disable', 'acme', '--yes'], shell);
-    await page.getByRole('rowheader', { name: 'acme stopped' }).waitFor();
-    // The caller that was chosen before is still the one who asks: no other rule allows it.
-    expect(await press(page, { ...ACME, client: 'hooli' })).toBe('issued');
+    await press(page, ACME);
+    const requests = page.getByRole('region', { name: 'What happened' });
+    await requests.getByText('issued').waitFor();
 
     await first.end();
     await page.getByText('not running', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Ask for hooli on customer-insights' }).click();
+    await cell(page, ACME).click();
     await said(page, 'No answer: is npm start still running?');
     const second = await startLocalBroker({ env });
     onTestFinished(async () => void (await second.end()));
     await connected(page);
-    await page.getByRole('rowheader', { name: 'hooli' }).waitFor({ state: 'detached' });
-    expect(await page.locator('#requests tr').count()).toBe(0);
+    await requests.getByText('Nothing yet.').waitFor();
+    // The caller that was chosen before is still the one who asks.
+    await press(page, ACME);
+    await said(page, 'issued: operator asked for acme');
   });
 });
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

@@ -1,7 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, type BrowserContextOptions, chromium, type Page, type Response } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+  type Response,
+} from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { runs } from '../../support/aws/signers.ts';
 import { type LocalBrokerProcess, pageUrl, startLocalBroker } from '../../support/processes/local-broker.ts';
@@ -83,12 +90,54 @@ export function connected(page: Page): Promise<void> {
   return page.getByText('live', { exact: true }).waitFor();
 }
 
-/** Presses the button of a pair and waits for the answer; gives the outcome that stands beneath it. */
-export async function press(page: Page, { client, service }: typeof ACME): Promise<string | null> {
-  const button = page.getByRole('button', { name: `Ask for ${client} on ${service}` });
+/** The cell of a pair on the board. */
+export function cell(page: Page, { client, service }: typeof ACME): Locator {
+  return page.getByRole('button', { name: `Ask for ${client} on ${service}:` });
+}
+
+/** Waits until the board shows a state of a pair that fits the pattern, with its notes. */
+export function shows(page: Page, { client, service }: typeof ACME, state: string): Promise<void> {
+  return page.getByRole('button', { name: new RegExp(`^Ask for ${client} on ${service}: ${state}$`) }).waitFor();
+}
+
+/** Presses the cell of a pair and waits for the answer; gives its outcome. */
+export async function press(page: Page, pair: typeof ACME): Promise<string> {
+  return answered(page, cell(page, pair), `asked for ${pair.client} on ${pair.service},`);
+}
+
+/** Presses a button and waits for the answer of the broker that says this; gives its outcome. */
+export async function answered(page: Page, button: Locator, text = 'asked for'): Promise<string> {
+  const answer = page.waitForResponse('**/call');
   await button.click();
-  await said(page, `asked for ${client} on ${service},`);
-  return button.locator('xpath=following-sibling::*').textContent();
+  await answer;
+  await said(page, text);
+  return page.getByRole('status').filter({ hasText: text }).locator('strong').innerText();
+}
+
+/** The way of the last call: each station that it came to, what became of it there, and how it is noted. */
+export async function way(page: Page): Promise<readonly string[]> {
+  const stations = await page.getByRole('list', { name: 'The way of the call' }).getByRole('listitem').all();
+  const told = stations.map(async (station) => {
+    const [name, note] = [await station.locator('b').innerText(), await station.locator('span').first().innerText()];
+    const state = await station.getByRole('img').getAttribute('aria-label');
+    return state === 'not asked' ? [] : [`${name} ${state}: ${note}`];
+  });
+  return (await Promise.all(told)).flat();
+}
+
+/** Lets a service play an incident. */
+export async function play(page: Page, service: string, incident: string): Promise<void> {
+  const group = page.getByRole('group', { name: service });
+  await group.getByRole('radio', { name: incident }).click();
+  await said(page, `${service}: `);
+  await group.getByRole('radio', { name: incident, checked: true }).waitFor();
+}
+
+/** Unfolds what is folded under this name, and gives the part that shows. */
+export async function unfold(page: Page, name: string): Promise<Locator> {
+  const summary = page.locator('summary').filter({ hasText: name }).first();
+  await summary.click();
+  return summary.locator('xpath=..');
 }
 
 /** Waits until the page says this. */

@@ -39,7 +39,8 @@ export function deploy({ Resources }: TemplateText, { stackName, account, region
     const [nameProperty, form, ref] = IDENTITIES[Type] ?? [];
     if (nameProperty === undefined) return undefined;
     // A name that the template leaves out begins as CloudFormation begins it; its random end is made up here.
-    const name = `${property(nameProperty) ?? `${stackName}-${id}-${Buffer.from(id).toString('hex').slice(-12)}`}`;
+    const madeUp = `${stackName}-${id}-${Buffer.from(id).toString('hex').slice(-12)}`;
+    const name = `${property(nameProperty) ?? (Type === 'AWS::S3::Bucket' ? madeUp.toLowerCase() : madeUp)}`;
     const known: Readonly<Record<string, string>> = { name, account, place: `${region}:${account}` };
     const arn = form && `arn:aws:${form.replace(/<(\w+)>/g, (_, part: string) => known[part] ?? `${property(part)}`)}`;
     return { name, arn, ref: ref === 'arn' && arn !== undefined ? arn : name };

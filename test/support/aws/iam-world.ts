@@ -1,22 +1,29 @@
 import type { Deployed } from './cloudformation.ts';
 import { type Policies, parsePolicy, type Statement } from './iam.ts';
 
-/** The policies of a deployed stack, and those of roles that are not in it, by their ARNs. */
+/** The policies of a deployed stack, and those of roles and the boundaries that are not in it, by their ARNs. */
 export function policiesOf(stack: readonly Deployed[], others: Readonly<Record<string, unknown>> = {}): Policies {
+  const find = (arn: string) => {
+    if (others[arn] === undefined) throw new Error(`Who is ${arn}?`);
+    return parsePolicy(others[arn]);
+  };
   const ofResources = stack.flatMap((resource) => resourcePolicies(resource, stack));
   return {
     ofRole: (arn) => {
       const role = stack.find((one) => one.arn === arn);
       if (role !== undefined) return ownPolicies(role, stack);
-      if (others[arn] === undefined) throw new Error(`Who is ${arn}?`);
-      return parsePolicy(others[arn]);
+      return find(arn);
+    },
+    boundaryOf: (arn) => {
+      const boundary = stack.find((one) => one.arn === arn)?.properties.PermissionsBoundary;
+      return boundary && find(boundary);
     },
     ofResource: (arn) => ofResources.filter(({ resource }) => resource === arn).flatMap(({ statements }) => statements),
   };
 }
 
 function ownPolicies({ ref, properties }: Deployed, stack: readonly Deployed[]): readonly Statement[] {
-  for (const elsewhere of ['Policies', 'ManagedPolicyArns', 'PermissionsBoundary']) {
+  for (const elsewhere of ['Policies', 'ManagedPolicyArns']) {
     if (elsewhere in properties) throw new Error(`${ref} has ${elsewhere}`);
   }
   return stack
@@ -70,5 +77,6 @@ function permission({ Action, FunctionName, Principal, ...only }: Deployed['prop
 const PERMISSION_CONDITIONS: Readonly<Record<string, readonly [operator: string, key: string]>> = {
   FunctionUrlAuthType: ['StringEquals', 'lambda:FunctionUrlAuthType'],
   InvokedViaFunctionUrl: ['Bool', 'lambda:InvokedViaFunctionUrl'],
+  PrincipalOrgID: ['StringEquals', 'aws:PrincipalOrgID'],
   SourceArn: ['ArnLike', 'aws:SourceArn'],
 };

@@ -21,15 +21,17 @@ export interface Policies {
   readonly ofResource: (arn: string) => readonly Statement[];
   /** A service control policy of the roles' account, beside one that allows everything. */
   readonly ofOrganization?: readonly Statement[];
+  /** The permissions boundary of a role, if it has one. */
+  readonly boundaryOf?: (arn: string) => readonly Statement[] | undefined;
 }
 
 /**
  * Whether AWS lets a request through, by its documented logic: an explicit Deny anywhere ends it; within an account the
  * requester's own policy or one of the resource naming it is enough, but for keys and for roles to be assumed, whose
  * own policies must agree; from another account it takes both sides; a service has nothing but the resource's policy, and no
- * service control policy binds it.
+ * service control policy binds it. A permissions boundary must allow what a role does, whatever else allows it.
  *
- * Not modelled, because nothing here has them: permission boundaries, session policies, RCPs, grants and ACLs.
+ * Not modelled, because nothing here has them: session policies, RCPs and ACLs. A grant is a statement of the key's policy.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
  * @see https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html
@@ -39,15 +41,20 @@ export function isAllowed(policies: Policies, request: Request): boolean {
   const [own, guard] = isRole(requester) ? [policies.ofRole(requester), policies.ofOrganization ?? []] : [[], []];
   const applying = (statements: readonly Statement[]) => statements.filter((statement) => applies(statement, request));
   const [ofIdentity, ofResource] = [applying(own), applying(policies.ofResource(resource))];
-  if ([...applying(guard), ...ofIdentity, ...ofResource].some(({ Effect }) => Effect === 'Deny')) return false;
+  const boundary = isRole(requester) ? policies.boundaryOf?.(requester) : undefined;
+  const within = applying(boundary ?? []);
+  if ([...applying(guard), ...within, ...ofIdentity, ...ofResource].some(({ Effect }) => Effect === 'Deny'))
+    return false;
+  if (boundary !== undefined && within.length === 0) return false;
 
   const named = ofResource.map(({ Principal }) => principalMatch(Principal, requester));
   if (!isRole(requester)) return named.includes('itself');
-  if (resource !== '*' && accountOf(requester) !== accountOf(resource))
-    return ofIdentity.length > 0 && named.length > 0;
+  // The ARN of a bucket names no account: it is one of the requester's here.
+  const account = resource === '*' ? '' : accountOf(resource);
+  if (account !== '' && account !== accountOf(requester)) return ofIdentity.length > 0 && named.length > 0;
   if (named.includes('itself')) return true;
   // A key and a role let in only principals that their own policy allows, be it by naming their account.
-  const decidesItself = action.startsWith('kms:') || action === 'sts:AssumeRole';
+  const decidesItself = resource !== '*' && (action.startsWith('kms:') || action === 'sts:AssumeRole');
   return ofIdentity.length > 0 && (named.includes('account') || !decidesItself);
 }
 
@@ -104,6 +111,7 @@ type Matches = (pattern: string, value: string) => boolean;
 /** The operators that the policies here use; `absent` is their result for a key that the request does not have. */
 const OPERATORS: Readonly<Record<string, readonly [Matches, { absent: true; not?: true; all?: true }?]>> = {
   StringEquals: [(pattern, value) => withoutVariable(pattern) === value],
+  StringEqualsIfExists: [(pattern, value) => withoutVariable(pattern) === value, { absent: true }],
   // Both take wildcards.
   ArnEquals: [arnMatches],
   ArnLike: [arnMatches],
@@ -133,6 +141,7 @@ function arnParts(arn: string): readonly string[] {
 
 /** Whether `*` (any characters) and `?` (one) make a pattern into the text. */
 function globMatches(pattern: string, text: string): boolean {
+  if (!/[*?$]/.test(pattern)) return pattern === text;
   const escaped = withoutVariable(pattern).replace(/[.+^$(){}|[\]\\]/g, '\\$&');
   return new RegExp(`^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`, 's').test(text);
 }

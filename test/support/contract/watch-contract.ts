@@ -1,15 +1,23 @@
 import { afterAll, afterEach, expect, vi } from 'vitest';
 import type * as wire from '../../../bin/local/loopback.ts';
+import type * as auditLog from '../../../functions/aws/log/audit-log.ts';
 import type * as tokenEndpoint from '../../../functions/broker/http/token-endpoint.ts';
+import { watchedLog } from './audit-watch.ts';
 import { faultsOf, undescribed, watched } from './contract-watch.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
-// is every refusal of the Function URL stand-in itself. A process of its own needs `contract-preload.ts`.
+// is every refusal of the Function URL stand-in itself; every audit line against docs/audit-line.schema.json. A process of its own needs `contract-preload.ts`.
 
 vi.mock('../../../functions/broker/http/token-endpoint.ts', async (importOriginal) => {
   const original = await importOriginal<typeof tokenEndpoint>();
   const createTokenEndpoint = watched(original.createTokenEndpoint, (fault) => void undescribed.push(fault));
   return { ...original, createTokenEndpoint };
+});
+
+vi.mock('../../../functions/aws/log/audit-log.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof auditLog>();
+  const createAuditLog = watchedLog(original.createAuditLog, (fault) => void undescribed.push(fault));
+  return { ...original, createAuditLog };
 });
 
 vi.mock('../../../bin/local/loopback.ts', async (importOriginal) => {
@@ -27,7 +35,7 @@ vi.mock('../../../bin/local/loopback.ts', async (importOriginal) => {
 });
 
 function expectNoneUndescribed(): void {
-  expect(undescribed.splice(0), 'answers that docs/openapi.yaml does not describe').toEqual([]);
+  expect(undescribed.splice(0), 'what docs/openapi.yaml and docs/audit-line.schema.json do not describe').toEqual([]);
 }
 afterEach(expectNoneUndescribed);
 afterAll(expectNoneUndescribed);

@@ -16,6 +16,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
   return {
     pair: { client: 'acme', service: 'customer-insights' },
     service: exampleService(),
+    isOnlyService: true,
     settingsDigest: '0000000000000000',
     startedAt: START,
     deadline: START + 10_000,

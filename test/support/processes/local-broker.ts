@@ -37,6 +37,8 @@ export async function startLocalBroker(options: Options = {}) {
     url: await Promise.race([ready, failed]),
     /** Its output so far, the greeting first. */
     output,
+    /** Lets a minute pass for the broker, a moment later. */
+    passMinute: () => child.kill('SIGUSR2'),
     /** Presses Ctrl-C and waits for the end. */
     end: () => {
       child.kill('SIGINT');
@@ -58,7 +60,9 @@ function launch({ args = [], config, env = {} }: Options) {
   const options = config === undefined ? args : ['--config', file, ...args];
 
   const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
-  const child = spawn(process.execPath, [...WATCHED, PROGRAM, ...options], { env: { ...isolated, ...env } });
+  const child = spawn(process.execPath, [...WATCHED, ...SHIFTED, PROGRAM, ...options], {
+    env: { ...isolated, ...env },
+  });
   running.add(child);
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -82,6 +86,9 @@ process.once('exit', () => {
 
 /** Ends the process upon an answer that docs/openapi.yaml does not describe. */
 const WATCHED = ['--import', new URL('../contract/contract-preload.ts', import.meta.url).href];
+
+/** Lets minutes pass. */
+const SHIFTED = ['--import', new URL('./shifted-clock.ts', import.meta.url).href];
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/local.ts', import.meta.url));
 

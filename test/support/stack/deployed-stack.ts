@@ -1,14 +1,18 @@
 import type { EnvironmentForm } from '../../../lib/settings/environment.ts';
 import { type Deployed, deploy, type TemplateText } from '../aws/cloudformation.ts';
-import { synthesise } from './synthesise.ts';
+import { type Options, synthesise } from './synthesise.ts';
 
 /** The stack of an environment as it is in AWS. */
 export type DeployedStack = ReturnType<typeof deployStack>;
 
-export function deployStack(name: string, form: EnvironmentForm | undefined) {
+export function deployStack(name: string, form: EnvironmentForm | undefined, options: Options = {}) {
   if (form === undefined) throw new Error(`There is no environment ${name}.`);
   const { account, region } = form;
-  const resources = deploy(synthesise(name, form).template, { stackName: `TokenBroker-${name}`, account, region });
+  const resources = deploy(synthesise(name, form, options).template, {
+    stackName: `TokenBroker-${name}`,
+    account,
+    region,
+  });
   const find = finder(resources);
   const { TargetFunctionArn, Qualifier } = find('TokenEndpoint', 'AWS::Lambda::Url').properties;
   return {

@@ -17,8 +17,8 @@ const { account, region, services } = exampleForm();
 const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth', releaseCheck: 'ReleaseCheck' } as const;
 
 /** The credentials of `acme` that the services accept: the stored one and its successor. */
-const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret' };
-export const NEXT_CREDENTIAL = { client_id: 'acme-id', secret: 'marked-next-secret' };
+const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret', services: 'all' };
+export const NEXT_CREDENTIAL = { client_id: 'acme-id', secret: 'marked-next-secret', services: 'all' };
 
 /** A role that an access rule names, and one of the same account that none does. */
 export const BILLING = roleKey(`arn:aws:iam::${account}:role/billing`);

@@ -47,6 +47,8 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
   ask('describe the sealing key', 'secretsmanager:DescribeSecret', sealingKey, []);
   ask('list the secrets', 'secretsmanager:ListSecrets', '*', [HEALTH, CHECK]);
   ask('create a client’s secret', 'secretsmanager:CreateSecret', acme, []);
+  ask('store a client’s secret', 'secretsmanager:PutSecretValue', acme, []);
+  ask('store a sealing key', 'secretsmanager:PutSecretValue', sealingKey, []);
 
   // The table of pairs.
   const table = arnOf('PairTable', 'AWS::DynamoDB::Table');
@@ -61,9 +63,11 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
   // The key: through which service, for which purpose.
   const key = arnOf('ClientSecrets', 'AWS::KMS::Key');
   const [topic, queue] = [arnOf('OperatorTopic', 'AWS::SNS::Topic'), arnOf('FailedEvents', 'AWS::SQS::Queue')];
+  const tags = { 'aws:ResourceTag/application': 'token-broker', 'aws:ResourceTag/environment': 'test' };
   const use = (what: string, action: string, may: readonly string[], service?: string, encrypted: Context = {}) =>
     ask(what, `kms:${action}`, key, may, {
       'kms:CallerAccount': account,
+      ...tags,
       ...(service && { 'kms:ViaService': `${service}.${region}.amazonaws.com` }),
       ...Object.fromEntries(Object.entries(encrypted).map(([name, of]) => [`kms:EncryptionContext:${name}`, of])),
     });
@@ -75,6 +79,7 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
   use('decrypt a secret of others', 'Decrypt', [], 'secretsmanager', { SecretARN: secret('x/test/acme') });
   use('decrypt what names nothing', 'Decrypt', [], 'secretsmanager');
   use('encrypt a secret', 'GenerateDataKey', [], 'secretsmanager', { SecretARN: acme });
+  use('encrypt a sealing key', 'GenerateDataKey', [], 'secretsmanager', { SecretARN: sealingKey });
   for (const action of ['Encrypt', 'Decrypt', 'GenerateDataKey']) {
     use(`${action} for the table`, action, [TOKEN, HEALTH], 'dynamodb', ofTable);
     use(`${action} for the table by hand`, action, [], undefined, ofTable);

@@ -42,7 +42,7 @@ export interface Statement {
   readonly Condition?: unknown;
 }
 
-interface Options {
+export interface Options {
   /** Bundling the code takes a second; without it the asset is not the function's code. */
   readonly bundled?: boolean;
   /** Added to the context of `cdk.json`. */

@@ -47,6 +47,41 @@ describe('the token broker', () => {
     expect(issued.map(({ token }) => token.accessToken.reveal())).toEqual(tokens);
   });
 
+  describe('with two services that share a token endpoint and differ in the scope that they ask for', () => {
+    const scoped = (scope: string) => exampleService({ parameters: { scope } });
+    const services = { 'insights-read': scoped('read'), 'insights-write': scoped('write') };
+    const pairOf = (service: string) => ({ pair: { client: 'acme', service } });
+
+    it('gives each its own tokens and access rules', async () => {
+      const { issue, calls, world } = createBrokerWorld({
+        services,
+        accessRules: [exampleRule({ services: ['insights-read', 'insights-write'] })],
+        answer: (_, { parameters }) => exchange(200, { access_token: `for-${parameters.scope}`, expires_in: 60 }),
+      });
+      for (const scope of ['read', 'write', 'read']) {
+        expect((await issue(pairOf(`insights-${scope}`))).token.accessToken.reveal()).toBe(`for-${scope}`);
+      }
+      expect(calls.tokenRequests).toBe(2);
+      const narrow = createBrokerWorld({ ...world, accessRules: [exampleRule({ services: ['insights-read'] })] });
+      await expect(narrow.issue(pairOf('insights-write'))).rejects.toMatchObject({ type: 'access-denied' });
+    });
+
+    it('counts the rejections of each: a wrong credential costs its account three for every scope', async () => {
+      const { issue, calls, clock } = createBrokerWorld({
+        services,
+        accessRules: [exampleRule({ services: 'all' })],
+        answer: () => exchange(401, { error: 'invalid_client' }),
+      });
+      for (let minutes = 0; minutes < 600; minutes += 10) {
+        for (const service of Object.keys(services)) {
+          await expect(issue(pairOf(service))).rejects.toMatchObject({ type: 'credential-rejected' });
+        }
+        clock.now += 600_000;
+      }
+      expect(calls.tokenRequests).toBe(2 * 3);
+    });
+  });
+
   describe('asked with a token that was refused', () => {
     /** With a token in the table and in memory, and a count of the looks at the table. */
     async function setUp() {

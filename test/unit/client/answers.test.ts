@@ -16,8 +16,8 @@ const CALLER = {
 };
 
 /** The result of one call to which the broker answers with this body, and the request that the broker got. */
-async function ask<Told>(body: unknown, call: (broker: TokenBroker) => Promise<Told>) {
-  const { broker, server, asked } = await startClientWorld(answerWith(200, body), { maxAttempts: 1 });
+async function ask<Told>(body: unknown, call: (broker: TokenBroker) => Promise<Told>, headers = {}) {
+  const { broker, server, asked } = await startClientWorld(answerWith(200, body, headers), { maxAttempts: 1 });
   const told = await call(broker);
   return { told, url: server.requests[0]?.url, asked: asked()[0] };
 }
@@ -25,6 +25,23 @@ async function ask<Told>(body: unknown, call: (broker: TokenBroker) => Promise<T
 const token = async (members = {}) => (await ask(issued(NOW, members), (broker) => broker.token(PAIR))).told;
 const check = async (members = {}) =>
   (await ask(checked({ ...PAIR, ...members }), (broker) => broker.check(PAIR))).told;
+
+it.each([
+  ['token-broker; hit; detail=memory', true],
+  ['token-broker; hit; detail=shared', true],
+  ['token-broker; fwd=miss', false],
+])('tells whether the broker had the token already: %s', async (status, isCached) => {
+  const { told } = await ask(issued(NOW), (broker) => broker.token(PAIR), { 'cache-status': status });
+  expect(told.isCached).toBe(isCached);
+});
+
+it.each([
+  ['30', 30],
+  ['soon', undefined],
+])('tells when a check may find out more: Retry-After %s', async (text, retryAfterSeconds) => {
+  const { told } = await ask(checked(PAIR), (broker) => broker.check(PAIR), { 'retry-after': text });
+  expect(told.retryAfterSeconds).toBe(retryAfterSeconds);
+});
 
 describe('asking for a token', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TokenBrokerError } from '../../../client/error.ts';
-import { PROBLEMS } from '../../../functions/contract.ts';
+import { PROBLEM_ADVICE, PROBLEMS } from '../../../functions/contract.ts';
 import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';
@@ -25,7 +25,7 @@ describe("the broker's problems", () => {
     const { broker, server } = await startClientWorld(problem(type));
     const error = await failureOf(broker.token(PAIR));
     const { status, retryable, title } = PROBLEMS[type];
-    expect(error).toMatchObject({ type, status, retryable, advice: undefined });
+    expect(error).toMatchObject({ type, status, retryable, advice: PROBLEM_ADVICE[type] });
     expect(error.message).toBe(`${type}: What happened: ${type}. (request request-1)`);
     expect(error.problem).toMatchObject({ type, title, status, retryable, request_id: 'request-1' });
     // `refused-again` is for the caller to decide about; a refusal by the access rules is followed by another question.

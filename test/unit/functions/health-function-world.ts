@@ -23,9 +23,9 @@ import {
 
 /** The credentials that the services accept; they reject `wrong`. */
 export const CREDENTIALS = {
-  acme: { client_id: 'acme-id', secret: 'marked+acme/secret' },
-  renewed: { client_id: 'acme-id-2', secret: 'marked+renewed/secret' },
-  wrong: { client_id: 'acme-id', secret: 'marked+wrong/secret' },
+  acme: { client_id: 'acme-id', secret: 'marked+acme/secret', services: 'all' },
+  renewed: { client_id: 'acme-id-2', secret: 'marked+renewed/secret', services: 'all' },
+  wrong: { client_id: 'acme-id', secret: 'marked+wrong/secret', services: 'all' },
 };
 
 const roleArn = (name: string) => `arn:aws:iam::111111111111:role/${name}`;

@@ -36,11 +36,13 @@ describe('a local configuration', () => {
     expect(JSON.stringify(config)).not.toMatch(/AROAEXAMPLE|o-exampleorg/);
   });
 
-  it('takes every form of a credential that Secrets Manager may hold', () => {
-    const services = { 'customer-insights': { client_secret: 'c' } };
-    const credentials = { acme: { username: 'a', password: 'b', services } };
-    expect(parseLocalConfig({ ...exampleConfig(), credentials }).credentials).toEqual(credentials);
-  });
+  it.each(['all', ['customer-insights'], { 'customer-insights': { client_secret: 'c' } }])(
+    'takes every form of a credential that Secrets Manager may hold: for %j',
+    (services) => {
+      const credentials = { acme: { username: 'a', password: 'b', services } };
+      expect(parseLocalConfig({ ...exampleConfig(), credentials }).credentials).toEqual(credentials);
+    },
+  );
 
   it('may send token requests over http to this machine alone', () => {
     const authUrl = (url: string) => changed(exampleConfig(), 'services/customer-insights/authUrl', url);
@@ -59,6 +61,7 @@ describe('a local configuration', () => {
     ['callers/0/secretAccessKey', 'my secret', 'callers[0].secretAccessKey: must be visible ASCII characters'],
     ['credentials/acme', 'my secret', 'credentials.acme: must be an object'],
     ['credentials/acme/services/x/secret', 12, 'credentials.acme.services.x.secret: must be a string'],
+    ['credentials/acme/services', 'some', "credentials.acme.services: must be 'all', a list of names, or an object"],
     ['canary', {}, 'canary: is not a known member'],
   ])('is refused with %s = %j', (path, value, fault) => {
     expect(faultsIn(() => parseLocalConfig(changed(exampleConfig(), path, value)))).toEqual([

@@ -6,17 +6,19 @@ import { changed, exampleForm } from './example-form.ts';
 
 describe('settings', () => {
   it('have a default for everything that is not required', () => {
+    const service = { ...exampleService(), certificateAuthorities: [] };
     expect(parseEnvironment('test', exampleForm())).toEqual({
       name: 'test',
       account: '111111111111',
       region: 'eu-west-1',
-      services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
+      services: { 'customer-insights': service, 'merchant-payment-cleansing': service },
       accessRules: [exampleRule()],
       health: { every: 'rate(1 hour)', notify: [] },
+      callers: 'accounts',
       alarms: { off: [] },
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
-      healthConcurrency: 10,
+      healthConcurrency: 'none',
       tags: {},
       provisionedConcurrency: 0,
       credentialMaxAgeDays: 365,
@@ -28,6 +30,7 @@ describe('settings', () => {
 
   it('prefer every written value to its default', () => {
     const service = exampleService({
+      certificateAuthorities: [],
       authUrl: 'https://auth.example.com/base',
       tokenPath: '/oauth/token',
       basicEncoding: 'form',

@@ -49,6 +49,7 @@ const environment: readonly Row[] = [
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
   ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],
   ['healthConcurrency', 101, 'healthConcurrency: must be at most 100'],
+  ['trail/secretPolicyWriters', ['me'], `trail.secretPolicyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['trail/sealingKeyWriters', ['me'], `trail.sealingKeyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['vpc', { ...vpc, subnetIds: undefined }, 'vpc.subnetIds: is missing'],
   ['vpc', { ...vpc, subnetIds: 'subnet-0123456789abcdef0' }, 'vpc.subnetIds: must be a list'],
@@ -178,17 +179,24 @@ describe('wrong settings', () => {
   });
 
   it('name more accounts than the policy of the function has room for; more roles of an account take none', () => {
-    const faults = (accounts: number, roles: number) => {
+    const faults = (accounts: number, roles: number, form = {}) => {
       const accessRules = Array.from({ length: accounts * roles }, (_, index) => ({
         role: `arn:aws:iam::${200_000_000_000 + (index % accounts)}:role/caller-${index}`,
         clients: 'all',
         services: 'all',
       }));
-      return faultsOf({ ...exampleForm(), accessRules });
+      return faultsOf({ ...exampleForm(), accessRules, ...form });
     };
     expect(faults(MAX_CALLER_ACCOUNTS, 3)).toEqual([]);
     expect(faults(MAX_CALLER_ACCOUNTS + 1, 1)).toEqual([
-      'accessRules: name 26 accounts, and the policy of the function has room for 25',
+      "accessRules: name 26 accounts, and the policy of the function has room for 25; callers: 'organization' needs none for an account",
+    ]);
+    expect(faults(200, 1, { callers: 'organization', principalOrgId: 'o-a1b2c3d4e5' })).toEqual([]);
+  });
+
+  it('let a whole organization call without saying which', () => {
+    expect(faultsOf({ ...exampleForm(), callers: 'organization' })).toEqual([
+      "callers: must be 'accounts' without principalOrgId, which says what organization it is",
     ]);
   });
 });

@@ -14,6 +14,7 @@ export function createBrokerDay() {
     version: '1',
     services: new Set(Object.keys(day.world.services)),
     rulesDigest: '00ff00ff00ff00ff',
+    refusedRoles: new Set(['aws:111111111111:probe']),
     now: () => day.clock.now,
     write: (line) => lines.push(line),
   });

@@ -64,7 +64,7 @@ interface MetricName {
 
 /**
  * The value of a metric math expression in each period, by the ids of the metrics. The alarms' part of the language is
- * JavaScript with three functions; anything else throws. A missing value gives no result.
+ * JavaScript with two functions; anything else throws. A missing value gives no result.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
  */
@@ -72,14 +72,9 @@ export function compute(
   expression: string,
   periods: readonly Readonly<Record<string, number | undefined>>[],
 ): readonly (number | undefined)[] {
-  let sum = 0;
   const functions = {
     IF: (condition: boolean, then: number, otherwise: number) => (condition ? then : otherwise),
     FILL: (value: number, filler: number) => (Number.isNaN(value) ? filler : value),
-    RUNNING_SUM: (value: number) => {
-      sum += value;
-      return sum;
-    },
   };
   return periods.map((values) => {
     const known = Object.fromEntries(Object.entries(values).map(([id, value]) => [id, value ?? Number.NaN]));

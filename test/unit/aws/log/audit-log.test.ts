@@ -24,6 +24,7 @@ function written(record: AuditRecord, version?: string): string {
     environment: 'prod',
     version,
     services: new Set(['customer-insights']),
+    refusedRoles: new Set(['aws:111111111111:probe']),
     now: () => START,
     write: (text) => void texts.push(text),
   });
@@ -53,6 +54,17 @@ describe('the audit line', () => {
       ...{ fingerprint: '0123456789abcdef', credentialVersion: 'version-1', expirySource: 'response' },
       ...{ warnings: ['secret-stale'], Requests: 1, Duration: 12, CacheHits: 0, TokenRequests: 1, SecretStale: 1 },
     });
+  });
+
+  it('marks the refusal that the probe asks for, and neither its success nor the refusal of another role', () => {
+    const probe = { partition: 'aws', account: '111111111111', role: 'probe', session: 'run-1' };
+    expect(JSON.parse(written({ ...DENIED, caller: probe }))).toMatchObject({ outcome: 'access-denied', probe: true });
+    for (const record of [
+      { ...ISSUED, caller: probe },
+      { ...DENIED, caller: { ...probe, account: '222222222222' } },
+    ]) {
+      expect(JSON.parse(written(record))).not.toHaveProperty('probe');
+    }
   });
 
   it.each([

@@ -6,12 +6,12 @@ import type { BasicEncoding } from '../../../../functions/broker/service.ts';
 
 const SERVICE = 'customer-insights';
 
-function parse(secret: unknown, service = SERVICE) {
-  return parseText(JSON.stringify(secret), service);
+function parse(secret: unknown, service = SERVICE, isOnlyService = true) {
+  return parseText(JSON.stringify(secret), service, isOnlyService);
 }
 
-function parseText(text: string, service = SERVICE) {
-  const { clientId, secret } = parseCredential(new Redacted(text), service, 'raw');
+function parseText(text: string, service = SERVICE, isOnlyService = true) {
+  const { clientId, secret } = parseCredential(new Redacted(text), service, { basicEncoding: 'raw', isOnlyService });
   return [clientId.reveal(), secret.reveal()];
 }
 
@@ -40,7 +40,6 @@ describe('the services of a client', () => {
   const shared = { client_id: 'id', secret: 's' };
 
   it.each<[string, object, readonly string[], string?]>([
-    ['are all when the secret names none', shared, ['id', 's'], 'merchant-payment-cleansing'],
     ['are all when it says so', { ...shared, services: 'all' }, ['id', 's']],
     ['are the members of an object', { ...shared, services: { [SERVICE]: {} } }, ['id', 's']],
     ['are the names in an array', { ...shared, services: ['x', SERVICE] }, ['id', 's']],
@@ -52,6 +51,15 @@ describe('the services of a client', () => {
   ])('%s', (_, secret, expected, service = SERVICE) => {
     expect(names(secret, service)).toBe(true);
     expect(parse(secret, service)).toEqual(expected);
+  });
+
+  it('are the only one that is configured when the secret names none, and no one of several', () => {
+    expect(parse(shared)).toEqual(['id', 's']);
+    // As after a typing error, or from a tool that knows user and password alone.
+    for (const secret of [shared, { ...shared, service: [SERVICE] }]) {
+      const detail = expect.stringMatching(/more than one is configured: add "services": \["<service>"\], or .*"all"/);
+      expect(problemOf(secret, SERVICE, false)).toMatchObject({ type: 'credential-malformed', detail });
+    }
   });
 
   it.each<readonly [unknown, string]>([
@@ -156,7 +164,9 @@ describe('the authorization', () => {
 });
 
 it('shows nothing of the credential when it is printed', () => {
-  const credential = parseCredential(new Redacted('{"client_id":"acme","secret":"hunter2"}'), SERVICE, 'raw');
+  const credential = parseCredential(new Redacted('{"client_id":"acme","secret":"hunter2"}'), SERVICE, {
+    ...{ basicEncoding: 'raw', isOnlyService: true },
+  });
   expect(JSON.stringify({ ...credential })).toBe(
     '{"clientId":"[redacted]","secret":"[redacted]","authorization":"[redacted]"}',
   );
@@ -166,9 +176,9 @@ function names(secret: unknown, service: string): boolean | undefined {
   return namesService(new Redacted(JSON.stringify(secret)), service);
 }
 
-function problemOf(secret: unknown, service = SERVICE): Problem {
+function problemOf(secret: unknown, service = SERVICE, isOnlyService = true): Problem {
   try {
-    parse(secret, service);
+    parse(secret, service, isOnlyService);
   } catch (error) {
     if (error instanceof Problem) return error;
   }
@@ -176,7 +186,7 @@ function problemOf(secret: unknown, service = SERVICE): Problem {
 }
 
 /** From the stored secret to the header, as in production: parsing limits the characters of a credential. */
-function header(clientId: string, secret: string, encoding: BasicEncoding): string {
+function header(clientId: string, secret: string, basicEncoding: BasicEncoding): string {
   const stored = new Redacted(JSON.stringify({ client_id: clientId, secret }));
-  return parseCredential(stored, SERVICE, encoding).authorization.reveal();
+  return parseCredential(stored, SERVICE, { basicEncoding, isOnlyService: true }).authorization.reveal();
 }

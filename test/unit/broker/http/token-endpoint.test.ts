@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../../functions/aws/sealing/sealing.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../../../functions/broker/http/token-endpoint.ts';
-import { createBrokerWorld, exchange } from '../../../support/broker-world.ts';
+import { createBrokerWorld, exchange, RULES_DIGEST } from '../../../support/broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from '../../../support/example.ts';
 
 const MEMBERS = { client: 'acme', service: 'customer-insights' };
@@ -183,13 +183,14 @@ describe('POST /whoami', () => {
         { clients: ['acme'], services: ['customer-insights'], operations: ['token'] },
         { clients: 'all', services: ['customer-insights'], operations: ['check'] },
       ],
+      rules_digest: RULES_DIGEST,
     });
     expect(calls).toEqual(NO_CALLS);
     expect(audited).toEqual([expect.objectContaining({ operation: 'whoami', outcome: 'identified', caller: BILLING })]);
     expect(audited[0]).not.toHaveProperty('pair');
   });
 
-  it('shows no rule that pins the id of another role, and none to another organization', async () => {
+  it('shows no digest of the rules to a role that none of them names, and no rule that pins the id of another role, and none to another organization', async () => {
     const accessRules = [exampleRule(), exampleRule({ roleId: 'AROAFIRST', clients: 'all' })];
     const { post } = createBrokerWorld({ accessRules, principalOrgId: 'o-ours' });
     const caller = { ...BILLING, roleId: 'AROASECOND', principalOrgId: 'o-ours' };

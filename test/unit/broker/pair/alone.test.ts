@@ -165,6 +165,19 @@ describe('a table that can be read and takes no writes', () => {
 
     expect(sent).toHaveLength(1 + forced);
   });
+
+  it('costs a renewal one write and one read of the secret in 15 s, not one per call', async () => {
+    let writes = 0;
+    const { ask, clock, readStages } = createCallers({
+      record: { token: exampleToken({ refreshAt: START }) },
+      store: { replace: () => SILENT().finally(() => (writes += 1)) },
+    });
+    for (let n = 0; n < 60; n += 1) {
+      expect(await ask()).toBe(FINGERPRINT);
+      clock.now += SECOND_MS;
+    }
+    expect([writes, readStages.length]).toEqual([60 / 15, 60 / 15]);
+  });
 });
 
 describe('a token that this instance cannot open', () => {

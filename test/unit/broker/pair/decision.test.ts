@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../../../functions/broker/pair/decision.ts';
-import { decide, livingToken, type View } from '../../../../functions/broker/pair/decision.ts';
+import { decide, type View } from '../../../../functions/broker/pair/decision.ts';
+import { livingToken } from '../../../../functions/broker/pair/freshness.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
 import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';

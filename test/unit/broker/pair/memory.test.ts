@@ -127,8 +127,23 @@ describe('the outcome of a request that the table was not told', () => {
     expect([token, pause]).toEqual(stays ? [own.token, own.pause] : [record.token, record.pause]);
   });
 
+  it('keeps the token of one call when another call of the instance fails at the same time', () => {
+    const { memory } = setUp();
+    memory.keepOwn(PAIR, own);
+    memory.keepOwn(PAIR, { ...own, token: undefined });
+    expect(memory.withOwn(PAIR, closed).token).toBe(own.token);
+  });
+
   it('is also the token that the instance could open before, and cannot any more', () => {
     const { memory, learn } = setUp();
+    learn(RECORD);
+    learn(closed);
+    expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);
+  });
+
+  it('is the token that was open before when the one that it requested for itself has ended', () => {
+    const { memory, learn } = setUp();
+    memory.keepOwn(PAIR, { ...own, token: exampleToken({ expiresAt: START }) });
     learn(RECORD);
     learn(closed);
     expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);

@@ -49,7 +49,7 @@ async function renew({
     pair,
     service,
     version: { versionId: 'v2', stage: 'AWSCURRENT', text },
-    credential: parseCredential(text, pair.service, service.basicEncoding),
+    credential: parseCredential(text, pair.service, { ...service, isOnlyService: true }),
     record: { ...EMPTY_RECORD, ...changes.record },
     forced: changes.forced ?? false,
     deadline: START + 5_000,
@@ -90,7 +90,7 @@ describe('a token request', () => {
 
   it.each<[SendFailureKind, string, string, boolean]>([
     ['too-large', 'held', 'token-response-unusable', false],
-    ['tls', 'failed', 'token-endpoint-unavailable', false],
+    ['tls', 'failed', 'token-endpoint-error', false],
     ['connect', 'failed', 'token-endpoint-unavailable', false],
     ['timeout', 'failed', 'token-endpoint-timeout', true],
     ['malformed', 'failed', 'token-endpoint-error', true],

@@ -28,8 +28,8 @@ const { lease: _, ...WITHOUT_LEASE } = FULL;
 const FREE: PairRecord = { ...WITHOUT_LEASE, lease: undefined };
 const about = { version: 'v1', holdKey: HOLD_KEY, at: AT };
 const OUTCOMES = {
-  token: { kind: 'accepted', token: TOKEN, ...about },
-  trial: { kind: 'accepted', token: undefined, checked: { ...CHECKED, at: AT }, ...about },
+  token: { kind: 'accepted', token: TOKEN, isPublished: true, ...about },
+  trial: { kind: 'accepted', token: TOKEN, isPublished: false, checked: { ...CHECKED, at: AT }, ...about },
   rejected: { kind: 'rejected', ...about },
   pause: { kind: 'failed', wait: exampleWait(AT), holds: false, ...about },
   hold: { kind: 'failed', wait: exampleWait(AT), holds: true, ...about },

@@ -121,7 +121,7 @@ describe('an answer that broke off', () => {
 describe('a failure of sending', () => {
   it.each([
     ['connect', 'ENOTFOUND', 'token-endpoint-unavailable', 'cannot be connected to'],
-    ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-unavailable', 'has a TLS certificate or protocol'],
+    ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-error', 'has a TLS certificate or protocol'],
     ['broken', 'ECONNRESET', 'token-endpoint-unavailable', 'closed the connection'],
     ['timeout', 'ETIMEDOUT', 'token-endpoint-timeout', 'took the token request'],
     ['malformed', 'HPE_INVALID_CONSTANT', 'token-endpoint-error', 'answered with something that is not HTTP'],

@@ -36,7 +36,8 @@ export function read(answer: Answer, { clientId = 'example-client', secret = 'ex
     body: bytesOf(answer),
   };
   const times = { requestStartedAt: START, receivedAt: RECEIVED_AT };
-  return readTokenResponse(response, times, serviceOf(settings), parseCredential(text, 'customer-insights', 'form'));
+  const credential = parseCredential(text, 'customer-insights', { basicEncoding: 'form', isOnlyService: true });
+  return readTokenResponse(response, times, serviceOf(settings), credential);
 }
 
 export function bytesOf({ body }: Answer): Uint8Array {

@@ -1,0 +1,84 @@
+import { CommandFailure } from '../client/commands/failure.ts';
+import { talk } from '../client/commands/output.ts';
+import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
+import type { Environment } from '../lib/settings/environment.ts';
+import { stackName } from '../lib/settings/names.ts';
+import { isTerminal, isYes } from './commands/client/confirm.ts';
+import { elementOf, isRefused, queryService } from './commands/shared/ask-aws.ts';
+import { findingsTable, runHealth, summaryOf } from './commands/shared/health-run.ts';
+
+/**
+ * Deploys an environment by `runCdk`: says what its account must have, clears away a first deployment that failed, and
+ * proves what was deployed by one run of health. Gives the exit code.
+ */
+export async function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
+  try {
+    talk(shell, needsOf(environment));
+    if (!(await clearFailedCreation(shell, environment))) return 1;
+    const exitCode = await runCdk();
+    if (exitCode === 0) return await proveDeployed(shell, environment);
+    talk(shell, 'What to do now: docs/operations.md, "When a deployment fails".');
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    talk(shell, `error: ${error.message}`);
+    talk(shell, error.advice);
+    return error.type === 'aborted' ? INTERRUPTED : 1;
+  }
+}
+
+/** A deployment that exceeds the quota fails late, and no template knows it. */
+function needsOf({ name, account, region, reservedConcurrency, healthConcurrency }: Environment): string {
+  const reserved = [reservedConcurrency, healthConcurrency].reduce<number>(
+    (sum, count) => sum + (count === 'none' ? 0 : count),
+    0,
+  );
+  const quota =
+    reserved === 0
+      ? 'no more concurrent executions than a new account has'
+      : `a Lambda quota "Concurrent executions" (L-B99A9384) of at least ${reserved + UNRESERVED} beside what other functions reserve, where a new account has 10 (reservedConcurrency and healthConcurrency 'none' need none)`;
+  return `${name} needs of account ${account} in ${region}: the bootstrap of the CDK (npm run bootstrap -- ${name}, once) and ${quota}.`;
+}
+
+/** Lambda keeps so many executions for functions that reserve none. */
+const UNRESERVED = 100;
+
+/**
+ * Lets the CDK replace the empty stack that a failed first deployment leaves behind: it is protected from that. False when
+ * the person at the terminal does not agree. A stack that cannot be seen is left to the CDK.
+ */
+async function clearFailedCreation(shell: Shell, { name, region }: Environment): Promise<boolean> {
+  const query = queryService(shell, region);
+  const StackName = stackName(name);
+  const stack = await query('cloudformation', 'DescribeStacks', { StackName }).catch((error) => {
+    if (!isRefused(error)) throw error;
+    return '';
+  });
+  const isEmpty = elementOf(stack, 'StackStatus') === 'ROLLBACK_COMPLETE';
+  if (!isEmpty || elementOf(stack, 'EnableTerminationProtection') !== 'true') return true;
+  talk(
+    shell,
+    `The first deployment of ${StackName} failed, and CloudFormation took back all that it had made. This takes the protection from the empty stack that is left; then the CDK deletes it and makes it anew.`,
+  );
+  if (isTerminal(shell) && !(await isYes(shell, 'Go on?'))) {
+    talk(shell, 'Nothing was changed.');
+    return false;
+  }
+  await query('cloudformation', 'UpdateTerminationProtection', { StackName, EnableTerminationProtection: 'false' });
+  return true;
+}
+
+/** The first value of the alarm on silence, and without a canary all that asks the new version before a caller complains. */
+async function proveDeployed(shell: Shell, environment: Environment): Promise<number> {
+  talk(shell, `${stackName(environment.name)} is deployed. One run of health, which takes twelve minutes at most:`);
+  const { pairs, faults } = await runHealth(shell, environment);
+  if (pairs.length > 0) shell.stdout.write(findingsTable(pairs, shell));
+  talk(shell, pairs.length > 0 ? summaryOf(pairs) : 'There is no client yet.');
+  for (const fault of faults) talk(shell, `error: ${fault}`);
+  if (faults.length === 0) return 0;
+  talk(
+    shell,
+    `The version that callers get is not as it must be: mend it, or go back to the one before (release back --environment ${environment.name}).`,
+  );
+  return 1;
+}

@@ -1,0 +1,99 @@
+import { useState } from 'preact/hooks';
+import type { CallForm, CallReport, Station } from '../messages.ts';
+import { Choice, Commands, Copy, Entries, Mark } from './parts.tsx';
+
+export interface Shown {
+  readonly form: CallForm;
+  readonly report: CallReport;
+}
+
+interface AnswerProps {
+  /** In place of the outcome, while there is something else to say. */
+  readonly said: string;
+  readonly shown: Shown | undefined;
+  readonly ask: (form: CallForm) => void;
+}
+
+/** What came of the last request, and the way that it took. */
+export function Answer({ said, shown, ask }: AnswerProps) {
+  const { outcome, summary } = shown?.report ?? {};
+  return (
+    <section aria-labelledby="answer">
+      <h2 id="answer">Answer</h2>
+      <p role="status">
+        {outcome && said === '' ? [<Mark outcome={outcome} key="mark" />, `: ${summary}`] : said || FIRST}
+      </p>
+      {shown ? <Report {...shown} ask={ask} /> : <img src="/architecture.svg" alt={PICTURE} />}
+    </section>
+  );
+}
+
+const FIRST = 'Press a cell of the board: you see here what came back, and which way the request took.';
+const PICTURE =
+  'A caller signs a request; the token function takes the token from DynamoDB, or requests it once from the service with the credential from Secrets Manager.';
+
+function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
+  const { detail, advice, advised, facts, way, texts, fingerprint } = report;
+  const [name, choose] = useState('answer');
+  const reveal = !form.reveal;
+  const text = texts.find((each) => each.name === name)?.text ?? '';
+  return (
+    <>
+      {detail && <p>{detail}</p>}
+      {advice && <p>{advice}</p>}
+      <Commands commands={advised} />
+      <Way stations={way} />
+      <Entries entries={facts} kind="facts" />
+      {fingerprint && (
+        <p class="row">
+          <button type="button" aria-pressed={!reveal} onClick={() => ask({ ...form, reveal })}>
+            Show token
+          </button>
+          <button type="button" onClick={() => ask({ ...form, min_ttl: undefined, refused: fingerprint })}>
+            Report it as refused
+          </button>
+        </p>
+      )}
+      <details open={form.reveal}>
+        <summary>Raw answer and request; the same from a terminal</summary>
+        <Choice
+          legend="Commands run in the folder of the project and sign as this caller."
+          options={texts.map((each) => [each.name, each.name])}
+          value={name}
+          onChoose={choose}
+        />
+        <pre>{text}</pre>
+        <Copy entry={{ name, text }} key={text} />
+      </details>
+    </>
+  );
+}
+
+/** From the caller to the service; a station that the call did not come to stays dark. */
+function Way({ stations }: { readonly stations: readonly Station[] }) {
+  const last = stations.findLastIndex(({ state }) => state !== 'off');
+  return (
+    <ol class="way" aria-label="The way of the call">
+      {stations.map(({ name, state, note, milliseconds }, index) => (
+        <li key={name} class={`${state} ${index > last ? 'beyond' : ''}`}>
+          <svg viewBox="0 0 24 24" role="img" aria-label={state === 'off' ? 'not asked' : state}>
+            <circle cx="12" cy="12" r="10" />
+            <path d={SIGNS[state]} />
+          </svg>
+          <b>{name}</b>
+          <span>{note}</span>
+          <span>{milliseconds !== undefined && `${milliseconds} ms`}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** An arrow, a check mark, a lock, a cross. */
+const SIGNS = {
+  off: '',
+  passed: 'M8 12h8m-3-3 3 3-3 3',
+  answered: 'm7.5 12.5 3 3 6-7',
+  refused: 'M8 11h8v6H8zm1.5 0V9a2.5 2.5 0 0 1 5 0v2',
+  failed: 'm8 8 8 8m0-8-8 8',
+} as const;

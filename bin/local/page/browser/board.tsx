@@ -1,0 +1,109 @@
+import { useRef, useState } from 'preact/hooks';
+import type { CallForm, Cell, State } from '../messages.ts';
+import { Choice, Commands, clock } from './parts.tsx';
+
+interface BoardProps {
+  readonly state: State;
+  readonly shown: CallForm | undefined;
+  readonly ask: (form: CallForm) => void;
+}
+
+/** Clients and services: each cell shows how the pair is, and asks for it. */
+export function Board({ state: { callers, services, clients }, shown, ask }: BoardProps) {
+  const [callerId, chooseCaller] = useState('');
+  const [operation, chooseOperation] = useState<'token' | 'check'>('token');
+  const others = useRef<HTMLFormElement>(null);
+  const caller = callers.find(({ id }) => id === callerId) ?? callers[0];
+  const id = caller?.id ?? '';
+  const changed = clients.find(({ name }) => name === shown?.client) ?? clients[0];
+
+  function askFor(client: string, service: string): void {
+    const seconds = others.current?.min_ttl.value ?? '';
+    const min_ttl = operation === 'token' && seconds !== '' ? Number(seconds) : undefined;
+    ask({ caller: id, operation, client, service, min_ttl });
+  }
+
+  function askForOthers(event: SubmitEvent): void {
+    event.preventDefault();
+    askFor(others.current?.client.value, others.current?.service.value);
+  }
+
+  const pairButton = (client: string, { service, word, severity, until, finding, token }: Cell) => {
+    const isAllowed = caller?.allowed.includes(`${operation} ${client}/${service}`);
+    const state = until === undefined ? word : `${word} until ${clock(until)}`;
+    const notes = [isAllowed ? '' : 'no rule', finding, token && `token: ${token.lives}`].filter(Boolean).join(', ');
+    return (
+      <button
+        type="button"
+        class={`cell ${isAllowed ? severity : 'idle'}`}
+        aria-label={`Ask for ${client} on ${service}: ${state} ${notes}`}
+        aria-pressed={shown?.client === client && shown.service === service}
+        onClick={() => askFor(client, service)}
+      >
+        <b>{state}</b> <span>{notes}</span>
+        {token?.part !== undefined && <i style={{ width: `${Math.round(token.part * 100)}%` }} />}
+      </button>
+    );
+  };
+  return (
+    <section aria-labelledby="board">
+      <h2 id="board">Ask for a pair</h2>
+      <div class="row">
+        <Choice
+          legend="Sign as"
+          options={callers.map((each) => [each.id, each.name])}
+          value={id}
+          onChoose={chooseCaller}
+        />
+        <Choice
+          legend="Ask for"
+          options={[
+            ['token', 'a token'],
+            ['check', 'a check'],
+          ]}
+          value={operation}
+          onChoose={chooseOperation}
+        />
+      </div>
+      <table>
+        <thead>
+          <tr>
+            {['Client', ...services].map((name) => (
+              <th scope="col" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {clients.map(({ name, cells }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              {cells.map((cell) => (
+                <td key={cell.service}>{pairButton(name, cell)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <details>
+        <summary>Change {changed?.name} from the command line</summary>
+        <Commands commands={changed?.commands ?? []} />
+      </details>
+      <details>
+        <summary>Other names, a least life time, who am I</summary>
+        <form ref={others} class="row" noValidate onSubmit={askForOthers}>
+          {Object.entries({ client: 'Client', service: 'Service', min_ttl: 'Seconds to live' }).map(([name, label]) => (
+            <label key={name}>
+              {label} <input name={name} autocomplete="off" autocapitalize="none" spellcheck={false} />
+            </label>
+          ))}
+          <button type="submit">Ask</button>
+          <button type="button" onClick={() => ask({ caller: id, operation: 'whoami' })}>
+            Who am I?
+          </button>
+        </form>
+      </details>
+    </section>
+  );
+}

@@ -1,0 +1,100 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { SeenRequest, State } from '../messages.ts';
+import { Choice, Commands, clock, Mark } from './parts.tsx';
+
+interface IncidentsProps extends Pick<State, 'stages'> {
+  readonly order: (path: string, form: object) => Promise<string | undefined>;
+}
+
+/** Lets services fail, and work again. */
+export function Incidents({ stages, order }: IncidentsProps) {
+  const [said, say] = useState('');
+  const checkAll = async () => {
+    say('Checking every pair …');
+    say((await order('/schedule', {})) ?? 'Every pair was checked.');
+  };
+  return (
+    <section aria-labelledby="incidents">
+      <h2 id="incidents">Play an incident</h2>
+      {stages.map(({ service, plays, incidents }) => (
+        <div class="row" key={service}>
+          <Choice
+            legend={service}
+            options={incidents.map((name) => [name, name])}
+            value={plays.name}
+            onChoose={async (name) => say(`${service}: ${await order('/incident', { service, name })}`)}
+          />
+          {plays.name !== 'recover' && <Commands commands={[plays.command]} />}
+        </div>
+      ))}
+      {stages.length === 0 && <p>The services of your configuration play none.</p>}
+      <p class="row">
+        <button type="button" onClick={checkAll}>
+          Run the checks of the schedule
+        </button>
+        <span role="status">{said}</span>
+      </p>
+    </section>
+  );
+}
+
+/** The last requests; a row opens its audit line, or the requests that it stands for. */
+export function Requests({ requests }: Pick<State, 'requests'>) {
+  return (
+    <section aria-labelledby="requests">
+      <h2 id="requests">What happened</h2>
+      {requests.length === 0 && <p>Nothing yet.</p>}
+      {requests.map((request) => (
+        <Row request={request} key={request.id} />
+      ))}
+    </section>
+  );
+}
+
+function Row({ request }: { readonly request: SeenRequest }) {
+  const { id, at, outcome, caller, subject, origin, milliseconds, folded } = request;
+  const [isOpen, setOpen] = useState(false);
+  const who = folded ? 'the schedule' : caller;
+  const took = milliseconds === undefined ? undefined : `${milliseconds} ms`;
+  return (
+    <details class="event" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>
+        <time>{clock(at)}</time> <Mark outcome={outcome} /> {[who, subject, origin, took].filter(Boolean).join(', ')}
+      </summary>
+      {isOpen && folded?.map((each) => <Row request={each} key={each.id} />)}
+      {isOpen && !folded && (took ? <AuditLine id={id} /> : <p>AWS answered: the broker did not hear of it.</p>)}
+    </details>
+  );
+}
+
+function AuditLine({ id }: { readonly id: string }) {
+  const [line, show] = useState('');
+  useEffect(() => {
+    const read = async () => JSON.stringify(await (await fetch(`/audit/${id}`)).json(), undefined, 2);
+    read().then(show, () => show('The broker has ended.'));
+  }, [id]);
+  return <pre>{line}</pre>;
+}
+
+/** What the operators were told. */
+export function Messages({ messages }: Pick<State, 'messages'>) {
+  return (
+    <section aria-labelledby="messages">
+      <h2 id="messages">Messages to the operators</h2>
+      {messages.length === 0 && <p>None yet. The checks of the schedule tell what changed.</p>}
+      {messages.map(({ at, subject, text, commands }) => (
+        <article key={`${at} ${subject}`}>
+          <h3>
+            <time>{clock(at)}</time> {subject.replace(/^\[.*?\] /, '')}
+          </h3>
+          <p>{text.split('\n\n', 1)}</p>
+          <Commands commands={commands} />
+          <details>
+            <summary>The whole message</summary>
+            <pre>{text}</pre>
+          </details>
+        </article>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,95 @@
+import { render } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { CallForm, CallReport, State } from '../messages.ts';
+import { Answer, type Shown } from './answer.tsx';
+import { Board } from './board.tsx';
+import { Incidents, Messages, Requests } from './happened.tsx';
+import { Entries } from './parts.tsx';
+
+/** All that is shown comes in as text and stays text: nothing here writes HTML. */
+function Page() {
+  const { state, connection, look } = useBroker();
+  const [said, say] = useState('');
+  const [shown, show] = useState<Shown>();
+  const asked = useRef<CallForm | undefined>(undefined);
+
+  async function ask(form: CallForm): Promise<void> {
+    asked.current = form;
+    say('Asking …');
+    const report = await post<CallReport>('/call', form);
+    // A slower answer to an earlier question does not take the place of this one.
+    if (form !== asked.current) return;
+    say(report.message ?? '');
+    if (report.way === undefined) return;
+    show({ form, report });
+    // There the answer is below the board: as in page.css.
+    if (matchMedia('(width < 60rem)').matches) document.getElementById('answer')?.scrollIntoView();
+  }
+
+  async function order(path: string, form: object): Promise<string | undefined> {
+    const { message, says } = await post<{ readonly says?: string }>(path, form);
+    await look();
+    return message ?? says;
+  }
+
+  return (
+    <>
+      <header>
+        <h1>
+          Token broker <small>on this machine</small>
+        </h1>
+        <p role="status" class={connection.replace(' ', '-')}>
+          {connection}
+        </p>
+        <Entries entries={state.saved} kind="saved" />
+      </header>
+      <main>
+        <div>
+          <Board state={state} shown={shown?.form} ask={ask} />
+          <Incidents stages={state.stages} order={order} />
+        </div>
+        <div>
+          <Answer said={said} shown={shown} ask={ask} />
+          <Requests requests={state.requests} />
+          <Messages messages={state.messages} />
+          <details>
+            <summary>What is running</summary>
+            <Entries entries={state.running} kind="running" />
+          </details>
+        </div>
+      </main>
+    </>
+  );
+}
+
+/** Follows the broker: what other terminals do shows within a second or two. */
+function useBroker() {
+  const [state, setState] = useState(NOTHING);
+  const [connection, setConnection] = useState('connecting');
+  const read = async () => setState(await (await fetch('/state')).json());
+  const look = () =>
+    read().then(
+      () => setConnection('live'),
+      () => setConnection('not running'),
+    );
+  useEffect(() => {
+    const follow = () => look().then(() => setTimeout(follow, 1_000));
+    follow();
+  }, []);
+  return { state, connection, look };
+}
+
+const NOTHING: State = {
+  ...{ callers: [], services: [], clients: [], stages: [], saved: [], requests: [], messages: [], running: [] },
+};
+
+/** What the server answers, or in `message` what went wrong. */
+async function post<Answer>(path: string, form: object): Promise<Answer & { readonly message?: string }> {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(path, { method: 'POST', headers, body: JSON.stringify(form) }).then(
+    (response) => response.json(),
+    () => ({ message: 'No answer: is npm start still running?' }),
+  );
+}
+
+render(<Page />, document.body);

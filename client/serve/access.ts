@@ -1,0 +1,80 @@
+import { randomUUID, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
+import { Problem } from '../../functions/broker/problem.ts';
+import { isLoopback } from '../../functions/contract.ts';
+
+/** A request that is not answered: its caller is not on this machine, or has not the key. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly answer: BrokerResponse;
+
+  constructor(status: number, type: string, detail: string, headers: Record<string, string> = {}) {
+    super(`${type}: ${detail}`);
+    const told = { type, title: 'The request is refused', status, detail, retryable: false, request_id: randomUUID() };
+    // Some OAuth libraries know a failure by its `error` alone.
+    const error = status === 401 ? 'invalid_client' : 'invalid_request';
+    this.answer = respond(status, { ...told, error, error_description: detail }, headers);
+  }
+}
+
+/** Refuses what a web page or a proxy has sent: neither is a program on this machine. @throws Refusal */
+export function refuseForeign(headers: IncomingHttpHeaders): void {
+  const hostname = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
+  // A page of another site gets here under a name of its own that leads to 127.0.0.1 (DNS rebinding).
+  if (!isLoopback(hostname)) throw new Refusal(421, 'foreign-host', 'Ask for 127.0.0.1 or localhost.');
+  if (headers.origin !== undefined) throw new Refusal(403, 'foreign-origin', 'Web pages get no answer.');
+  if (['x-forwarded-for', 'forwarded', 'via'].some((name) => name in headers)) {
+    throw new Refusal(400, 'forwarded', 'Proxies get no answer: ask directly.');
+  }
+}
+
+export function unauthorized(): Refusal {
+  const detail = 'Show the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.';
+  return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
+}
+
+/** What headers with the key name beside it. */
+export type Shown = { readonly clientId: string | undefined };
+
+/** Looks for the key where callers show it, and for the client that HTTP Basic names beside it. */
+export function createAccess(key: string) {
+  const expected = Buffer.from(key);
+  const isKey = (text: string) => {
+    const given = Buffer.from(text);
+    // The length of a key is no secret.
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  };
+
+  return {
+    /** `undefined` when the headers show no key. @throws Refusal when they show another one */
+    inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders): Shown | undefined {
+      const basic = authorization === undefined ? undefined : parseBasic(authorization);
+      const keys = [basic?.password, header].flat().filter((one) => one !== undefined);
+      if (keys.length === 0) return undefined;
+      if (!keys.every(isKey)) throw unauthorized();
+      return { clientId: basic?.user };
+    },
+    /** The form, with the client that the headers name. @throws Refusal without the key; Problem where the two differ */
+    inForm(form: URLSearchParams, shown: Shown | undefined): URLSearchParams {
+      const keys = form.getAll('client_secret');
+      if (shown === undefined && !(keys.length > 0 && keys.every(isKey))) throw unauthorized();
+      if (!keys.every(isKey)) throw new Problem('invalid-request', 'client_secret: is not the key of the headers.');
+      if (!shown?.clientId) return form;
+      const clients = new Set([...form.getAll('client_id'), shown.clientId]);
+      if (clients.size > 1) throw new Problem('invalid-request', 'client_id: is not the user name of the headers.');
+      const whole = new URLSearchParams(form);
+      whole.set('client_id', shown.clientId);
+      return whole;
+    },
+  };
+}
+
+/** User name and password, each in form encoding (RFC 6749 §2.3.1); the password is empty when there is none. */
+function parseBasic(authorization: string) {
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization)?.[1] ?? '';
+  const [, ...parts] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
+  const decode = (part: string) => new URLSearchParams(`part=${part.replaceAll('&', '%26')}`).get('part') ?? '';
+  const [user, password = ''] = parts.map(decode);
+  return { user, password };
+}

@@ -1,0 +1,108 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import { parseOAuthForm, readOAuthForm } from '../../functions/broker/http/oauth.ts';
+import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/http/request.ts';
+import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
+import { Problem } from '../../functions/broker/problem.ts';
+import type { TokenBroker } from '../index.ts';
+import { createAccess, refuseForeign, type Shown, unauthorized } from './access.ts';
+import { failureAnswer, tokenAnswer } from './answers.ts';
+
+interface Options {
+  readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
+  readonly key: string;
+  /** 0: a free one. */
+  readonly port: number;
+  /** Notes a failure, once for all callers that waited; the line holds no token and no key. */
+  readonly note: (line: string) => void;
+}
+
+/** The broker's contract on 127.0.0.1, for callers that show the key. @throws the error of Node when it cannot listen */
+export async function startServer({ broker, key, port, note }: Options) {
+  const access = createAccess(key);
+  const noted = new WeakSet<Error>();
+  let isEnding = false;
+
+  const server = createServer(LIMITS, async (request, response) => {
+    const { status, headers, body } = await answer(request);
+    const ending = isEnding ? { connection: 'close' } : {};
+    response.writeHead(status, { ...headers, ...ending, 'content-length': Buffer.byteLength(body) }).end(body);
+  });
+  // Further ones are closed without an answer.
+  server.maxConnections = 1_000;
+  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(port, '127.0.0.1', resolve));
+  const address = server.address();
+
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`,
+    /** Takes no new requests, and ends those under way after so many milliseconds at the latest. */
+    close: async (patienceMs: number) => {
+      isEnding = true;
+      const timer = setTimeout(() => server.closeAllConnections(), patienceMs);
+      await new Promise((resolve) => server.close(resolve));
+      clearTimeout(timer);
+    },
+  };
+
+  /** Never throws. */
+  async function answer(request: IncomingMessage): Promise<BrokerResponse> {
+    try {
+      const { method, url: path, headers } = request;
+      refuseForeign(headers);
+      if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
+      const shown = access.inHeaders(headers);
+      if (path === '/token' && method === 'POST') return await answerToken(request, shown);
+      if (shown === undefined) throw unauthorized();
+      if (path !== '/token' && path !== '/whoami') {
+        throw new Problem('not-found', 'There are POST /token, POST /whoami and GET /ping.');
+      }
+      if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
+      parseWhoamiRequest(await readBody(request));
+      return respond(200, await broker.whoami());
+    } catch (error) {
+      return failed(error, false);
+    }
+  }
+
+  async function answerToken(request: IncomingMessage, shown: Shown | undefined): Promise<BrokerResponse> {
+    const body = await readBody(request);
+    const contentType = request.headers['content-type'];
+    const form = readOAuthForm(contentType, body);
+    if (form === undefined && shown === undefined) throw unauthorized();
+    try {
+      const wanted = form ? parseOAuthForm(access.inForm(form, shown)) : parseIssueRequest(contentType, body);
+      const { pair, minTtlMs, refused } = wanted;
+      const token = await broker.token({ ...pair, minTtl: minTtlMs / 1_000, refused });
+      return tokenAnswer(token, form !== undefined);
+    } catch (error) {
+      return failed(error, form !== undefined);
+    }
+  }
+
+  function failed(error: unknown, isOAuth: boolean): BrokerResponse {
+    const { answer, line } = failureAnswer(error, isOAuth);
+    // All callers that waited for one request get the same error.
+    if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
+    if (error instanceof Error) noted.add(error);
+    return answer;
+  }
+}
+
+/** Milliseconds. Most clients end an idle connection sooner, so that no request meets one that is being closed. */
+const LIMITS = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
+
+/** As large as the broker takes; the rest of a larger one is read past. */
+const MAX_BODY_BYTES = 16 * 1024;
+
+function readBody(request: IncomingMessage): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    request.on('data', (chunk: Uint8Array) => {
+      size += chunk.byteLength;
+      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+      else reject(new Problem('content-too-large', `The body has more than ${MAX_BODY_BYTES} bytes.`));
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks)));
+    request.on('error', () => reject(new Problem('invalid-request', 'The body broke off.')));
+  });
+}

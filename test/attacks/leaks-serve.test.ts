@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createTokenBroker } from '../../client/index.ts';
+import { startServer } from '../../client/serve/server.ts';
+import { ACCESS } from '../support/example.ts';
+import { send } from '../support/requests.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
+import { findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
+import { captureOutput } from './leak-output.ts';
+
+const FORM = 'application/x-www-form-urlencoded';
+const GRANT = 'grant_type=client_credentials&client_id=acme&scope=customer-insights';
+
+describe.each(SPELLINGS)('token-broker serve, with %s marks', (spelling) => {
+  // The key is held against the mark of a credential's secret.
+  const { token, secret: key, sessionToken } = marksOf(spelling);
+  const good = { access_token: token, token_type: 'Bearer', expires_in: 60, expiry_source: 'response' };
+
+  const answers: readonly (readonly [string, Answer])[] = [
+    ['a token', answerWith(200, { ...good, expires_at: '2026-01-01T00:00:00Z', fingerprint: '0123456789abcdef' })],
+    ['a token that it cannot read', answerWith(200, { ...good, fingerprint: token })],
+    ['a token that is no text', answerWith(200, { ...good, access_token: [token] })],
+    ['no JSON', answerWith(200, `{"access_token":"${token}"`)],
+    ['a 500 that repeats a token', answerWith(500, { message: token, token })],
+    [
+      'a 403 of AWS that repeats a session token',
+      answerWith(403, { message: `The security token ${sessionToken} is` }),
+    ],
+    ['an answer that breaks off', (response) => void response.writeHead(200).write(token, () => response.destroy())],
+    ['no answer', (response) => response.destroy()],
+  ];
+
+  let written: ReturnType<typeof captureOutput>;
+  let broker: Awaited<ReturnType<typeof startLoopbackServer>>;
+  let part: Answer = answerWith(500, {});
+  beforeAll(async () => {
+    broker = await startLoopbackServer((response, request) => part(response, request));
+  });
+  afterAll(() => broker.close());
+
+  it.each(answers)(
+    'tells nothing of a token, the key or the keys of AWS when the broker sends %s',
+    async (_, answer) => {
+      part = answer;
+      written = captureOutput();
+      const { ask, notes } = await start();
+      const asked = [
+        await ask({ 'x-token-broker-key': key }, GRANT),
+        await ask({}, `${GRANT}&client_secret=${encodeURIComponent(key)}`),
+        await ask({ 'x-token-broker-key': key }, `client=acme&service=customer-insights&${token}=1`),
+        await ask({ 'x-token-broker-key': key }, `${GRANT}&client_secret=${token}`),
+        await ask({ 'x-token-broker-key': `${key}x` }, GRANT),
+        await ask({ authorization: `Basic ${Buffer.from(`acme:${key}x`).toString('base64')}` }, GRANT),
+        await ask({}, `grant_type=${encodeURIComponent(key)}&client_secret=${encodeURIComponent(key)}`),
+        await ask({ 'x-token-broker-key': key, origin: key }, GRANT),
+        await ask({ 'x-token-broker-key': key }, '', '/whoami'),
+      ];
+      const answered = asked.map(({ status, headers, body }) => {
+        const { access_token: given, ...rest } = JSON.parse(body);
+        if (status === 200) expect(given).toBe(token);
+        // The one place where a token may stand.
+        return JSON.stringify([headers, status === 200 ? rest : body]);
+      });
+      expect(asked.map(({ status }) => status).slice(2, 8)).toEqual([400, 400, 401, 401, 400, 403]);
+      expect(findLeaks({ ...written, notes: notes.join('\n'), answered: answered.join('\n') }, spelling)).toEqual([]);
+      expect(written.unhandled).toBe('');
+    },
+  );
+
+  async function start() {
+    const notes: string[] = [];
+    const credentials = { ...ACCESS.credentials, sessionToken };
+    const client = createTokenBroker({ url: broker.url, credentials, maxAttempts: 1 });
+    const note = (line: string) => void notes.push(line);
+    const { url, close } = await startServer({ broker: client, key, port: 0, note });
+    onTestFinished(() => close(0));
+    const ask = (headers: Record<string, string>, body: string, path = '/token') =>
+      send({ method: 'POST', url: url + path, headers: { 'content-type': FORM, ...headers }, body });
+    return { ask, notes };
+  }
+});

@@ -1,0 +1,127 @@
+import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { exampleConfig } from '../../bin/local/config.ts';
+import { serve as serveLoopback } from '../../bin/local/loopback.ts';
+import { createTokenBroker } from '../../client/index.ts';
+import { startServer } from '../../client/serve/server.ts';
+import { runs, sign } from '../support/aws/signers.ts';
+import { type LocalBrokerProcess, startLocalBroker } from '../support/processes/local-broker.ts';
+
+/** Programs with libraries that others wrote; each asks for a token, for one that is denied, and for the first one again. */
+const FOLDER = fileURLToPath(new URL('./oauth-libraries', import.meta.url));
+
+interface Library {
+  readonly name: string;
+  readonly command: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const GO = {
+  GO111MODULE: 'off',
+  GOPATH: '/usr/share/gocode',
+  GOCACHE: join(tmpdir(), 'token-broker-go-cache'),
+  HOME: FOLDER,
+};
+const hasGo = runs(
+  'env',
+  ...Object.entries(GO).map((one) => one.join('=')),
+  'go',
+  'list',
+  'golang.org/x/oauth2/clientcredentials',
+);
+
+const OAUTH4WEBAPI = [process.execPath, 'oauth4webapi.mjs'];
+
+const LIBRARIES: readonly Library[] = [
+  { name: 'simple-oauth2', command: [process.execPath, 'simple-oauth2.mjs'] },
+  { name: 'oauth4webapi', command: OAUTH4WEBAPI },
+  { name: 'Authlib', command: python('with_authlib.py', 'authlib.integrations.requests_client') },
+  { name: 'requests-oauthlib', command: python('with_requests_oauthlib.py', 'requests_oauthlib') },
+  { name: "Python's standard library", command: python('with_standard_library.py', 'urllib') },
+  { name: 'golang.org/x/oauth2', command: hasGo ? ['go', 'run', 'main.go'] : undefined, env: GO },
+  { name: "Java's java.net.http", command: runs('javac', '-version') ? ['java', 'Main.java'] : undefined },
+];
+
+let broker: LocalBrokerProcess;
+beforeAll(async () => {
+  broker = await startLocalBroker();
+});
+afterAll(async () => {
+  expect(await broker.end()).toMatchObject({ exitCode: 0 });
+});
+
+describe.each(LIBRARIES)('$name', ({ name, command, env }) => {
+  const skipped = command === undefined ? ' (skipped: it is not installed)' : '';
+
+  it.skipIf(command === undefined)(`gets a token of serve, raises a denial, and asks again${skipped}`, async () => {
+    const { url, key, asked } = await startServing();
+    const { told, stderr } = await run(command, { TOKEN_URL: `${url}/token`, KEY: key, ...env });
+
+    const token = told[0]?.token;
+    expect(told, stderr).toEqual([{ token }, { denied: 'unauthorized_client' }, { again: token }]);
+    expect(token).toMatch(/^[\w-]{43}$/);
+    expect(
+      asked.filter((client) => client === 'acme'),
+      name,
+    ).toHaveLength(2);
+  });
+});
+
+it('oauth4webapi is a client of the broker itself, behind a proxy that signs', async () => {
+  const { url, close } = await serveLoopback(async ({ method, path, headers: received, body }) => {
+    const kept = received.filter(([name]) => ['content-type', 'accept'].includes(name.toLowerCase()));
+    const request = { method, url: broker.url + path, headers: Object.fromEntries(kept), body };
+    const headers = await sign('aws4fetch', request, REPORTING, new Date());
+    const answer = await fetch(request.url, { method, headers, body: Buffer.from(body) });
+    return { status: answer.status, headers: { 'content-type': 'application/json' }, body: await answer.text() };
+  });
+  onTestFinished(close);
+  const { told, stderr } = await run(OAUTH4WEBAPI, { TOKEN_URL: `${url}/token`, KEY: 'not-looked-at' });
+  const token = expect.stringMatching(/^[\w-]{43}$/);
+  expect(told, stderr).toEqual([{ token }, { denied: 'unauthorized_client' }, { again: token }]);
+});
+
+/** May act for `acme` alone. */
+const REPORTING = exampleConfig(String).callers.find(({ role }) => role.endsWith('/reporting')) ?? {
+  accessKeyId: '',
+  secretAccessKey: '',
+};
+
+async function startServing() {
+  const key = 'the-key-of-this-test-and-of-no-other';
+  const asked: string[] = [];
+  const { token, whoami } = createTokenBroker({ url: broker.url, credentials: REPORTING });
+  const counting: typeof token = (request) => {
+    asked.push(request.client);
+    return token(request);
+  };
+  const { url, close } = await startServer({
+    broker: { token: counting, whoami },
+    key,
+    port: 0,
+    note: () => undefined,
+  });
+  onTestFinished(() => close(0));
+  return { url, key, asked };
+}
+
+/** The command of a Python that has the module: the one of the system, or the first on the path. */
+function python(file: string, module: string): readonly string[] | undefined {
+  const found = ['/usr/bin/python3', 'python3'].find((command) => runs(command, '-c', `import ${module}`));
+  return found === undefined ? undefined : [found, file];
+}
+
+/** Runs a program of the folder; tells the JSON of each line that it wrote. */
+async function run([command = '', ...args]: readonly string[] = [], variables: Readonly<Record<string, string>>) {
+  const env = { PATH: process.env.PATH, ...variables };
+  return new Promise<{ told: readonly Told[]; stderr: string }>((resolve) => {
+    execFile(command, args, { cwd: FOLDER, env }, (_, stdout, stderr) => {
+      resolve({ told: stdout.split('\n').flatMap((line) => (line === '' ? [] : JSON.parse(line))), stderr });
+    });
+  });
+}
+
+type Told = Readonly<Record<'token' | 'denied' | 'again', string | undefined>>;

@@ -1,0 +1,403 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { DESCRIBED } from '../../../bin/commands/doctor/described.ts';
+import type { World } from '../../../bin/commands/doctor/world.ts';
+import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import {
+  type HttpAnswer,
+  headerValue,
+  json,
+  type LoopbackServer,
+  type Respond,
+  serve,
+} from '../../../bin/local/loopback.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
+import { rulesDigest } from '../../../functions/environment.ts';
+import { environments } from '../../../lib/environments.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { motoIsInstalled, startMoto } from '../../support/aws/moto.ts';
+import { deployStack } from '../../support/stack/deployed-stack.ts';
+import { makeInMoto } from '../../support/stack/moto-stack.ts';
+import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { beginCommandLine, ISOLATED, runCommandLine, SHELL_KEY } from './command-line.ts';
+
+const NAMES =
+  'CLOUDFORMATION CLOUDTRAIL CLOUDWATCH CLOUDWATCH_LOGS DYNAMODB EVENTBRIDGE KMS LAMBDA SCHEDULER SECRETS_MANAGER SNS SSM STS';
+const DEV = parseEnvironment('dev', environments.dev);
+const FUNCTION = '/2015-03-31/functions/token-broker';
+const KEYS = { accessKeyId: ISOLATED.AWS_ACCESS_KEY_ID, secretAccessKey: ISOLATED.AWS_SECRET_ACCESS_KEY };
+const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
+const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
+const DIRECT = `POST ${FUNCTION}-dev/invocations`;
+const RULE = { clients: 'all', services: 'all', operations: ['check'] };
+const LINES = [
+  'stack',
+  'table',
+  'key',
+  'sealing-key',
+  'logs',
+  'versions',
+  'subscriptions',
+  'event-rule',
+  'schedule',
+].concat(
+  ['dashboard', 'url-parameter', 'alarms', 'unsigned-call', 'signed-call', 'health-run', 'direct-invoke'],
+  ['words-denied', 'words-disabled', 'words-deleted'],
+);
+
+const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
+const NOT_AUTHORIZED = 'User: x is not authorized to perform: secretsmanager:GetSecretValue on resource: y';
+
+/** What AWS answers in place of moto, which has no code to run, no policies and no confirmed subscriptions. */
+const ANSWERS: Readonly<Record<string, (input: string) => HttpAnswer>> = {
+  [LIVE]: () => json(200, { Name: 'live', FunctionVersion: '2', RoutingConfig: null }),
+  [`GET ${FUNCTION}-dev/versions`]: () =>
+    json(200, { Versions: ['$LATEST', '1', '2'].map((Version) => ({ Version })) }),
+  GetTopicAttributes: () => ({ status: 200, body: '<entry><key>SubscriptionsConfirmed</key><value>1</value></entry>' }),
+  [HEALTH]: () => json(200, RUN),
+  [DIRECT]: () => json(403, { Message: 'x with an explicit deny in a service control policy' }),
+  GetSecretValue: (input) =>
+    denied(
+      `${NOT_AUTHORIZED}${input.includes('sealing') ? ' with an explicit deny in a resource-based policy' : ' because no identity-based policy allows it'}`,
+    ),
+  GetResourcePolicy: () => denied('it was marked for deletion', 'InvalidRequestException'),
+};
+
+const RUN = {
+  checked: [{ pair: { client: 'acme', service: 'customer-insights' }, finding: 'accepted' }],
+  missed: [],
+  probe: { condition: 'denied', said: 'access-denied' },
+};
+
+/** Changes of the next test. */
+const world = {
+  answers: new Map<string, (input: string) => HttpAnswer>(),
+  /** In the answer to an operation. */
+  replaced: new Map<string, readonly [from: string | RegExp, to: string]>(),
+  caller: {} as object,
+  /** The access keys that may describe nothing. */
+  blindKeys: [] as string[],
+  /** Every operation that AWS was asked for. */
+  asked: [] as string[],
+};
+
+const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
+describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
+  let moto: Awaited<ReturnType<typeof startMoto>>;
+  let aws: LoopbackServer;
+  let broker: LoopbackServer;
+
+  beforeAll(async () => {
+    vi.stubEnv('MOTO_ACCOUNT_ID', DEV.account);
+    moto = await startMoto();
+    aws = await serve((request, response) => answerFor(moto.url, request, response));
+    const shell = { env: endpoints(aws.url), signal: new AbortController().signal, credentials: async () => KEYS };
+    const { resources } = deployStack('dev', environments.dev);
+    await makeInMoto(shell as unknown as Shell, resources, 'TokenBroker-dev', DEV.region);
+    broker = await startFunctionUrl({
+      handler: async () => ({ statusCode: 200, headers: {}, body: JSON.stringify(world.caller) }),
+      callers: [SHELL_KEY],
+      port: 0,
+    });
+  });
+  beforeEach(() => {
+    world.answers = new Map(Object.entries(ANSWERS));
+    world.replaced.clear();
+    world.blindKeys = [];
+    world.asked = [];
+    world.caller = { role: SHELL_KEY.role, account: DEV.account, rules: [RULE], rules_digest: rulesDigest(DEV) };
+    vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', profiles('direct', 'deploy', 'emergency'));
+    vi.stubEnv('AWS_CONFIG_FILE', '/nonexistent');
+  });
+  afterEach(() => void vi.unstubAllEnvs());
+  afterAll(() => Promise.all([moto, aws, broker].map((one) => one?.close())));
+
+  async function doctor(...args: readonly string[]) {
+    const url = args.includes('--url') ? [] : ['--url', broker.url];
+    const all = ['doctor', '--stack', '--environment', 'dev', '--region', 'us-east-1', ...url, ...args];
+    const { exitCode, stdout, stderr } = await runCommandLine(all, endpoints(aws.url));
+    return { exitCode, lines: stdout.trimEnd().split('\n'), stderr };
+  }
+
+  it('proves each line against moto, and changes nothing there', async () => {
+    const { exitCode, lines, stderr } = await doctor('--guarded', '--profile-direct', 'direct');
+    expect(lines.map((line) => line.split(/ +/).slice(0, 2))).toEqual(LINES.map((name) => ['ok', name]));
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 0,
+      stderr: 'CLIENT  customer-insights\nacme    accepted\n19 proven, 0 failed, 0 not proven\n',
+    });
+    const invocations = new Set([HEALTH, DIRECT]);
+    expect(new Set(world.asked.filter((one) => !/^(?:Describe|Get|List)/.test(one) && !/^GET /.test(one)))).toEqual(
+      invocations,
+    );
+  });
+
+  it.each<[line: string, what: string, operation: string, change: Change, said: string | RegExp]>([
+    ['stack', 'is rolled back', 'DescribeStacks', ['CREATE_COMPLETE', 'UPDATE_ROLLBACK_COMPLETE'], 'it is UPDATE_ROLL'],
+    ['stack', 'may be deleted', 'DescribeStacks', ['Protection>true', 'Protection>false'], 'not protected'],
+    ['table', 'may be deleted', 'DescribeTable', [/("DeletionProtectionEnabled": )true/, '$1false'], 'not protected'],
+    [
+      'table',
+      'has another key',
+      'DescribeTable',
+      [/:key\//g, ':key/x'],
+      'it is not encrypted with the key of the stack',
+    ],
+    ['table', 'has no TTL', 'DescribeTimeToLive', ['ENABLED', 'DISABLED'], 'it has no TTL on forgetAt'],
+    [
+      'table',
+      'is gone',
+      'DescribeTable',
+      denied('', 'ResourceNotFoundException'),
+      /nothing of this name: dynamodb:Desc/,
+    ],
+    ['key', 'goes', 'DescribeKey', [/("KeyState": )"Enabled"/, '$1"PendingDeletion"'], 'it is PendingDeletion'],
+    ['key', 'stays as it is', 'GetKeyRotationStatus', ['true', 'false'], 'it is not rotated'],
+    ['sealing-key', 'has another key', 'DescribeSecret', [/:key\//g, ':key/x'], 'it is not encrypted with the key'],
+    [
+      'sealing-key',
+      'goes',
+      'DescribeSecret',
+      ['"DeletedDate": null', '"DeletedDate": 1.0'],
+      'it is marked for deletion',
+    ],
+    ['logs', 'end early', 'DescribeLogGroups', [/("retentionInDays": )30/, '$17'], /Log0 keeps 7 days, encrypted/],
+    [
+      'logs',
+      'are plain',
+      'DescribeLogGroups',
+      [/"kmsKeyId": "[^"]*"/, '"kmsKeyId": ""'],
+      /keeps 30 days, not encrypted/,
+    ],
+    ['logs', 'are gone', 'DescribeLogGroups', json(200, { logGroups: [] }), 'there are 0 of 2'],
+    ['versions', 'are shared', LIVE, ['null', '{"AdditionalVersionWeights":{"3":0.1}}'], 'another version has a part'],
+    ['versions', 'are none', LIVE, ['"2"', '"$LATEST"'], 'live is $LATEST'],
+    ['subscriptions', 'are not confirmed', 'GetTopicAttributes', ['>1<', '>0<'], /None is confirmed/],
+    ['event-rule', 'is off', 'ListRules', ['ENABLED', 'DISABLED'], 'it is DISABLED'],
+    ['event-rule', 'is another one', 'ListRules', ['token-broker/dev/', 'other/'], /no rule has the pattern/],
+    ['schedule', 'is off', 'GET /schedules/token-broker-health-dev', ['ENABLED', 'DISABLED'], 'it is DISABLED'],
+    ['schedule', 'is slow', 'GET /schedules/token-broker-health-dev', ['1 hour', '1 day'], /it runs at rate\(1 day\)/],
+    ['dashboard', 'is empty', 'GetDashboard', [/markdown/g, 'm'], 'it is empty'],
+    ['url-parameter', 'is old', 'GetParameter', ['abc', 'old'], 'it is another URL'],
+    ['alarms', 'ring', 'DescribeAlarms', ['<StateValue>OK', '<StateValue>ALARM'], /In ALARM: token-broker-/],
+    [
+      'alarms',
+      'are missing',
+      'DescribeAlarms',
+      ['<AlarmName>token-broker-errors-dev', '<AlarmName>x'],
+      /there is no token-broker-errors-dev/,
+    ],
+    ['health-run', 'fails', HEALTH, json(200, { errorType: 'Error' }), /did not come to its end/],
+    [
+      'health-run',
+      'finds too much let in',
+      HEALTH,
+      ['"denied"', '"not-denied"'],
+      /without an access rule was not refused/,
+    ],
+    ['direct-invoke', 'is possible', DIRECT, { status: 204 }, /may invoke the function past its URL/],
+    [
+      'words-denied',
+      'are new',
+      'GetSecretValue',
+      ['not authorized to perform', 'no'],
+      /AWS says AccessDeniedException, without/,
+    ],
+    [
+      'words-disabled',
+      'are new',
+      'GetSecretValue',
+      ['explicit deny', 'no'],
+      /without "explicit deny in a resource-based/,
+    ],
+    ['words-deleted', 'are new', 'GetResourcePolicy', ['InvalidRequest', 'Other'], /AWS says OtherException for gone/],
+  ])('fails the line %s when it %s, and says what to do', async (line, _, operation, change, said) => {
+    if (!('status' in change)) world.replaced.set(operation, change);
+    else world.answers.set(operation, () => change);
+    const { exitCode, lines, stderr } = await doctor('--guarded', '--profile-direct', 'direct');
+    const own = lines.find((one) => new RegExp(`^\\S+ +${line} `).test(one)) ?? '';
+    expect(own).toMatch(/^FAILED/);
+    expect(own).toEqual(typeof said === 'string' ? expect.stringContaining(said) : expect.stringMatching(said));
+    expect(stderr).toMatch(new RegExp(`^${line}: .*\\w{3,}`, 'm'));
+    expect(exitCode).toBe(1);
+  });
+
+  it('fails the line unsigned-call when anything but a refusal comes, and signed-call when other rules are in force', async () => {
+    const { url, close } = await startLoopbackServer(
+      answerWith(200, { ...world.caller, rules_digest: '0'.repeat(16) }),
+    );
+    onTestFinished(close);
+    const { exitCode, lines } = await doctor('--url', url);
+    expect(lines).toContainEqual(expect.stringMatching(/^FAILED +unsigned-call +It is answered with 200/));
+    expect(lines).toContainEqual(expect.stringMatching(/^FAILED +signed-call +The rules in force are 0{16}, and/));
+    expect(exitCode).toBe(1);
+  });
+
+  it('fails the line trail when CloudTrail does not record', async () => {
+    const trail = DESCRIBED.find(({ line }) => line === 'trail');
+    const environment = { ...DEV, trail: { sealingKeyWriters: [] } };
+    const seen = (IsLogging: boolean) =>
+      trail?.look({ environment, asker: { look: async () => ({ IsLogging }) } } as unknown as World);
+    expect(await seen(true)).toEqual({ outcome: 'ok', detail: 'CloudTrail records' });
+    expect(await seen(false)).toMatchObject({ outcome: 'failed', detail: 'it does not record' });
+    expect([DEV, environment].map((one) => trail?.isFor?.({ environment: one } as World, false))).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  it.each<[line: string, what: string, operation: string, change: Change, said: RegExp]>([
+    ['signed-call', 'no rule names the role', '', ['', ''], /no access rule names/],
+    [
+      'alarms',
+      'one never had data',
+      'DescribeAlarms',
+      [/1 datapoint [^<]*/, 'Unchecked: Initial alarm creation'],
+      /no data ever for/,
+    ],
+    ['direct-invoke', 'its own policies deny it', DIRECT, ['service control', 'resource-based'], /by its own policies/],
+    [
+      'words-denied',
+      'the identity may read',
+      'GetSecretValue',
+      denied('', 'ResourceNotFoundException'),
+      /may read secrets/,
+    ],
+    ['words-deleted', 'no client goes', 'ListSecrets', json(200, { SecretList: [] }), /No client is marked/],
+    ['health-run', 'AWS is down', HEALTH, { status: 503 }, /AWS gave no usable answer/],
+  ])('does not prove the line %s when %s, which is no failure', async (line, _, operation, change, said) => {
+    if (operation === '') world.caller = { ...world.caller, rules: [], rules_digest: undefined };
+    else if (!('status' in change)) world.replaced.set(operation, change);
+    else world.answers.set(operation, () => change);
+    const { exitCode, lines } = await doctor('--guarded', '--profile-direct', 'direct');
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^\\? +${line} +.*${said.source}`)));
+    expect(exitCode).toBe(0);
+  });
+
+  it('says which role has to run a line that is denied to the operator, and runs it as that one when its profile is named', async () => {
+    world.blindKeys = [KEYS.accessKeyId];
+    const alone = await doctor();
+    expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +table .*dynamodb:DescribeTable.*--profile-deploy/));
+    expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +versions .*lambda:GetAlias.*--profile-emergency/));
+    expect(alone.exitCode).toBe(0);
+    const all = await doctor('--profile-deploy', 'deploy', '--profile-emergency', 'emergency');
+    expect(all.lines.filter((line) => !line.startsWith('ok'))).toEqual([]);
+    expect(world.asked).toContain('AssumeRole');
+  });
+
+  it('writes a report with its date, and answers in JSON', async () => {
+    world.replaced.set('DescribeTimeToLive', ['ENABLED', 'DISABLED']);
+    const report = path.join(folder(), 'stack.md');
+    const { lines } = await doctor('--report', report, '--json');
+    const { environment, at, steps } = JSON.parse(lines.join('\n'));
+    expect({ environment, at }).toEqual({ environment: 'dev', at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) });
+    expect(steps).toHaveLength(18);
+    const text = readFileSync(report, 'utf8');
+    expect(text).toContain(`Account ${DEV.account}, region eu-west-1, ${at}`);
+    expect(text).toContain('| table | failed | it has no TTL on forgetAt. Deploy');
+    expect(text).toContain('| logs | ok |');
+  });
+
+  it('does not prove direct-invoke without a profile that has credentials', async () => {
+    for (const args of [[], ['--profile-direct', 'nobody']]) {
+      const { exitCode, lines } = await doctor('--guarded', ...args);
+      expect(lines).toContainEqual(
+        expect.stringMatching(/^\? +direct-invoke +(?:--profile-direct must|The profile nobody)/),
+      );
+      expect(exitCode).toBe(0);
+    }
+  });
+
+  it('ends at once on Ctrl-C', async () => {
+    const args = ['doctor', '--stack', '--environment', 'dev', '--url', broker.url, '--region', 'us-east-1'];
+    const { interrupt, finished } = beginCommandLine(args, endpoints(aws.url));
+    world.answers.set('DescribeTable', () => {
+      interrupt();
+      return json(200, {});
+    });
+    expect(await finished).toMatchObject({ exitCode: 130 });
+  });
+
+  it('says that a report cannot be written, after it has shown its lines', async () => {
+    const { exitCode, lines, stderr } = await doctor('--report', path.join(folder(), 'none', 'stack.md'));
+    expect({ exitCode, count: lines.length }).toEqual({ exitCode: 1, count: 18 });
+    expect(stderr).toContain('error: report-not-written: ');
+  });
+
+  it('takes a report that is no Markdown, and an environment that is not in the settings, for wrong usage', async () => {
+    expect(await doctor('--report', 'stack.txt')).toMatchObject({ exitCode: 2 });
+    const alone = await runCommandLine(['doctor', '--profile-deploy', 'deploy', '--environment', 'dev']);
+    expect(alone).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('error: --profile-deploy needs --stack'),
+    });
+    expect(await runCommandLine(['doctor', '--stack', '--environment', 'local'])).toMatchObject({ exitCode: 2 });
+  });
+
+  it('ends with 1 when the stack came to no outputs', async () => {
+    world.replaced.set('DescribeStacks', [/<Outputs>.*<\/Outputs>/s, '']);
+    expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('error: stack-incomplete: ') });
+  });
+
+  it('ends with 1 when there is no stack, or AWS does not say', async () => {
+    const answer = '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>';
+    world.answers.set('DescribeStacks', () => ({ status: 400, body: answer }));
+    expect(await doctor()).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('cloudformation:DescribeStacks'),
+    });
+  });
+});
+
+type Change = readonly [from: string | RegExp, to: string] | HttpAnswer;
+
+function endpoints(url: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(NAMES.split(' ').map((name) => [`AWS_ENDPOINT_URL_${name}`, url]));
+}
+
+/** Answers as a test says, or as moto does. */
+async function answerFor(moto: string, ...[request, response]: Parameters<Respond>): Promise<HttpAnswer> {
+  const body = Buffer.from(request.body).toString();
+  const target = headerValue(request, 'x-amz-target')?.replace(/^.*\./, '');
+  const operation = target ?? new URLSearchParams(body).get('Action') ?? `${request.method} ${request.path}`;
+  world.asked.push(operation);
+  const isBlind = world.blindKeys.some((key) => headerValue(request, 'authorization')?.includes(key));
+  if (isBlind && !/Stacks|Topic|SecretValue|ResourcePolicy|ListSecrets/.test(operation)) {
+    // As Lambda says it; the others say it in the body.
+    response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
+    return denied('');
+  }
+  const {
+    status,
+    headers,
+    body: text,
+  } = world.answers.get(operation)?.(body) ?? (await forwarded(moto, request, body));
+  const [from, to] = world.replaced.get(operation) ?? ['', ''];
+  return { status, headers, body: `${text ?? ''}`.replace(from, to) };
+}
+
+async function forwarded(moto: string, request: Parameters<Respond>[0], body: string): Promise<HttpAnswer> {
+  const { method, path: place, query } = request;
+  const headers = request.headers.filter(([name]) => !/^(host|content-length|connection)$/i.test(name));
+  const sent = { method, headers: headers.map(([name, value]): [string, string] => [name, value]) };
+  const response = await fetch(`${moto}${place}?${query}`, { ...sent, ...(body !== '' && { body }) });
+  // Some operations have no answer.
+  return { status: response.status, body: (await response.text()).replace(/^null$/, '{}') };
+}
+
+/** A file of AWS profiles with these names, each with a key of its own. */
+function profiles(...names: readonly string[]): string {
+  const file = path.join(folder(), 'credentials');
+  const keys = (name: string) =>
+    `[${name}]\naws_access_key_id = AKID${name.toUpperCase()}\naws_secret_access_key = x\n`;
+  writeFileSync(file, names.map(keys).join(''));
+  return file;
+}
+
+function folder(): string {
+  const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+}

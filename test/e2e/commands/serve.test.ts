@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { beginCommandLine, ended, finished, runCommandLine, startCommandLine } from './command-line.ts';
+
+const URL_OF_BROKER = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
+const KEY = 'a-key-of-at-least-thirty-two-characters';
+
+describe('token-broker serve', () => {
+  it('prints where it listens and how to call it, keeps its key in a file until Ctrl-C, and ends with 0', async () => {
+    const command = await begin(['--port', '0']);
+    const [, url = '', file = ''] = /^Listening on (\S+); .* The key is in (\S+)\.$/m.exec(command.output.stdout) ?? [];
+    const key = readFileSync(file, 'utf8');
+    expect((await fetch(`${url}/ping`)).status).toBe(200);
+    expect((await fetch(`${url}/check`, { headers: { 'x-token-broker-key': key } })).status).toBe(404);
+
+    command.interrupt();
+    const result = await command.finished;
+    expect(result).toEqual(ended(0, /curl -sK - .*\/token\n$/s, /^Ending; .* 30 s\.\n$/));
+    expect(result.stdout + result.stderr).not.toContain(key);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('takes the key from TOKEN_BROKER_SERVE_KEY, and never prints it', async () => {
+    const command = await begin(['--port', '0', '--json'], { TOKEN_BROKER_SERVE_KEY: KEY });
+    const { url, ...rest } = JSON.parse(command.output.stdout);
+    expect(rest).toEqual({});
+    const wrong = await fetch(`${url}/whoami`, { method: 'POST', headers: { 'x-token-broker-key': `${KEY}x` } });
+    expect(wrong.status).toBe(401);
+    command.interrupt();
+    const { stdout, stderr } = await command.finished;
+    expect(stdout + stderr).not.toContain(KEY);
+  });
+
+  it('writes the key where --key-file says, notes failures, and removes the file at SIGTERM', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'serve-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'key');
+    const child = startCommandLine(['serve', '--port', '0', '--key-file', file, '--json'], URL_OF_BROKER);
+    const end = finished(child);
+    const [told] = await once(child.stdout, 'data');
+    const { url, key_file } = JSON.parse(told);
+    const headers = { 'x-token-broker-key': readFileSync(key_file, 'utf8') };
+    const whoami = await fetch(`${url}/whoami`, { method: 'POST', headers });
+    expect(await whoami.json()).toMatchObject({ type: 'network-error', status: 503 });
+
+    child.kill('SIGTERM');
+    expect(await end).toEqual(ended(0, told, /^network-error: .*\nEnding; .* 30 s\.\n$/));
+    expect(key_file).toBe(file);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it.each([
+    [[], {}, /where is the broker\?/],
+    [['--port', '70000'], URL_OF_BROKER, /--port/],
+    [[], { ...URL_OF_BROKER, TOKEN_BROKER_SERVE_KEY: 'short' }, /must have 32 to 256 letters/],
+    [['--key-file', 'key'], { ...URL_OF_BROKER, TOKEN_BROKER_SERVE_KEY: KEY }, /give one of the two/],
+  ] as const)('is wrong usage with %j and %j', async (args, env, words) => {
+    expect(await runCommandLine(['serve', ...args], env)).toEqual(ended(2, '', words));
+  });
+
+  it('says so when the port is taken, and when the key cannot be written', async () => {
+    const { url, close } = await startLoopbackServer(() => undefined);
+    onTestFinished(close);
+    expect(await runCommandLine(['serve', '--port', new URL(url).port], URL_OF_BROKER)).toEqual(
+      ended(1, '', /^error: port-unavailable: .*EADDRINUSE.*\n.*--port/),
+    );
+    expect(await runCommandLine(['serve', '--key-file', '/nonexistent/key', '--json'], URL_OF_BROKER)).toEqual(
+      ended(1, /"type": "key-file-failed"/, /ENOENT.*\n.*--key-file/),
+    );
+  });
+});
+
+/** Begins the command, and waits until it listens. */
+async function begin(args: readonly string[], env = {}) {
+  const command = beginCommandLine(['serve', ...args], { ...URL_OF_BROKER, ...env });
+  const isListening = () => /\/token\n$|\}\n$/.test(command.output.stdout);
+  while (!isListening()) await new Promise((resolve) => setImmediate(resolve));
+  return command;
+}

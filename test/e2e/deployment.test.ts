@@ -1,0 +1,206 @@
+import { PassThrough } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { deploy } from '../../bin/deployment.ts';
+import { signerOf } from '../../bin/local/aws/server.ts';
+import { headerValue, serve } from '../../bin/local/loopback.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import type { HealthRun } from '../../functions/broker/health/run.ts';
+import { environments } from '../../lib/environments.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { ISOLATED, SHELL_KEY } from './commands/command-line.ts';
+
+const DEV = parseEnvironment('dev', environments.dev);
+const PROD = parseEnvironment('prod', environments.prod);
+const ROLLED_BACK = { StackStatus: 'ROLLBACK_COMPLETE', EnableTerminationProtection: 'true' };
+const PAGE = 'docs/operations.md, "When a deployment fails"';
+
+describe('npm run deploy', () => {
+  it.each([
+    [
+      'dev',
+      DEV,
+      /^dev needs of account 111111111111 in eu-west-1: the bootstrap .* no more .* than a new account has\.$/,
+    ],
+    ['prod', PROD, /^prod needs .*npm run bootstrap -- prod, once.*quota .* at least 160 .*new account has 10/],
+  ])('says first, in a sentence, what %s needs of its account', async (_, environment, sentence) => {
+    const { deployTo } = await startWorld();
+    const { told, toldBefore } = await deployTo(environment);
+    expect(toldBefore).toEqual([expect.stringMatching(sentence)]);
+    expect(told[0]).toBe(toldBefore?.[0]);
+  });
+
+  it('ends with one run of health, and shows its table', async () => {
+    const { deployTo, state } = await startWorld();
+    const { exitCode, told, stdout } = await deployTo(DEV);
+    expect({ exitCode, runs: state.runs }).toEqual({ exitCode: 0, runs: ['token-broker-health-dev'] });
+    expect(stdout).toBe('CLIENT  customer-insights  other\nacme    accepted           rejected\n');
+    expect(told.slice(1)).toEqual([
+      expect.stringMatching(/^TokenBroker-dev is deployed\./),
+      '2 pairs: 1 accepted, 1 rejected',
+    ]);
+  });
+
+  it.each<[what: string, run: Partial<HealthRun> | 'crashed' | 'denied', said: RegExp]>([
+    ['crashes', 'crashed', /error: health-failed: A run of token-broker-health-dev did not come to its end/],
+    ['is not allowed', 'denied', /error: aws-access-denied: .*lambda:InvokeFunction/],
+    [
+      'gets no finding of the version in use',
+      { missed: [{ pair: { client: 'acme', service: 'other' }, reason: 'failed', failure: 'internal' }] },
+      /error: the check of acme\/other ended with internal\n.*release back --environment dev/,
+    ],
+    [
+      'is given a token as a role without a rule',
+      { probe: { condition: 'not-denied', said: 'a-token' } },
+      /error: a role without an access rule was not refused: a-token\n.*release back --environment dev/,
+    ],
+  ])('fails when the run %s', async (_, run, said) => {
+    const { deployTo, state } = await startWorld();
+    state.run = run;
+    const { exitCode, told } = await deployTo(DEV);
+    expect(exitCode).toBe(1);
+    expect(told.join('\n')).toMatch(said);
+  });
+
+  it('passes while Secrets Manager cannot be read, which is not the fault of a version', async () => {
+    const { deployTo, state } = await startWorld();
+    const failure = 'secrets-unavailable';
+    state.run = { checked: [], missed: [{ pair: { client: 'acme', service: 'other' }, reason: 'failed', failure }] };
+    expect(await deployTo(DEV)).toMatchObject({ exitCode: 0, stdout: 'CLIENT  other\nacme    secrets-unavailable\n' });
+  });
+
+  it('names the page after a failure of the CDK, with the exit code of the CDK', async () => {
+    const { deployTo, state } = await startWorld();
+    const { exitCode, told } = await deployTo(DEV, { cdkExitCode: 3 });
+    expect({ exitCode, last: told.at(-1), runs: state.runs }).toEqual({
+      exitCode: 3,
+      last: expect.stringContaining(PAGE),
+      runs: [],
+    });
+  });
+});
+
+describe('npm run deploy after a first deployment that failed', () => {
+  it.each([
+    ['without a terminal', undefined],
+    ['when the person at the terminal agrees', 'y\n'],
+  ])('says what it will do, takes the protection away and goes on, %s', async (_, typed) => {
+    const { deployTo } = await startWorld(ROLLED_BACK);
+    const { exitCode, toldBefore, found } = await deployTo(DEV, { typed });
+    expect({ exitCode, found }).toEqual({
+      exitCode: 0,
+      found: { ...ROLLED_BACK, EnableTerminationProtection: 'false' },
+    });
+    expect(toldBefore?.[1]).toMatch(/^The first deployment of TokenBroker-dev failed.*takes the protection/);
+  });
+
+  it('changes nothing when the person does not agree, or when it may not', async () => {
+    for (const { typed, denied } of [{ typed: '\n' }, { denied: 'UpdateTerminationProtection' }]) {
+      const { deployTo, state } = await startWorld(ROLLED_BACK, denied);
+      expect(await deployTo(DEV, { typed })).toMatchObject({ exitCode: 1, toldBefore: undefined });
+      expect(state.stack).toEqual(ROLLED_BACK);
+    }
+  });
+
+  it.each([
+    ['that is deployed', { StackStatus: 'UPDATE_COMPLETE', EnableTerminationProtection: 'true' }, undefined],
+    ['that is not protected', { ...ROLLED_BACK, EnableTerminationProtection: 'false' }, undefined],
+    ['that it may not see', ROLLED_BACK, 'DescribeStacks'],
+  ])('leaves a stack %s to the CDK', async (_, stack, denied) => {
+    const { deployTo, state } = await startWorld(stack, denied);
+    expect(await deployTo(DEV)).toMatchObject({ exitCode: 0, found: stack });
+    expect(state.stack).toEqual(stack);
+  });
+});
+
+type Stack = Readonly<Record<'StackStatus' | 'EnableTerminationProtection', string>>;
+
+/** Stands in for what CloudFormation and Lambda are asked beside the CDK; `denied` is an operation that the identity may not use. */
+async function startWorld(stack?: Stack, denied?: string) {
+  const state = { stack, runs: [] as string[], run: {} as Partial<HealthRun> | 'crashed' | 'denied' };
+  const { url, close } = await serve(async (request, response) => {
+    const text = Buffer.from(request.body).toString();
+    const xml = (status: number, body: string) => ({ status, headers: { 'content-type': 'text/xml' }, body });
+    const json = (status: number, body: unknown) => ({ status, headers: {}, body: JSON.stringify(body) });
+    if (headerValue(request, 'content-type') !== 'application/x-www-form-urlencoded') {
+      await signerOf(request, 'lambda', { keys: [SHELL_KEY] });
+      state.runs.push(request.path.split('/')[3] ?? '');
+      if (state.run === 'denied') response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
+      if (state.run === 'denied') return json(403, {});
+      if (state.run === 'crashed') return json(200, { errorType: 'Error', errorMessage: 'broken' });
+      return json(200, { ...RUN, ...state.run });
+    }
+    await signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
+    const { Action, EnableTerminationProtection = '' } = Object.fromEntries(new URLSearchParams(text));
+    if (Action === denied) return xml(403, '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>');
+    if (state.stack === undefined)
+      return xml(400, '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>');
+    if (Action === 'UpdateTerminationProtection') state.stack = { ...state.stack, EnableTerminationProtection };
+    return xml(
+      200,
+      Object.entries(state.stack)
+        .map(([name, value]) => `<${name}>${value}</${name}>`)
+        .join(''),
+    );
+  });
+  onTestFinished(close);
+  const env = { ...ISOLATED, AWS_ENDPOINT_URL_CLOUDFORMATION: url, AWS_ENDPOINT_URL_LAMBDA: url };
+
+  return {
+    state,
+    /** Runs a deployment, with a CDK that only ends. */
+    async deployTo(
+      environment: typeof DEV,
+      { cdkExitCode = 0, typed }: { cdkExitCode?: number; typed?: string | undefined } = {},
+    ) {
+      const isTTY = typed !== undefined;
+      const written = { stdout: '', stderr: '' };
+      const streamTo = (name: 'stdout' | 'stderr') =>
+        Object.assign(new PassThrough(), { isTTY: name === 'stderr' && isTTY }).on('data', (chunk) => {
+          written[name] += chunk;
+          if (typed !== undefined && written.stderr.endsWith('[y/N] ')) stdin.write(typed);
+        });
+      const stdin = Object.assign(new PassThrough(), { isTTY });
+      const shell: Shell = {
+        stdin,
+        stdout: streamTo('stdout'),
+        stderr: streamTo('stderr'),
+        env,
+        credentials: async () => ({
+          accessKeyId: SHELL_KEY.accessKeyId,
+          secretAccessKey: SHELL_KEY.secretAccessKey,
+          sessionToken: ISOLATED.AWS_SESSION_TOKEN,
+        }),
+        signal: new AbortController().signal,
+        heedTermination: () => undefined,
+        exitCode: 0,
+      };
+      const toldTo = () => written.stderr.trimEnd().split('\n');
+      let atCdk: { readonly toldBefore: readonly string[]; readonly found: Stack | undefined } | undefined;
+      const exitCode = await deploy(shell, environment, async () => {
+        await setImmediate();
+        atCdk = { toldBefore: toldTo(), found: state.stack };
+        return cdkExitCode;
+      });
+      await setImmediate();
+      return { exitCode, told: toldTo(), stdout: written.stdout, toldBefore: undefined, ...atCdk };
+    },
+  };
+}
+
+const AT = { provenBy: 'request', checkedAt: 0, at: 0 } as const;
+const RUN: HealthRun = {
+  checked: [
+    { pair: { client: 'acme', service: 'customer-insights' }, finding: 'accepted', ...AT },
+    { pair: { client: 'acme', service: 'other' }, finding: 'rejected', ...AT },
+  ],
+  missed: [],
+  clients: 1,
+  ignored: [],
+  unknown: [],
+  incidents: [],
+  probe: { condition: 'denied', said: 'access-denied' },
+  reported: { sent: 0, unsent: 0, failures: [] },
+  hasSubscriber: true,
+  milliseconds: 1,
+};

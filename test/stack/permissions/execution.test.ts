@@ -1,0 +1,230 @@
+import { expect, it } from 'vitest';
+import { ownPolicies } from '../../../bin/commands/own-policies.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import type { Deployed } from '../../support/aws/cloudformation.ts';
+import { type Context, isAllowed } from '../../support/aws/iam.ts';
+import { policiesOf } from '../../support/aws/iam-world.ts';
+import { deployStack } from '../../support/stack/deployed-stack.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
+
+const ROLE = 'arn:aws:iam::111111111111:role/cdk-x-cfn-exec';
+const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
+const form = { ...exampleForm(), health: { notify: ['ops@example.com'] }, provisionedConcurrency: 1, trail: {}, vpc };
+const stack = deployStack('test', form);
+const Statement = ownPolicies('execution', parseEnvironment('test', form)).flatMap((one) => one.Statement);
+const policies = policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement } });
+const KEY = stack.arnOf('ClientSecrets', 'AWS::KMS::Key');
+
+function may(action: string, resource: string, context: Context = {}): boolean {
+  const ofKey = action.startsWith('kms:') && { 'kms:CallerAccount': '111111111111' };
+  return isAllowed(policies, { requester: ROLE, action, resource, context: { ...context, ...ofKey } });
+}
+
+/**
+ * CloudFormation's calls for each type of the template, as the public schema of the type names them under `handlers`:
+ * without those for properties that the template does not have, and without the value of a secret, which it never reads.
+ *
+ * @see https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
+ */
+const CALLS: Readonly<Record<string, readonly [calls: string, resource?: (one: Deployed) => string]>> = {
+  'AWS::CloudTrail::Trail': [
+    'cloudtrail: CreateTrail AddTags StartLogging PutEventSelectors GetTrail GetTrailStatus GetEventSelectors ListTags UpdateTrail StopLogging RemoveTags DeleteTrail',
+  ],
+  'AWS::CloudWatch::Alarm': ['cloudwatch: PutMetricAlarm TagResource ListTagsForResource UntagResource DeleteAlarms'],
+  'AWS::CloudWatch::Dashboard': [
+    'cloudwatch: PutDashboard GetDashboard DeleteDashboards',
+    ({ properties }) => `arn:aws:cloudwatch::111111111111:dashboard/${properties.DashboardName}`,
+  ],
+  'AWS::CodeDeploy::Application': [
+    'codedeploy: CreateApplication TagResource GetApplication ListTagsForResource UntagResource DeleteApplication RegisterApplicationRevision GetApplicationRevision',
+    ({ ref }) => at('codedeploy', `application:${ref}`),
+  ],
+  'AWS::CodeDeploy::DeploymentConfig': [
+    'codedeploy: CreateDeploymentConfig GetDeploymentConfig DeleteDeploymentConfig',
+    ({ ref }) => at('codedeploy', `deploymentconfig:${ref}`),
+  ],
+  'AWS::CodeDeploy::DeploymentGroup': [
+    'codedeploy: CreateDeploymentGroup GetDeploymentGroup UpdateDeploymentGroup DeleteDeploymentGroup ListDeployments CreateDeployment GetDeployment TagResource ListTagsForResource UntagResource',
+  ],
+  'AWS::DynamoDB::Table': [
+    'dynamodb: CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive DescribeContinuousBackups DescribeContributorInsights DescribeKinesisStreamingDestination ListTagsOfResource TagResource UntagResource UpdateTable GetResourcePolicy DeleteTable',
+  ],
+  'AWS::Events::Rule': [
+    'events: PutRule DescribeRule PutTargets ListTargetsByRule TagResource ListTagsForResource UntagResource RemoveTargets DeleteRule',
+  ],
+  'AWS::IAM::Policy': [
+    'iam: PutRolePolicy GetRolePolicy DeleteRolePolicy',
+    ({ properties }) => `arn:aws:iam::111111111111:role/${properties.Roles[0]}`,
+  ],
+  'AWS::IAM::Role': [
+    'iam: CreateRole GetRole ListRolePolicies GetRolePolicy ListAttachedRolePolicies TagRole UntagRole UpdateRole UpdateRoleDescription UpdateAssumeRolePolicy PutRolePermissionsBoundary DeleteRole',
+  ],
+  'AWS::KMS::Key': [
+    'kms: DescribeKey EnableKeyRotation GetKeyPolicy GetKeyRotationStatus ListResourceTags PutKeyPolicy TagResource UntagResource UpdateKeyDescription ScheduleKeyDeletion',
+  ],
+  'AWS::Lambda::Alias': [
+    'lambda: CreateAlias GetAlias UpdateAlias PutProvisionedConcurrencyConfig GetProvisionedConcurrencyConfig DeleteProvisionedConcurrencyConfig DeleteAlias',
+  ],
+  'AWS::Lambda::EventInvokeConfig': [
+    'lambda: PutFunctionEventInvokeConfig GetFunctionEventInvokeConfig UpdateFunctionEventInvokeConfig DeleteFunctionEventInvokeConfig',
+    functionOf,
+  ],
+  'AWS::Lambda::Function': [
+    'lambda: CreateFunction GetFunction GetFunctionCodeSigningConfig GetRuntimeManagementConfig GetFunctionRecursionConfig PutFunctionConcurrency DeleteFunctionConcurrency TagResource ListTags UntagResource UpdateFunctionConfiguration UpdateFunctionCode DeleteFunction',
+  ],
+  'AWS::Lambda::Permission': ['lambda: AddPermission GetPolicy RemovePermission', functionOf],
+  'AWS::Lambda::Url': [
+    'lambda: CreateFunctionUrlConfig GetFunctionUrlConfig UpdateFunctionUrlConfig DeleteFunctionUrlConfig',
+    ({ properties }) => `${properties.TargetFunctionArn}`,
+  ],
+  'AWS::Lambda::Version': [
+    'lambda: PublishVersion GetFunctionConfiguration GetRuntimeManagementConfig ListVersionsByFunction DeleteFunction',
+  ],
+  'AWS::Logs::LogGroup': [
+    'logs: CreateLogGroup AssociateKmsKey DisassociateKmsKey PutRetentionPolicy DeleteRetentionPolicy TagResource ListTagsForResource UntagResource GetDataProtectionPolicy DescribeIndexPolicies DeleteLogGroup',
+    ({ arn = '' }) => arn.replace(/:\*$/, ''),
+  ],
+  'AWS::Logs::MetricFilter': [
+    'logs: PutMetricFilter DescribeMetricFilters DeleteMetricFilter',
+    ({ properties }) => at('logs', `log-group:${properties.LogGroupName}`),
+  ],
+  'AWS::S3::Bucket': [
+    's3: CreateBucket PutBucketPublicAccessBlock PutEncryptionConfiguration PutLifecycleConfiguration PutBucketVersioning PutBucketTagging TagResource ListTagsForResource GetBucketVersioning GetEncryptionConfiguration GetLifecycleConfiguration',
+  ],
+  'AWS::S3::BucketPolicy': [
+    's3: PutBucketPolicy GetBucketPolicy DeleteBucketPolicy',
+    ({ properties }) => `arn:aws:s3:::${properties.Bucket}`,
+  ],
+  'AWS::SNS::Subscription': [
+    'sns: Subscribe GetSubscriptionAttributes SetSubscriptionAttributes ListSubscriptionsByTopic Unsubscribe',
+    ({ properties }) => `${properties.TopicArn}:0123`,
+  ],
+  'AWS::SSM::Parameter': [
+    'ssm: PutParameter AddTagsToResource GetParameters ListTagsForResource RemoveTagsFromResource DeleteParameter',
+    ({ properties }) => at('ssm', `parameter${properties.Name}`),
+  ],
+  'AWS::SNS::Topic': [
+    'sns: CreateTopic GetTopicAttributes SetTopicAttributes GetDataProtectionPolicy ListSubscriptionsByTopic Subscribe Unsubscribe TagResource ListTagsForResource UntagResource DeleteTopic',
+  ],
+  'AWS::SNS::TopicPolicy': [
+    'sns: SetTopicAttributes GetTopicAttributes',
+    ({ properties }) => `${properties.Topics[0]}`,
+  ],
+  'AWS::SQS::Queue': [
+    'sqs: CreateQueue GetQueueUrl GetQueueAttributes SetQueueAttributes TagQueue ListQueueTags UntagQueue DeleteQueue',
+  ],
+  'AWS::SQS::QueuePolicy': [
+    'sqs: SetQueueAttributes GetQueueAttributes',
+    ({ properties }) => at('sqs', `${properties.Queues[0]}`.replace(/^.*\//, '')),
+  ],
+  'AWS::Scheduler::Schedule': [
+    'scheduler: CreateSchedule GetSchedule UpdateSchedule DeleteSchedule',
+    ({ properties }) => at('scheduler', `schedule/default/${properties.Name}`),
+  ],
+  'AWS::SecretsManager::ResourcePolicy': [
+    'secretsmanager: PutResourcePolicy GetResourcePolicy DeleteResourcePolicy',
+    ({ properties }) => `${properties.SecretId}`,
+  ],
+  'AWS::SecretsManager::Secret': [
+    'secretsmanager: CreateSecret DescribeSecret TagResource UntagResource UpdateSecret DeleteSecret',
+  ],
+};
+
+/** Calls that name no resource. */
+const EVERYWHERE =
+  'cloudwatch:DescribeAlarms cloudtrail:DescribeTrails codedeploy:ListDeploymentConfigs codedeploy:StopDeployment ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs kms:ListAliases logs:DescribeLogGroups logs:DescribeResourcePolicies secretsmanager:GetRandomPassword';
+
+it('CloudFormation may make, read back, change and remove every resource of the template', () => {
+  const refused = stack.resources.flatMap((one) => {
+    const [calls, resource] = CALLS[one.type] ?? [];
+    const [service = '', ...actions] = calls?.split(/:? /) ?? [`no calls are known for ${one.type}`];
+    const arn = resource?.(one) ?? one.arn ?? '';
+    return actions.map((action) => `${service}:${action}`).filter((action) => !may(action, arn, TAGGED));
+  });
+  expect(refused).toEqual([]);
+  expect(stack.resources.filter(({ type }) => CALLS[type] === undefined)).toEqual([]);
+  expect(EVERYWHERE.split(' ').filter((action) => !may(action, '*'))).toEqual([]);
+});
+
+it('the roles of the stack are handed to the services that run as them, and to no other', () => {
+  const roles = stack.resources.filter(({ type }) => type === 'AWS::IAM::Role').flatMap(({ arn = [] }) => arn);
+  const pass = (service: string) =>
+    roles.filter((role) => may('iam:PassRole', role, { 'iam:PassedToService': `${service}.amazonaws.com` }));
+  for (const service of ['cloudtrail', 'codedeploy', 'lambda', 'scheduler']) expect(pass(service)).toEqual(roles);
+  for (const service of ['ec2', 'ecs-tasks', 'cloudformation']) expect(pass(service)).toEqual([]);
+});
+
+const TAGS = { application: 'token-broker', environment: 'test' };
+const tags = (of: string, values: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(values).map(([tag, value]) => [`aws:${of}/${tag}`, value]));
+const TAGGED: Context = tags('ResourceTag', TAGS);
+const through = (service: string) => ({ 'kms:ViaService': `${service}.eu-west-1.amazonaws.com` });
+
+it('the key can be made with its tags, before there is a key or a tag', () => {
+  const requested = tags('RequestTag', { ...TAGS, 'cost-centre': '4711' });
+  expect(may('kms:CreateKey', '*', requested)).toBe(true);
+  // CreateKey with tags asks for this too.
+  expect(may('kms:TagResource', '*', requested)).toBe(true);
+  for (const others of [{}, { ...TAGS, environment: 'prod' }, { environment: 'test' }]) {
+    expect(may('kms:CreateKey', '*', tags('RequestTag', others))).toBe(false);
+    expect(may('kms:TagResource', '*', tags('RequestTag', others))).toBe(false);
+  }
+});
+
+it('the fresh key can be finished and used before its tags count, as CloudFormation does in the same minute', () => {
+  for (const action of [
+    'DescribeKey',
+    'EnableKeyRotation',
+    'GetKeyPolicy',
+    'GetKeyRotationStatus',
+    'ListResourceTags',
+  ]) {
+    expect([action, may(`kms:${action}`, KEY)]).toEqual([action, true]);
+  }
+  const sealing = { 'kms:EncryptionContext:SecretARN': stack.arnOf('PairTable', 'AWS::SecretsManager::Secret') };
+  for (const action of ['GenerateDataKey', 'Decrypt']) {
+    expect(may(`kms:${action}`, KEY, { ...through('secretsmanager'), ...sealing })).toBe(true);
+    expect(may(`kms:${action}`, KEY)).toBe(false);
+  }
+  for (const action of ['CreateGrant', 'DescribeKey', 'Encrypt', 'Decrypt']) {
+    expect(may(`kms:${action}`, KEY, through('dynamodb'))).toBe(true);
+  }
+  expect(may('kms:CreateGrant', KEY)).toBe(false);
+});
+
+it('a key of others is not tagged as its own, and without these tags not changed', () => {
+  const requested = tags('RequestTag', TAGS);
+  for (const present of [{ application: 'billing' }, { application: 'token-broker', environment: 'prod' }]) {
+    expect(may('kms:TagResource', KEY, { ...requested, ...tags('ResourceTag', present) })).toBe(false);
+    for (const action of ['PutKeyPolicy', 'ScheduleKeyDeletion', 'UpdateKeyDescription']) {
+      expect(may(`kms:${action}`, KEY, tags('ResourceTag', present))).toBe(false);
+      expect(may(`kms:${action}`, KEY)).toBe(false);
+    }
+  }
+});
+
+it('with a key of its own it neither makes nor changes one', () => {
+  const keyArn = 'arn:aws:kms:eu-west-1:111111111111:key/01234567-89ab-cdef-0123-456789abcdef';
+  const given = ownPolicies('execution', parseEnvironment('test', { ...form, keyArn })).flatMap((one) => one.Statement);
+  const own = policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement: given } });
+  const asked = ['CreateKey', 'TagResource', 'PutKeyPolicy', 'ScheduleKeyDeletion', 'EnableKeyRotation'];
+  const allowed = [keyArn, '*'].flatMap((resource) =>
+    asked.filter((action) =>
+      isAllowed(own, {
+        requester: ROLE,
+        action: `kms:${action}`,
+        resource,
+        context: { ...TAGGED, ...tags('RequestTag', TAGS) },
+      }),
+    ),
+  );
+  expect(allowed).toEqual([]);
+});
+
+function functionOf({ properties: { FunctionName } }: Deployed): string {
+  return `${FunctionName}`.startsWith('arn:') ? `${FunctionName}` : at('lambda', `function:${FunctionName}`);
+}
+
+function at(service: string, resource: string): string {
+  return `arn:aws:${service}:eu-west-1:111111111111:${resource}`;
+}

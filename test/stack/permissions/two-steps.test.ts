@@ -1,0 +1,217 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { ownPolicies } from '../../../bin/commands/own-policies.ts';
+import { permissionsBoundary } from '../../../bin/commands/policy.ts';
+import { identityPolicy } from '../../../client/commands/policy.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import type { Deployed } from '../../support/aws/cloudformation.ts';
+import { parsePolicy } from '../../support/aws/iam.ts';
+import { type Actor, assumeRoles, can, canDo, STEPS, type World } from '../../support/aws/iam-steps.ts';
+import { policiesOf } from '../../support/aws/iam-world.ts';
+import { deployStack } from '../../support/stack/deployed-stack.ts';
+import { requestsTo } from '../../support/stack/role-requests.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
+
+const environment = parseEnvironment('test', exampleForm());
+const context = { '@aws-cdk/core:permissionsBoundary': { name: 'bounds' } };
+const boundary = permissionsBoundary(environment, context);
+const plain = deployStack('test', exampleForm());
+const bounded = deployStack('test', exampleForm(), { context });
+const requests = new Map(requestsTo(plain).map((row) => [row.what, row]));
+
+type Statements = readonly object[];
+const allow = (Action: string | readonly string[], Resource: string = '*') => ({ Effect: 'Allow', Action, Resource });
+const printed = (kind: Parameters<typeof ownPolicies>[0], within?: string): Statements =>
+  ownPolicies(kind, environment, within).flatMap(({ Statement }) => Statement);
+
+/** The roles of one person, each with a policy that the command line prints; or the role of a function, as its code has it. */
+const HOLDERS: Readonly<Record<string, World>> = {
+  'a caller': worldOf([identityPolicy(plain.urlTarget).Statement]),
+  'the health function': worldOf([], plain, [codeOf('CredentialHealth')]),
+  'the release check': worldOf([], plain, [codeOf('ReleaseCheck')]),
+  '`--operator`': worldOf([printed('operator')]),
+  '`--emergency`': worldOf([printed('emergency')]),
+  '`--operator`, `--emergency`': worldOf([printed('operator'), printed('emergency')]),
+  '`--sealing-key`': worldOf([printed('sealingKey')]),
+  '`--sealing-key`, `--operator`': worldOf([printed('sealingKey'), printed('operator')]),
+  '`--sealing-key`, `--emergency`': worldOf([printed('sealingKey'), printed('emergency')]),
+  '`--execution`, `--deploy`': worldOf([printed('execution')]),
+  'both, with a permissions boundary': worldOf([printed('execution', boundary)], bounded),
+};
+
+it('the table in docs/security.md shows the reach of each policy, by itself and in two steps', () => {
+  const page = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8');
+  const [, section = ''] = page.split('\n## Who reaches what\n');
+  const [, after = ''] = section.split('\n\n|');
+  const lines = `|${after}`.split('\n\n')[0]?.split('\n') ?? [];
+  const [head, , ...rows] = lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+  const things = Object.keys(THINGS);
+  expect(head).toEqual(['role', ...things]);
+  expect(rows).toEqual(Object.entries(HOLDERS).map(([holder, world]) => [holder, ...waysOf(world)]));
+});
+
+it.each<[within: string, world: World]>([
+  ['', worldOf([printed('deploy')])],
+  [' with a permissions boundary', worldOf([printed('deploy')], bounded)],
+])("the role that deploys has the reach of CloudFormation's role%s", (within, deployer) => {
+  const cloudFormation = within === '' ? '`--execution`, `--deploy`' : 'both, with a permissions boundary';
+  expect(waysOf(deployer)).toEqual(waysOf(HOLDERS[cloudFormation] ?? unknown(cloudFormation)));
+});
+
+it.each(['`--operator`', '`--emergency`', '`--operator`, `--emergency`', '`--sealing-key`', 'a caller'])(
+  '%s reaches nothing in any number of steps either',
+  (holder) => {
+    const start = HOLDERS[holder] ?? unknown(holder);
+    const all = (world: World) => Object.values(STEPS).reduce((wider, step) => step(assumeRoles(wider)), world);
+    const end = assumeRoles(all(all(all(start))));
+    expect(Object.keys(THINGS).filter((thing) => THINGS[thing]?.(end))).toEqual([]);
+  },
+);
+
+const DEFAULT_KEY_POLICY = parsePolicy({
+  Version: '2012-10-17',
+  Statement: { ...allow('kms:*'), Principal: { AWS: 'arn:aws:iam::111111111111:root' } },
+});
+
+it.each<[actions: string[], thing: string, way: string]>([
+  [['secretsmanager:GetSecretValue', 'kms:Decrypt'], 'a credential', 'by itself'],
+  [['secretsmanager:PutResourcePolicy', 'kms:Decrypt'], 'a credential', '`PutResourcePolicy`'],
+  [['secretsmanager:PutResourcePolicy', 'kms:Decrypt'], 'the sealing key', '`PutResourcePolicy`'],
+  [['secretsmanager:PutSecretValue', 'dynamodb:GetItem', 'kms:*'], 'any token', 'by itself'],
+  [['secretsmanager:GetSecretValue', 'kms:PutKeyPolicy'], 'a credential', '`PutKeyPolicy`'],
+  [['secretsmanager:GetSecretValue', 'kms:CreateGrant'], 'a credential', '`CreateGrant`'],
+  [['iam:PutRolePolicy'], 'the whole account', '`PutRolePolicy`'],
+  [['iam:AttachRolePolicy'], 'the whole account', '`AttachRolePolicy`'],
+  [['iam:UpdateAssumeRolePolicy'], 'the whole account', '`UpdateAssumeRolePolicy`'],
+  [['lambda:AddPermission'], 'any token', '`AddPermission`'],
+  [['lambda:UpdateFunctionCode'], 'a credential', '`UpdateFunctionCode`'],
+  [['lambda:UpdateFunctionConfiguration'], 'the sealing key', '`UpdateFunctionConfiguration`'],
+  [['iam:PassRole', 'lambda:CreateFunction'], 'the whole account', '`PassRole` with `CreateFunction`'],
+])('the model finds that %j is a way to %s', (actions, thing, way) => {
+  const { policies, ...world } = worldOf([[allow(actions)]]);
+  // As it is for a key of one's own: the stack's key lends itself to DynamoDB only.
+  const ofResource = (arn: string) => (arn.includes(':kms:') ? DEFAULT_KEY_POLICY : policies.ofResource(arn));
+  const ways = waysOf({ ...world, policies: { ...policies, ofResource } });
+  expect(ways[Object.keys(THINGS).indexOf(thing)]).toBe(way);
+});
+
+it('with a permissions boundary no role is made without it, or loses it', () => {
+  const role = 'arn:aws:iam::111111111111:role/TokenBroker-test-Made0123';
+  const world = worldOf([printed('execution', boundary)], bounded);
+  const may = (action: string, within: string | undefined = boundary) =>
+    can(
+      world,
+      `iam:${action}`,
+      role,
+      within === undefined || within === '' ? {} : { 'iam:PermissionsBoundary': within },
+    );
+  for (const action of ['CreateRole', 'PutRolePolicy', 'PutRolePermissionsBoundary']) {
+    expect([action, may(action), may(action, ''), may(action, `${boundary}-2`)]).toEqual([action, true, false, false]);
+  }
+  expect(may('DeleteRolePermissionsBoundary')).toBe(false);
+});
+
+/** The things that only the token function's role may have, and the ways to them. */
+const THINGS: Readonly<Record<string, (world: World) => boolean>> = {
+  'a credential': (world) => may(world, 'read a client’s secret from another place', 'decrypt a client’s secret'),
+  'the sealing key': (world) => may(world, 'read the sealing key from another place', 'decrypt the sealing key'),
+  // As any caller, or out of the table, sealed with a key that is known.
+  'any token': (world) =>
+    [...requests.keys()].some((what) => /^invoke .* past the URL$/.test(what) && may(world, what)) ||
+    (may(world, 'dynamodb:GetItem of a pair', 'Decrypt for the table') &&
+      (may(world, 'read the sealing key from another place', 'decrypt the sealing key') ||
+        may(world, 'store a sealing key', 'encrypt a sealing key', 'decrypt the sealing key'))),
+  'the whole account': (world) => can(world, 'iam:CreateUser', 'arn:aws:iam::111111111111:user/any'),
+};
+
+function may(world: World, ...all: readonly string[]): boolean {
+  return canDo(
+    world,
+    all.map((what) => requests.get(what) ?? unknown(what)),
+  );
+}
+
+function unknown(what: string): never {
+  throw new Error(`Nothing is called ${what}.`);
+}
+
+/** The shortest ways to each thing: none but its use, one step before it, or two. */
+function waysOf(world: World): readonly string[] {
+  const start = assumeRoles(world);
+  const one = stepsFrom(start).map(({ step, end }) => ({
+    name: `\`${step.replace(' with ', '` with `')}\``,
+    step,
+    end,
+  }));
+  const two = one.flatMap((first) =>
+    stepsFrom(first.end).flatMap(({ step, end }) => {
+      const names = Object.keys(STEPS).filter((name) => name === step || name === first.step);
+      return { name: names.map((name) => `\`${name}\``).join(' + '), end };
+    }),
+  );
+  return Object.values(THINGS).map((reaches) => {
+    if (reaches(start)) return 'by itself';
+    const shortest = [one, two].map((ways) => ways.filter(({ end }) => reaches(end)).map(({ name }) => name));
+    return [...new Set(shortest.find((ways) => ways.length > 0))].join(', ') || '–';
+  });
+}
+
+/** The steps that change anything, and the world after each. */
+function stepsFrom(world: World) {
+  const ends = Object.entries(STEPS).map(([step, take]) => ({ step, end: assumeRoles(take(world)) }));
+  return ends.filter(({ end }) => end !== world);
+}
+
+/** An account with the stack, a client, the CDK's bootstrap, an administrator, and one person with a role for each policy. */
+function worldOf(policies: readonly Statements[], stack = plain, functions: readonly Actor[] = []): World {
+  const own = policies.map((Statement, index) => [roleArn(`own-${index}`), Statement] as const);
+  const boundedBy = stack === bounded ? boundary : undefined;
+  const account = [
+    {
+      id: 'Acme',
+      type: 'AWS::SecretsManager::Secret',
+      ref: 'acme',
+      arn: requests.get('store a client’s secret')?.resource,
+      properties: {},
+    },
+    ...role('cdk-x-deploy-role-111111111111-eu-west-1', { AWS: 'arn:aws:iam::111111111111:root' }, [
+      allow('cloudformation:CreateChangeSet'),
+      allow('iam:PassRole', roleArn('cdk-x-cfn-exec')),
+    ]),
+    ...role('cdk-x-cfn-exec', { Service: 'cloudformation.amazonaws.com' }, printed('execution', boundedBy)),
+    ...role('administrator', { Service: 'lambda.amazonaws.com' }, [allow('*')]),
+  ];
+  const resources = [...stack.resources, ...account];
+  const others = own.map(([arn, Statement]) => [arn, { Version: '2012-10-17', Statement }] as const);
+  const bounds = { Version: '2012-10-17', Statement: [allow('*'), { ...allow('iam:*'), Effect: 'Deny' }] };
+  return {
+    stack: resources,
+    policies: policiesOf(resources, { ...Object.fromEntries(others), ...(boundary && { [boundary]: bounds }) }),
+    actors: [...own.map(([requester]) => ({ requester })), ...functions],
+  };
+}
+
+function role(name: string, Principal: object, Statement: Statements): readonly Deployed[] {
+  const document = (statements: Statements) => ({ Version: '2012-10-17', Statement: statements });
+  const AssumeRolePolicyDocument = document([{ Effect: 'Allow', Principal, Action: 'sts:AssumeRole' }]);
+  const properties = { Roles: [name], PolicyDocument: document(Statement) };
+  return [
+    { id: name, type: 'AWS::IAM::Role', ref: name, arn: roleArn(name), properties: { AssumeRolePolicyDocument } },
+    { id: `${name}Policy`, type: 'AWS::IAM::Policy', ref: `${name}Policy`, arn: undefined, properties },
+  ];
+}
+
+function codeOf(construct: string): Actor {
+  const source = plain.arnOf(construct, 'AWS::Lambda::Function');
+  const requester = plain.arnOf(`${construct}Role`, 'AWS::IAM::Role');
+  return { requester, context: { 'lambda:SourceFunctionArn': source } };
+}
+
+function roleArn(name: string): string {
+  return `arn:aws:iam::111111111111:role/${name}`;
+}

@@ -1,0 +1,287 @@
+import { connect } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { TokenBrokerError } from '../../../../client/index.ts';
+import { startServer } from '../../../../client/serve/server.ts';
+import { createFakeBroker } from '../../../../client/testing.ts';
+import { type RequestToSend, send } from '../../../support/requests.ts';
+
+const KEY = 'a-key-of-at-least-thirty-two-characters';
+const FORM = 'application/x-www-form-urlencoded';
+const PAIR = { client: 'acme', service: 'customer-insights' };
+const GRANT = { grant_type: 'client_credentials', scope: PAIR.service };
+const basic = (user: string, password: string) =>
+  `Basic ${Buffer.from([user, password].map(encodeURIComponent).join(':')).toString('base64')}`;
+
+describe('POST /token', () => {
+  it('takes JSON, a form and an OAuth form, and answers each out of one cache', async () => {
+    const { ask, fake } = await startWorld();
+    const token = { access_token: 'fake-token-1', token_type: 'Bearer', fingerprint: expect.any(String) };
+    const json = { 'content-type': 'application/json', 'x-token-broker-key': KEY };
+    const inJson = await ask({ body: JSON.stringify(PAIR), headers: json });
+    const inForm = await ask({ body: `${new URLSearchParams(PAIR)}` });
+    const inOAuth = await ask({ body: `${new URLSearchParams({ ...GRANT, client_id: PAIR.client })}` });
+
+    expect(inJson).toMatchObject({ status: 200, json: { ...token, expires_at: expect.any(String) } });
+    expect(inForm.json).toEqual(inJson.json);
+    const { expires_at: _, ...rest } = inJson.json;
+    expect(inOAuth).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' }, json: rest });
+    expect(Object.keys(inOAuth.json)).toEqual(Object.keys(rest));
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  it('hands min_ttl and refused to the client', async () => {
+    const { ask, fake } = await startWorld();
+    const { json } = await ask({ body: `${new URLSearchParams({ ...GRANT, client_id: 'acme' })}` });
+    const more = { min_ttl: '60', refused: json.fingerprint };
+    expect(await ask({ body: `${new URLSearchParams({ ...GRANT, client_id: 'acme', ...more })}` })).toMatchObject({
+      json: { access_token: 'fake-token-2' },
+    });
+    expect(fake.requests[1]).toMatchObject({ members: { ...PAIR, min_ttl: 60, refused: json.fingerprint } });
+  });
+
+  it('makes one request for callers that come at once', async () => {
+    const { ask, fake } = await startWorld();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => ask({ body: `${new URLSearchParams(PAIR)}` })));
+    expect(new Set(answers.map(({ json }) => json.access_token))).toEqual(new Set(['fake-token-1']));
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  it.each([
+    ['client=acme', 400, 'invalid-request', undefined],
+    [`${new URLSearchParams({ ...GRANT, scope: 'a b', client_id: 'acme' })}`, 400, 'invalid-request', 'invalid_scope'],
+    [`x=${'x'.repeat(16_384)}`, 413, 'content-too-large', undefined],
+  ])('says what is wrong with %s, in the words of the broker', async (body, status, type, error) => {
+    const { ask, fake, notes } = await startWorld();
+    const { json, headers } = await ask({ body });
+    expect(json).toMatchObject({ type, status });
+    expect([json.error, headers['content-type']]).toEqual([
+      error,
+      error ? 'application/json' : 'application/problem+json',
+    ]);
+    expect([fake.requests, notes]).toEqual([[], []]);
+  });
+
+  it('hands on the problem of the broker, and notes it', async () => {
+    const { ask, fake, notes } = await startWorld();
+    fake.fail('credential-rejected', { retryAfterSeconds: 7 });
+    const problem = { type: 'credential-rejected', status: 424, retryable: false, request_id: 'fake-request' };
+    const inForm = await ask({ body: `${new URLSearchParams(PAIR)}` });
+    expect(inForm).toMatchObject({ status: 424, json: problem });
+    expect(inForm.headers).toMatchObject({ 'retry-after': '7', 'content-type': 'application/problem+json' });
+    expect(notes).toEqual([expect.stringContaining('credential-rejected')]);
+
+    const { headers, json } = await ask({ body: `${new URLSearchParams({ ...GRANT, client_id: 'acme' })}` });
+    expect(headers).toMatchObject({ 'retry-after': '7', 'content-type': 'application/json' });
+    expect(json).toMatchObject({ ...problem, error: 'invalid_client', error_description: json.detail });
+  });
+
+  it.each([
+    [true, 503, 'temporarily_unavailable'],
+    [false, 424, 'server_error'],
+  ])('tells of a failure before the broker whether trying again makes sense: %s', async (retryable, status, error) => {
+    const failure = new TokenBrokerError('network-error', 'There was no answer: ECONNREFUSED', { retryable });
+    const { ask, notes } = await startWorld({ token: () => Promise.reject(failure) });
+    const { json } = await ask({ body: `${new URLSearchParams({ ...GRANT, client_id: 'acme' })}` });
+    expect(json).toMatchObject({ type: 'network-error', status, retryable, error, detail: failure.detail });
+    // Another caller that waited for the same request.
+    await ask({ body: `${new URLSearchParams(PAIR)}` });
+    expect(notes).toEqual(['network-error: There was no answer: ECONNREFUSED']);
+  });
+
+  it('keeps a defect opaque', async () => {
+    const { ask, notes } = await startWorld({ token: () => Promise.reject(new RangeError('marked-secret')) });
+    const { status, body, json } = await ask({ body: `${new URLSearchParams(PAIR)}` });
+    expect({ status, type: json.type }).toEqual({ status: 500, type: 'internal' });
+    expect(body + notes).not.toContain('marked-secret');
+    expect(notes).toEqual([`internal: RangeError (request ${json.request_id})`]);
+  });
+});
+
+describe('the other paths', () => {
+  it('are POST /whoami, with the role of the process, and GET /ping, which needs no key', async () => {
+    const { ask } = await startWorld();
+    expect(await ask({ path: '/whoami', body: '' })).toMatchObject({ status: 200, json: { account: '111111111111' } });
+    expect(await ask({ path: '/ping', method: 'GET', headers: {} })).toMatchObject({ status: 200, json: { ok: true } });
+  });
+
+  it.each([
+    ['GET', '/token', 405],
+    ['PUT', '/whoami', 405],
+    ['POST', '/check', 404],
+    ['POST', '/ping', 404],
+    ['POST', '/token?client=acme', 404],
+  ])('%s %s does not exist', async (method, path, status) => {
+    expect(await (await startWorld()).ask({ method, path })).toMatchObject({ status });
+  });
+});
+
+describe('the key', () => {
+  it.each([
+    ['client_secret', {}, { client_id: 'acme', client_secret: KEY }],
+    ['X-Token-Broker-Key', { 'x-token-broker-key': KEY }, { client_id: 'acme' }],
+    ['the password of HTTP Basic, with the client beside it', { authorization: basic('acme', KEY) }, {}],
+    ['Basic and the form alike', { authorization: basic('acme', KEY) }, { client_id: 'acme', client_secret: KEY }],
+    ['Basic without a client', { authorization: basic('', KEY) }, { client_id: 'acme' }],
+    ['all three', { authorization: basic('acme', KEY), 'x-token-broker-key': KEY }, { client_secret: KEY }],
+  ])('may come as %s', async (_, headers, members) => {
+    const { ask, fake } = await startWorld();
+    const body = `${new URLSearchParams({ ...GRANT, ...members })}`;
+    expect(await ask({ headers: { 'content-type': FORM, ...headers }, body })).toMatchObject({ status: 200 });
+    expect(fake.requests[0]?.members).toMatchObject(PAIR);
+  });
+
+  it.each([
+    ['none', {}, {}],
+    ['none in a form that names a client', {}, { client_id: 'acme' }],
+    ['an empty one', { 'x-token-broker-key': '' }, { client_secret: KEY }],
+    ['a wrong client_secret', {}, { client_secret: `${KEY}x` }],
+    ['one of two that is wrong', { 'x-token-broker-key': 'x', authorization: basic('acme', KEY) }, {}],
+    ['a wrong password', { authorization: basic('acme', 'x') }, {}],
+    ['a user name alone', { authorization: `Basic ${Buffer.from(KEY).toString('base64')}` }, { client_secret: KEY }],
+    ['a bearer token', { authorization: `Bearer ${KEY}` }, { client_secret: KEY }],
+  ])('is missing or wrong: %s', async (_, headers, members) => {
+    const { ask, fake } = await startWorld();
+    const body = `${new URLSearchParams({ ...GRANT, client_id: 'acme', ...members })}`;
+    for (const path of ['/token', '/whoami', '/', '/token/']) {
+      const answer = await ask({ path, headers: { 'content-type': FORM, ...headers }, body });
+      expect(answer).toMatchObject({
+        status: 401,
+        headers: { 'www-authenticate': 'Basic realm="token-broker"', 'content-type': 'application/json' },
+        json: { error: 'invalid_client', type: 'unauthorized', retryable: false },
+      });
+      expect(answer.body).not.toContain(KEY);
+    }
+    expect(fake.requests).toEqual([]);
+  });
+
+  it('in the body of JSON or of another form is no key', async () => {
+    const { ask } = await startWorld();
+    for (const type of ['application/json', FORM]) {
+      const body = type === FORM ? `client_secret=${KEY}` : JSON.stringify({ ...PAIR, client_secret: KEY });
+      expect(await ask({ headers: { 'content-type': type }, body })).toMatchObject({ status: 401 });
+    }
+  });
+
+  it.each([
+    [{ client_id: 'globex' }, 'client_id: is not the user name of the headers.'],
+    [{ client_secret: 'another' }, 'client_secret: is not the key of the headers.'],
+  ])('and client of the headers are those of the form: %o', async (members, detail) => {
+    const { ask, fake } = await startWorld();
+    const headers = { 'content-type': FORM, authorization: basic('acme', KEY) };
+    const answer = await ask({ headers, body: `${new URLSearchParams({ ...GRANT, ...members })}` });
+    expect(answer).toMatchObject({ status: 400, json: { error: 'invalid_request', detail } });
+    expect(fake.requests).toEqual([]);
+  });
+});
+
+describe('a caller that is not on this machine', () => {
+  const foreign = [
+    [421, 'Host: broker.example.com'],
+    [421, 'Host: 127.0.0.1.example.com'],
+    [421, 'Host: localhost@example.com'],
+    [421, 'Host: [::2]:2775'],
+    [421, 'Host:'],
+    [403, 'Host: 127.0.0.1\r\nOrigin: http://127.0.0.1'],
+    [403, 'Host: 127.0.0.1\r\nOrigin: null'],
+    [400, 'Host: 127.0.0.1\r\nX-Forwarded-For: 127.0.0.1'],
+    [400, 'Host: 127.0.0.1\r\nForwarded:'],
+    [400, 'Host: 127.0.0.1\r\nVia: 1.1 proxy'],
+  ] as const;
+
+  it.each(foreign)('gets %i before its body is read, the right key or not: %j', async (status, headers) => {
+    const { port, fake } = await startWorld();
+    for (const request of [`POST /token`, 'GET /ping', 'POST /whoami']) {
+      const head = `${request} HTTP/1.1\r\n${headers}\r\nX-Token-Broker-Key: ${KEY}\r\nContent-Length: 100\r\n\r\n`;
+      expect(await beginningOf(port, head)).toMatch(`HTTP/1.1 ${status} `);
+    }
+    expect(fake.requests).toEqual([]);
+  });
+
+  it.each(['127.0.0.1', 'localhost:2775', '[::1]', '127.9.9.9:1'])('is none when it asks for %s', async (host) => {
+    const { port } = await startWorld();
+    expect(await beginningOf(port, `GET /ping HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).toMatch('HTTP/1.1 200 OK');
+  });
+});
+
+const openFiles = Number(Object(process.report.getReport()).userLimits?.open_files?.soft);
+const tooFew = openFiles < 3_000 ? ` (skipped: ${openFiles} files may be open)` : '';
+
+it.skipIf(tooFew !== '')(`closes the connection after a thousand without an answer${tooFew}`, async () => {
+  const { port, ask } = await startWorld();
+  const sockets = await Promise.all(
+    Array.from({ length: 1_000 }, async () => {
+      const socket = connect(port, '127.0.0.1');
+      await new Promise((resolve) => socket.once('connect', resolve));
+      return socket;
+    }),
+  );
+  onTestFinished(() => sockets.forEach((socket) => void socket.destroy()));
+  // The server has seen all of them when it answers the last one.
+  sockets.at(-1)?.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await new Promise((resolve) => sockets.at(-1)?.once('data', resolve));
+  await expect(ask({ path: '/ping', method: 'GET' })).rejects.toThrow(/ECONNRESET|socket hang up/);
+});
+
+describe('the end', () => {
+  it('waits for the answers under way, and takes no further request', async () => {
+    const { ask, close, asked, answer } = await startHolding();
+    const waiting = ask({ body: `${new URLSearchParams(PAIR)}` });
+    await asked;
+    const closed = close(60_000);
+    await expect(ask({ path: '/ping', method: 'GET' })).rejects.toThrow('ECONNREFUSED');
+    answer();
+    expect(await waiting).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    await closed;
+  });
+
+  it('does not wait for ever', async () => {
+    const { ask, close, asked } = await startHolding();
+    const waiting = expect(ask({ body: `${new URLSearchParams(PAIR)}` })).rejects.toThrow('socket hang up');
+    await asked;
+    await close(0);
+    await waiting;
+  });
+
+  /** A broker that answers when it is told to. */
+  async function startHolding() {
+    const { broker } = createFakeBroker();
+    const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const world = await startWorld({
+      token: async (request) => {
+        asked.resolve();
+        await held.promise;
+        return broker.token(request);
+      },
+    });
+    return { ...world, asked: asked.promise, answer: held.resolve };
+  }
+});
+
+type Broker = Parameters<typeof startServer>[0]['broker'];
+
+/** A server in front of a broker in memory. */
+async function startWorld(changes: Partial<Broker> = {}) {
+  const fake = createFakeBroker();
+  const notes: string[] = [];
+  const note = (line: string) => void notes.push(line);
+  const { token, whoami } = fake.broker;
+  const { url, close } = await startServer({ broker: { token, whoami, ...changes }, key: KEY, port: 0, note });
+  onTestFinished(() => close(0));
+  const port = Number(new URL(url).port);
+  const ask = async ({ path = '/token', ...request }: Partial<RequestToSend> & { path?: string }) => {
+    const headers = { 'x-token-broker-key': KEY, 'content-type': FORM };
+    const answer = await send({ method: 'POST', url: url + path, headers, body: '', ...request });
+    return { ...answer, json: JSON.parse(answer.body) };
+  };
+  return { ask, fake, notes, port, close };
+}
+
+/** The first of what a server answers to a text. */
+async function beginningOf(port: number, sent: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  socket.write(sent);
+  return new Promise((resolve, reject) => {
+    socket.once('data', (data) => resolve(`${data}`)).once('error', reject);
+  });
+}

@@ -1,0 +1,75 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { endOfCertificates } from '../../../lib/settings/certificates.ts';
+import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/environment.ts';
+import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
+import { createCertificateAuthority } from '../../support/services/certificates.ts';
+import { changed, exampleForm, faultsIn } from './example-form.ts';
+
+const FORM = {
+  services: {
+    'customer-insights': { authUrl: 'https://auth.example.com', certificateAuthorities: ['ca/insights.pem'] },
+  },
+  accessRules: [],
+  callers: [{ role: 'arn:aws:iam::111111111111:role/me', accessKeyId: 'AKIDME', secretAccessKey: 'my-key' }],
+  credentials: {},
+};
+
+let [one, two] = ['', ''];
+let key = '';
+beforeAll(async () => {
+  const authority = await createCertificateAuthority();
+  const issued = await authority.issue({ notBefore: new Date('2020-01-01'), notAfter: new Date('2021-05-06') });
+  [one, two, key] = [authority.ca.trim(), issued.cert.trim(), issued.key];
+});
+
+describe('certificateAuthorities', () => {
+  it('are read from files beside the settings: their certificates and nothing else', () => {
+    const folder = folderWith(`Ours, since 2020\n${one}\n\n# and\n${two.replaceAll('\n', '\r\n')}\r\n`);
+    const { services } = parseLocalConfig(FORM, folder);
+    const certificates = services['customer-insights']?.certificateAuthorities;
+    expect(certificates?.map((pem) => pem.replaceAll('\r', ''))).toEqual([one, two]);
+    expect(endOfCertificates(folder, 'ca/insights.pem')).toEqual(new Date('2021-05-06'));
+  });
+
+  it('are no member of the settings that run when there are none', () => {
+    const { services } = toBrokerSettings(parseEnvironment('test', exampleForm()));
+    expect(services['customer-insights']).not.toHaveProperty('certificateAuthorities');
+  });
+
+  it.each([
+    ['no text of a certificate', () => 'ca', 'must hold a certificate in PEM'],
+    ['a broken certificate', () => one.replace('MII', 'AAA'), 'must hold certificates in PEM'],
+    [
+      'a certificate with its private key',
+      () => `${one}\n${key}`,
+      'holds a private key: it must hold certificates alone',
+    ],
+  ])('are not %s', (_, text, fault) => {
+    const faults = faultsIn(() => parseLocalConfig(FORM, folderWith(text())));
+    expect(faults).toEqual([`services.customer-insights.certificateAuthorities[0]: ${fault}`]);
+  });
+
+  it.each([
+    ['ca/other.pem', 'is not there: paths begin in the folder of the settings'],
+    ['../ca.pem', 'must be the path of a file beside the settings'],
+    ['/etc/ssl/cert.pem', 'must be the path of a file beside the settings'],
+    ['ca', 'must hold certificates in PEM'],
+  ])('are not %s', (path, fault) => {
+    const form = changed(FORM, 'services/customer-insights/certificateAuthorities', [path]);
+    const faults = faultsIn(() => parseLocalConfig(form, folderWith(one)));
+    expect(faults).toEqual([`services.customer-insights.certificateAuthorities[0]: ${fault}`]);
+    const environment = changed(exampleForm(), 'services/customer-insights/certificateAuthorities', ['no-file.pem']);
+    expect(faultsIn(() => parseEnvironment('test', environment))).toHaveLength(1);
+  });
+});
+
+function folderWith(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'certificates-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'ca'));
+  writeFileSync(join(folder, 'ca/insights.pem'), text);
+  return folder;
+}
