@@ -2,13 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { printJson, talk } from '../client/commands/output.ts';
-import { costChart } from './fleet/cost-chart.ts';
-import type { Outcome } from './fleet/outcome.ts';
-import { reportOf, WAY_NAMES } from './fleet/report.ts';
-import { WAYS } from './fleet/simulate-way.ts';
-import { type Simulation, simulateAll } from './fleet/threads.ts';
-import { tokenRequestChart } from './fleet/token-request-chart.ts';
-import type { Scale } from './fleet/world.ts';
+import { tokenRequestChart } from '../test/support/fleet/day/chart.ts';
+import type { Outcome } from '../test/support/fleet/day/outcome.ts';
+import { reportOf, WAY_NAMES } from '../test/support/fleet/day/report.ts';
+import { type Simulation, simulateAll } from '../test/support/fleet/day/threads.ts';
+import { type Scale, WAYS } from '../test/support/fleet/day/world.ts';
 
 /** `npm run simulate`: data on stdout, talk on stderr; exit 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('simulate')
@@ -18,7 +16,8 @@ const program = new Command('simulate')
   .option('--hours <n>', 'how long, in simulated hours', wholeNumber(1, 24), 24)
   .option('--seed <n>', 'which course of events', wholeNumber(0, 2 ** 31 - 1), 1)
   .option('--calm', 'nothing ever fails', false)
-  .option('--charts <folder>', 'simulate fleets of other sizes as well and draw them there; takes minutes')
+  .option('--faults', 'all faults of the tests as well, one every four minutes', false)
+  .option('--charts <folder>', 'simulate fleets of other sizes as well and draw a chart of them there; takes minutes')
   .option('--json', 'answer in JSON', false)
   .showHelpAfterError('(--help shows how)')
   .exitOverride()
@@ -88,7 +87,6 @@ function otherFleets(scale: Scale): readonly Simulation[] {
 async function draw(folder: string, outcomes: readonly Outcome[], others: readonly Outcome[]): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart([...outcomes, ...others]));
-  await writeFile(join(folder, 'cost.svg'), costChart(outcomes));
 }
 
 function progressOf(simulations: readonly Simulation[], shares: readonly number[]): string {

@@ -219,11 +219,14 @@ describe('a check that finds the secret gone', () => {
 });
 
 it('a token request ends 650 ms before its lease: half a second for clocks, and the time to write its outcome', async () => {
-  const { clock, shared, surroundings, askOne } = fleetWith({}, { storeLatencyMs: 3 * SECOND_MS });
+  const { clock, shared, surroundings, askOne } = fleetWith(
+    {},
+    { storeLatencyMs: 3 * SECOND_MS, serviceLatencyMs: HOUR_MS },
+  );
   const { replace } = shared;
   const spareMs: number[] = [];
   surroundings.answer = () => {
-    Object.assign(surroundings, { storeLatencyMs: 0, serviceLatencyMs: HOUR_MS });
+    surroundings.storeLatencyMs = 0;
     return undefined;
   };
   shared.replace = (which, seen, next, deadline) => {

@@ -1,8 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { costOf } from '../../../bench/fleet/cost.ts';
-import { newTally } from '../../../bench/fleet/tally.ts';
 import { exampleConfig } from '../../../bin/local/config.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
 import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
@@ -12,6 +10,7 @@ import { parseEnvironment } from '../../../lib/settings/environment.ts';
 import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/names.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
+import { costOf } from '../../support/fleet/day/cost.ts';
 import { startLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
 import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
@@ -197,12 +196,13 @@ describe('the page about security', () => {
 
 describe('the page about scale', () => {
   const SCALE = readPage('docs/scale.md');
+  const NOTHING_BILLED = { billedMs: 0, invocations: 0, reads: 0, writes: 0, secretReads: 0 };
 
   it.each([{ billedMs: 2 }, { billedMs: 8, reads: 1 }, { billedMs: 190, reads: 1, writes: 2, secretReads: 1 }])(
     'shows what a million calls cost that each are %o',
     (call) => {
       const million = Object.entries(call).map(([name, count]) => [name, count * 1e6]);
-      const cost = costOf({ ...newTally(), ...Object.fromEntries(million), invocations: 1e6 });
+      const cost = costOf({ ...NOTHING_BILLED, ...Object.fromEntries(million), invocations: 1e6 });
       const parts = [cost.lambda, cost.dynamodb, cost.secretsManager, cost.logs];
       const all = [...parts, parts.reduce((sum, part) => sum + part)].map((amount) => `$${amount.toFixed(2)}`);
       const row = table('a million calls answered', SCALE).find(([what]) => what?.endsWith(`(${call.billedMs} ms)`));

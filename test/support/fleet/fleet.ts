@@ -1,4 +1,5 @@
 import { newTrace, type Trace } from '../../../functions/broker/audit.ts';
+import { createAuthorize } from '../../../functions/broker/authorize.ts';
 import type { CheckRequest, CheckResult } from '../../../functions/broker/check-credential.ts';
 import type { Issue, IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import type { ServiceName } from '../../../functions/broker/pair.ts';
@@ -6,9 +7,9 @@ import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import type { TokenBroker } from '../../../functions/broker/token-broker.ts';
 import { ISSUE_REQUEST, wireBroker } from '../broker-world.ts';
-import { BILLING, exampleService, START } from '../example.ts';
+import { BILLING, exampleRule, exampleService, START } from '../example.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { VirtualClock } from '../virtual-clock.ts';
+import { VirtualClock } from './clock.ts';
 import { createOutside, NORMAL, type Surroundings } from './surroundings.ts';
 
 export interface Instance {
@@ -21,6 +22,11 @@ export interface Instance {
   readonly traces: Trace[];
   /** Sets its clock this far from the true time. */
   setClock(skewMs: number): void;
+  /** From now on it writes this sealed format, and opens no other. */
+  setFormat(format: number): void;
+  /** As Lambda does between calls: all that comes to it waits for the thaw. */
+  freeze(): void;
+  thaw(): void;
   /** Never answers anything any more: every port that it waits for stays silent. */
   kill(): void;
 }
@@ -40,6 +46,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   const surroundings: Surroundings = { ...NORMAL, ...rest };
   const outside = createOutside(surroundings, services, clock);
   const random = seededRandom(seed);
+  const authorize = createAuthorize([ALL_ALLOWED], new Set(SERVICE_NAMES));
   /** By the name with which a call signs its leases: the number of its instance. */
   const owners = new Map<string, number>();
   let instances = 0;
@@ -48,16 +55,20 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   /** `skewMs`: the distance of its clock from the true time; `format`: the sealed format that it writes. */
   function createInstance({ skewMs = 0, format = 1 } = {}): Instance {
     const number = instances++;
-    const state = { isDead: false, skewMs };
+    const state = { isDead: false, isFrozen: false, skewMs, format };
+    const waiting: (() => void)[] = [];
     const now = () => {
       noteProgress();
       return clock.now() + state.skewMs;
     };
-    const sleep = async (ms: number) => {
-      await clock.sleep(ms);
-      if (state.isDead) await new Promise(() => undefined);
-    };
-    const asker = { number, format, now, sleep };
+    const sleep = (ms: number) =>
+      new Promise<void>((wake) =>
+        clock.after(ms, () => {
+          if (state.isFrozen) waiting.push(wake);
+          else if (!state.isDead) wake();
+        }),
+      );
+    const asker = { number, format: () => state.format, now, sleep };
     const traces: Trace[] = [];
     const traced = () => {
       const trace = newTrace();
@@ -66,6 +77,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
     };
     const broker = wireBroker({
       services,
+      authorize,
       store: outside.storeFor(asker),
       readSecret: (client, stage, deadline = Infinity) => outside.readSecret(client, stage, deadline, asker),
       requestToken: outside.requestToken(asker),
@@ -88,6 +100,16 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
         broker.check(BILLING, { pair: ISSUE_REQUEST.pair, stage: 'AWSCURRENT', ...request }, ...traced()),
       setClock(skewMs) {
         state.skewMs = skewMs;
+      },
+      setFormat(format) {
+        state.format = format;
+      },
+      freeze() {
+        state.isFrozen = true;
+      },
+      thaw() {
+        state.isFrozen = false;
+        for (const wake of waiting.splice(0)) wake();
       },
       kill() {
         state.isDead = true;
@@ -154,4 +176,5 @@ export const PATIENCE_MS = 14_500;
 /** Far more often than 200 instances read the clock at one moment. */
 const MAX_LOOKS = 100_000;
 
+const ALL_ALLOWED = exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] });
 const SERVICE_NAMES = ['customer-insights', 'merchant-payment-cleansing'] as const;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../example.ts';
 import type { FleetModel } from './model.ts';
 import type { Host } from './model-hosts.ts';
-import { CLIENTS, PAIRS, SERVICES, type ServiceFault } from './model-world.ts';
+import { CLIENTS, SERVICES, type ServiceFault } from './model-world.ts';
 import type { StoreFault } from './surroundings.ts';
 
 type Command = fc.AsyncCommand<object, FleetModel>;
@@ -33,6 +33,7 @@ function withHost(fleet: FleetModel, index: number, run: (host: Host) => unknown
 
 const from = fc.constantFrom;
 /** One pair has most of the story, and one client. */
+const PAIRS = CLIENTS.flatMap((client) => SERVICES.map((service) => ({ client, service })));
 const pair = fc.oneof({ arbitrary: from(...PAIRS.slice(0, 1)), weight: 3 }, from(...PAIRS));
 const client = fc.oneof({ arbitrary: from(...CLIENTS.slice(0, 1)), weight: 2 }, from(...CLIENTS));
 const host = fc.nat(4);
@@ -75,30 +76,8 @@ const longer = from(
   25 * HOUR_MS,
 );
 
-/** Everything that happens to a fleet, the frequent things more often. */
-export const COMMANDS: fc.Arbitrary<Command>[] = [
-  steps(6, 'ask', fc.record({ host, request }), (fleet, { host, request }) =>
-    withHost(fleet, host, (chosen) => fleet.ask(chosen, request)),
-  ),
-  steps(2, 'all ask at once, and are answered', request, (fleet, request) => {
-    for (const each of fleet.living()) void fleet.ask(each, request);
-    return fleet.settle();
-  }),
-  steps(3, 'wait', short, (fleet, ms) => fleet.clock.advance(ms)),
-  steps(3, 'wait long', longer, (fleet, ms) => fleet.clock.advance(ms)),
-  steps(1, 'start an instance with skew', from(-2_000, 0, 2_000), (fleet, skewMs) => {
-    if (fleet.living().length < 5) fleet.start(skewMs);
-  }),
-  steps(1, 'kill', host, (fleet, host) => withHost(fleet, host, fleet.kill)),
-  steps(
-    1,
-    'set clock',
-    fc.record({ host, jumpMs: from(-10 * MINUTE_MS, 0, 10 * MINUTE_MS) }),
-    (fleet, { host, jumpMs }) => {
-      const chosen = fleet.at(host);
-      return chosen && fleet.setClock(chosen, jumpMs);
-    },
-  ),
+/** All that goes wrong around the instances, and all that operators do. */
+export const FAULTS: fc.Arbitrary<Command>[] = [
   steps(2, 'service', fc.record({ service: from(SERVICES[0], ...SERVICES), mood }), (fleet, { service, mood }) =>
     fleet.world.setMood(service, mood),
   ),
@@ -118,12 +97,6 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
     (fleet, { client, stage, isGood }) => fleet.world.stage(client, stage, isGood),
   ),
   steps(1, 'promote the pending version of', client, (fleet, client) => fleet.world.promotePending(client)),
-  steps(
-    2,
-    'check',
-    fc.record({ host, pair, stage: from('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS') } as const),
-    (fleet, { host, pair, stage }) => withHost(fleet, host, (chosen) => fleet.check(chosen, pair, stage)),
-  ),
   steps(1, 'roll back', client, (fleet, client) => fleet.world.rollBack(client)),
   steps(
     1,
@@ -155,4 +128,47 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
     (fleet, { pair, isDisabled }) => fleet.setDisabled(pair, isDisabled),
   ),
   steps(1, 'retry', pair, (fleet, pair) => fleet.retry(pair)),
+  steps(1, 'lose the item of', pair, (fleet, pair) => fleet.loseItem(pair)),
+  steps(1, 'retire the sealing key', fc.constant(1), (fleet) => fleet.retireKey()),
+  steps(1, 'seal in a format', fc.record({ host, format: from(1, 2) }), (fleet, { host, format }) =>
+    withHost(fleet, host, ({ instance }) => instance.setFormat(format)),
+  ),
 ].flat();
+
+/** A clock that has been wrong excuses much, for the rest of the story. */
+export const CLOCKS: fc.Arbitrary<Command>[] = [
+  steps(
+    1,
+    'set clock',
+    fc.record({ host, jumpMs: from(-10 * MINUTE_MS, 0, 10 * MINUTE_MS) }),
+    (fleet, { host, jumpMs }) => {
+      const chosen = fleet.at(host);
+      return chosen && fleet.setClock(chosen, jumpMs);
+    },
+  ),
+].flat();
+
+/** Everything that happens to a fleet, the frequent things more often. */
+export const COMMANDS: fc.Arbitrary<Command>[] = [
+  ...FAULTS,
+  ...CLOCKS,
+  ...steps(6, 'ask', fc.record({ host, request }), (fleet, { host, request }) =>
+    withHost(fleet, host, (chosen) => fleet.ask(chosen, request)),
+  ),
+  ...steps(2, 'all ask at once, and are answered', request, (fleet, request) => {
+    for (const each of fleet.living()) void fleet.ask(each, request);
+    return fleet.settle();
+  }),
+  ...steps(3, 'wait', short, (fleet, ms) => fleet.clock.advance(ms)),
+  ...steps(3, 'wait long', longer, (fleet, ms) => fleet.clock.advance(ms)),
+  ...steps(1, 'start an instance with skew', from(-2_000, 0, 2_000), (fleet, skewMs) => {
+    if (fleet.living().length < 5) fleet.start(skewMs);
+  }),
+  ...steps(1, 'kill', host, (fleet, host) => withHost(fleet, host, fleet.kill)),
+  ...steps(
+    2,
+    'check',
+    fc.record({ host, pair, stage: from('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS') } as const),
+    (fleet, { host, pair, stage }) => withHost(fleet, host, (chosen) => fleet.check(chosen, pair, stage)),
+  ),
+];

@@ -6,7 +6,6 @@ export interface Host {
   readonly skewMs: number;
   isDead: boolean;
   hasJumped: boolean;
-  storeFailedAt: number;
 }
 
 export type Hosts = ReturnType<typeof createHosts>;
@@ -15,37 +14,55 @@ export type Hosts = ReturnType<typeof createHosts>;
  * The instances of a story, their open calls, and the faults that they met, which may excuse an instance. The
  * model accuses only instances without an excuse.
  */
-export function createHosts({ clock, createInstance }: ReturnType<typeof createFleet>) {
-  const hosts: Host[] = [];
+export function createHosts({ clock, surroundings, createInstance }: ReturnType<typeof createFleet>) {
+  /** The living ones, by number; a day has 100 000 dead. */
+  const hosts = new Map<number, Host>();
+  const storeFailures = new Map<number, number>();
   const openCalls = new Set<{ readonly host: Host; readonly deadline: number }>();
   const accusations: string[] = [];
   let lastTroubleAt = NEVER;
+  let hasJumped = false;
 
-  const living = () => hosts.filter(({ isDead }) => !isDead);
-  const hasAnyClockJumped = () => hosts.some(({ hasJumped }) => hasJumped);
+  const living = () => [...hosts.values()];
+  const hasAnyClockJumped = () => hasJumped;
+  const storeFailedAt = (number: number) => storeFailures.get(number) ?? NEVER;
+
+  /** Lambda ends it between two calls. */
+  const retire = (host: Host) => {
+    host.isDead = true;
+    host.instance.kill();
+    hosts.delete(host.instance.number);
+  };
 
   return {
     openCalls,
     accusations,
     living,
-    accuse: (of: string) => void accusations.push(of),
+    /** Without a shared table the instances promise nothing together. */
+    accuse(of: string) {
+      if (surroundings.isShared) accusations.push(of);
+    },
     /** A call of this instance to the store has failed since then. */
-    hasStoreFailed: (number: number, since: number) => (hosts[number]?.storeFailedAt ?? NEVER) >= since,
-    isDead: (number: number) => hosts[number]?.isDead ?? true,
+    storeFailedAt,
+    hasStoreFailed: (number: number, since: number) => storeFailedAt(number) >= since,
+    isDead: (number: number) => !hosts.has(number),
     /** A clock of the fleet has been wrong by more than the skew. */
     hasAnyClockJumped,
-    at: (index: number): Host | undefined => living()[index % Math.max(1, living().length)],
-    /** The clock of an instance, dead or alive. */
-    nowOf: (number: number): number => hosts[number]?.instance.now() ?? clock.now(),
+    at: (index: number): Host | undefined => living()[index % Math.max(1, hosts.size)],
+    /** The clock of an instance. */
+    nowOf: (number: number): number => hosts.get(number)?.instance.now() ?? clock.now(),
 
-    start(skewMs: number) {
-      const instance = createInstance({ skewMs });
-      hosts.push({ instance, skewMs, isDead: false, hasJumped: false, storeFailedAt: NEVER });
+    start(skewMs: number, format = 1): Host {
+      const instance = createInstance({ skewMs, format });
+      const host = { instance, skewMs, isDead: false, hasJumped: false };
+      hosts.set(instance.number, host);
+      return host;
     },
 
+    retire,
+
     kill(host: Host) {
-      host.isDead = true;
-      host.instance.kill();
+      retire(host);
       lastTroubleAt = clock.now();
       for (const call of openCalls) if (call.host === host) openCalls.delete(call);
     },
@@ -55,15 +72,19 @@ export function createHosts({ clock, createInstance }: ReturnType<typeof createF
       await until(() => [...openCalls].every((call) => call.host !== host));
       host.instance.setClock(host.skewMs + jumpMs);
       host.hasJumped ||= jumpMs !== 0;
+      hasJumped ||= host.hasJumped;
     },
 
     /** Lets time pass until every caller has an answer. */
     settle: () => until(() => openCalls.size === 0),
 
+    noteTrouble() {
+      lastTroubleAt = clock.now();
+    },
+
     noteStoreFailure(number: number) {
       lastTroubleAt = clock.now();
-      const host = hosts[number];
-      if (host !== undefined) host.storeFailedAt = clock.now();
+      storeFailures.set(number, clock.now());
     },
 
     /** No instance has died in this story, no clock has jumped, and the store has always answered. */

@@ -88,9 +88,18 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
       askedToWait.delete(pairKey(pair));
     },
 
-    /** A token request was sent, and will be answered after this time. */
-    seeRequest(request: SentRequest, latencyMs: number) {
-      const { from, pair, version, at } = request;
+    /** The item of the pair is lost: all that the fleet knew of it begins anew. */
+    forget(pair: Pair) {
+      for (const each of [...pending, ...uncounted]) if (pairKey(each.pair) === pairKey(pair)) each.isForgiven = true;
+      for (const key of counts.keys()) if (key.startsWith(`${pairKey(pair)} `)) counts.delete(key);
+      for (const books of [latest, lastRequests, askedToWait, withdrawnAt]) books.delete(pairKey(pair));
+    },
+
+    isCheck: (request: SentRequest) => checkRequests.has(request),
+
+    /** A token request was sent. */
+    seeRequest(request: SentRequest) {
+      const { from, pair, version, at, latencyMs } = request;
       const lease = leaseFor(request);
       const isExcused = hasStoreFailed(from, at - LONGEST_CALL_MS);
       if (lease === undefined) {

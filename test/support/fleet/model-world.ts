@@ -4,11 +4,10 @@ import { Problem } from '../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found } from '../broker-world.ts';
-import type { VirtualClock } from '../virtual-clock.ts';
+import type { VirtualClock } from './clock.ts';
 
 export const CLIENTS = ['acme', 'globex'] as const;
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
-export const PAIRS: readonly Pair[] = CLIENTS.flatMap((client) => SERVICES.map((service) => ({ client, service })));
 
 /** The ways in which a token request fails. */
 const FAULTS = {
@@ -54,7 +53,7 @@ export interface HandOut {
 export const CALM: ServiceMood = { fault: undefined, latencyMs: 100, lifetimeSeconds: 3_600, repeats: false };
 
 /** The clients' secrets and the two services, as they truly are. */
-export function createModelWorld(clock: VirtualClock) {
+export function createModelWorld(clock: VirtualClock, normal: (service: string) => ServiceMood = () => CALM) {
   const secrets = new Map<string, ClientSecret>();
   const moods = new Map<string, ServiceMood>();
   /** The versions that a service does not accept, with their pairs. */
@@ -69,7 +68,7 @@ export function createModelWorld(clock: VirtualClock) {
     secrets.set(client, secret);
     return secret;
   };
-  const moodOf = (service: string): ServiceMood => moods.get(service) ?? CALM;
+  const moodOf = (service: string): ServiceMood => moods.get(service) ?? normal(service);
 
   return {
     moodOf,
@@ -82,7 +81,11 @@ export function createModelWorld(clock: VirtualClock) {
       return known.length === 0 ? undefined : Math.min(...known);
     },
 
-    setMood: (service: string, mood: ServiceMood) => void moods.set(service, mood),
+    /** `undefined`: all is well again. */
+    setMood(service: string, mood: ServiceMood | undefined) {
+      if (mood === undefined) moods.delete(service);
+      else moods.set(service, mood);
+    },
 
     /** Whether the service takes this version from now on. */
     setAccepted(pair: Pair, version: string | undefined, accepts: boolean) {
@@ -128,7 +131,8 @@ export function createModelWorld(clock: VirtualClock) {
       if (deletedAt !== undefined) return { outcome: 'deleted' };
       const versionId = stages[stage];
       if (versionId === undefined) return { outcome: 'missing' };
-      const services = SERVICES.filter((service) => !unnamedAt.has(pairKey({ client, service })));
+      const services =
+        unnamedAt.size === 0 ? SERVICES : SERVICES.filter((service) => !unnamedAt.has(pairKey({ client, service })));
       return found(versionId, { client_id: client, secret: `secret of ${versionId}`, services }, stage);
     },
 
@@ -142,7 +146,7 @@ export function createModelWorld(clock: VirtualClock) {
 
       const last = lastHandOuts.get(pairKey(pair));
       const isRepeated = repeats && last !== undefined && last.endsAt - clock.now() >= 1_000;
-      const handOut = isRepeated ? last : newHandOut(pair, version, lifetimeSeconds || UNTOLD_SECONDS);
+      const handOut = isRepeated ? last : newHandOut(pair, lifetimeSeconds || UNTOLD_SECONDS);
       lastHandOuts.set(pairKey(pair), handOut);
       const isTold = lifetimeSeconds > 0;
       const seconds = isTold ? Math.floor((handOut.endsAt - clock.now()) / 1_000) : UNTOLD_SECONDS;
@@ -157,10 +161,10 @@ export function createModelWorld(clock: VirtualClock) {
     },
   };
 
-  function newHandOut(pair: Pair, version: string, lifetimeSeconds: number): HandOut {
+  function newHandOut(pair: Pair, lifetimeSeconds: number): HandOut {
     tokens += 1;
-    // Its fingerprint is its beginning.
-    const text = `${tokens.toString(36).padStart(4, '0')}.${pairKey(pair)}.${version}`;
+    // As long as its fingerprint.
+    const text = `token-${String(tokens).padStart(10, '0')}`;
     return { text, pair, endsAt: clock.now() + lifetimeSeconds * 1_000 };
   }
 }

@@ -10,7 +10,7 @@ import { seededRandom } from '../seeded-random.ts';
 import { createFleet, PATIENCE_MS } from './fleet.ts';
 import { createHosts, type Host, LONGEST_CALL_MS } from './model-hosts.ts';
 import { keepLedger } from './model-ledger.ts';
-import { CALM, CLIENTS, createModelWorld, type HandOut, PAIRS, SERVICES } from './model-world.ts';
+import { CLIENTS, createModelWorld, type HandOut, SERVICES, type ServiceMood } from './model-world.ts';
 import type { SentRequest, StoreFault } from './surroundings.ts';
 
 interface Ask {
@@ -33,11 +33,19 @@ interface Telling {
 
 export type FleetModel = ReturnType<typeof createFleetModel>;
 
+interface Options extends NonNullable<Parameters<typeof createFleet>[0]> {
+  readonly clients?: readonly string[];
+  /** How each service behaves while nothing is wrong with it. */
+  readonly normal?: (service: string) => ServiceMood;
+}
+
 /** A fleet in a world that goes wrong in every way, watched by a witness who knows all of it. */
-export function createFleetModel() {
-  const fleet = createFleet({ services: { 'merchant-payment-cleansing': { singleActiveToken: true } } });
+export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Options = {}) {
+  const fleet = createFleet(changes);
   const { clock, shared, surroundings } = fleet;
-  const world = createModelWorld(clock);
+  const pairs = clients.flatMap((client) => SERVICES.map((service): Pair => ({ client, service })));
+  const secretsLatencyMs = surroundings.secretsLatencyMs;
+  const world = createModelWorld(clock, normal);
   const hosts = createHosts(fleet);
   const { accuse } = hosts;
   const ledger = keepLedger(fleet, hosts);
@@ -47,19 +55,22 @@ export function createFleetModel() {
   /** By token: the ends of its life that the service told the instances, by their clocks. */
   const tokens = new Map<string, { pair: Pair; tellings: Telling[] }>();
   let hasRepeated = false;
+  let formats = 2;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
 
   surroundings.secret = (client, stage) => world.read(client, stage);
-  surroundings.serviceLatencyMs = ({ service }) => world.moodOf(service).latencyMs;
+  surroundings.serviceLatencyMs = changes.serviceLatencyMs ?? (({ service }) => world.moodOf(service).latencyMs);
+  surroundings.onClosedToken = hosts.noteStoreFailure;
   surroundings.answer = (_, request) => {
     const { pair, version } = request;
-    ledger.seeRequest(request, world.moodOf(pair.service).latencyMs);
+    if (surroundings.isShared) ledger.seeRequest(request);
     checkCredential(request);
     const { answer, handOut, toldMs } = world.answer(pair, version);
     if (handOut !== undefined) handedOut.set(request, { handOut, toldMs });
     return answer;
   };
   surroundings.onHeard = (request, { response }) => {
+    if (!surroundings.isShared) return;
     const { status, headers } = response;
     if (status === 401 || status === 400) ledger.seeRejection(request);
     if (status === 429) ledger.seeRetryAfter(request, world.secondsOf(headers['retry-after'], request.at));
@@ -75,8 +86,10 @@ export function createFleetModel() {
 
   const model = {
     ...hosts,
-    clock,
+    ...fleet,
+    pairs,
     world,
+    ledger,
 
     async ask(host: Host, { pair, minTtlSeconds, refuses }: Ask): Promise<Issue | Problem> {
       const lastToken = lastTokens.get(pairKey(pair));
@@ -90,6 +103,7 @@ export function createFleetModel() {
         return answer;
       }
       lastTokens.set(pairKey(pair), answer.token.fingerprint);
+      if (!surroundings.isShared) return answer;
       const who = `instance ${host.instance.number}, ${answer.token.accessToken.reveal()}`;
       judgeLife(answer, pair, host.instance.now(), who);
       if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
@@ -116,7 +130,7 @@ export function createFleetModel() {
 
     troubleSecrets(trouble: Trouble<'unavailable' | 'denied'> | undefined) {
       const random = seededRandom(trouble?.seed ?? 0);
-      surroundings.secretsLatencyMs = trouble?.fault === 'unavailable' ? 1_000 : 20;
+      surroundings.secretsLatencyMs = trouble?.fault === 'unavailable' ? 1_000 : secretsLatencyMs;
       surroundings.secret = (client, stage): SecretReading => {
         if (trouble === undefined || random() >= trouble.share) return world.read(client, stage);
         secretsFailedAt = clock.now();
@@ -131,6 +145,23 @@ export function createFleetModel() {
       else if (!disabledAt.has(pairKey(pair))) disabledAt.set(pairKey(pair), clock.now());
     },
 
+    /** The item of the pair is deleted, with its flag. */
+    loseItem(pair: Pair) {
+      shared.restore(pair, undefined);
+      ledger.forget(pair);
+      hosts.noteTrouble();
+      disabledAt.delete(pairKey(pair));
+    },
+
+    /** All that is sealed can be opened no more. */
+    retireKey() {
+      formats += 1;
+      for (const { instance } of hosts.living()) instance.setFormat(formats);
+    },
+
+    /** The format in which new instances seal. */
+    format: () => formats,
+
     /** As an operator does once the service accepts the credential again. */
     retry(pair: Pair) {
       ledger.forgive(pair, shared.peek(pair).rejected.keys());
@@ -144,28 +175,33 @@ export function createFleetModel() {
         const isLate = clock.now() > deadline + ANSWER_RESERVE_MS;
         if (isLate) accuse(`instance ${host.instance.number} does not answer`);
       }
-      for (const pair of hosts.isAtRest() ? PAIRS : []) {
+      for (const pair of hosts.isAtRest() ? pairs : []) {
         const { lease } = shared.peek(pair);
         if (lease !== undefined && lease.until > clock.now()) accuse(`no instance ends the lease of ${pairKey(pair)}`);
       }
       if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
     },
 
-    /** When all is well again, every pair whose credential is good gets a token, unless it has used up its chances. */
-    async verifyRecovery() {
+    /** Ends all faults that last. */
+    heal() {
       model.troubleStore(undefined);
       model.troubleSecrets(undefined);
-      for (const service of SERVICES) world.setMood(service, CALM);
-      for (const client of CLIENTS) world.setDeleted(client, false);
-      for (const pair of PAIRS) {
+      for (const service of SERVICES) world.setMood(service, undefined);
+      for (const client of clients) world.setDeleted(client, false);
+      for (const pair of pairs) {
         world.setNamed(pair, true);
-        model.setDisabled(pair, false);
+        if (disabledAt.has(pairKey(pair))) model.setDisabled(pair, false);
         world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), true);
       }
+    },
+
+    /** When all is well again, every pair whose credential is good gets a token, unless it has used up its chances. */
+    async verifyRecovery() {
+      model.heal();
       await hosts.settle();
       await clock.advance(LONGEST_WAIT_MS);
       if (hosts.living().length === 0) hosts.start(0);
-      for (const pair of PAIRS) {
+      for (const pair of pairs) {
         const latch = shared.peek(pair).rejected.get(world.versionWith(pair.client, 'AWSCURRENT') ?? '');
         if (latch !== undefined && latch.count >= 3) continue;
         for (const host of hosts.living()) {
@@ -240,8 +276,9 @@ export function createFleetModel() {
   ): void {
     const since = (at: number | undefined, failedAt: number) =>
       at === undefined || host.hasJumped ? 0 : startedAt - Math.max(at, failedAt);
-    const disabledMs = since(disabledAt.get(pairKey(pair)), host.storeFailedAt);
-    const withdrawnMs = since(ledger.withdrawnAt(pair), host.storeFailedAt);
+    const storeFailedAt = hosts.storeFailedAt(host.instance.number);
+    const disabledMs = since(disabledAt.get(pairKey(pair)), storeFailedAt);
+    const withdrawnMs = since(ledger.withdrawnAt(pair), storeFailedAt);
     const goneMs = since(world.goneAt(pair), secretsFailedAt);
     if (disabledMs > TRUST_MS) accuse(`${who}: issued ${disabledMs} ms after it was disabled`);
     if (cache !== 'none' && withdrawnMs > TRUST_MS) accuse(`${who}: issued ${withdrawnMs} ms after it was withdrawn`);

@@ -8,7 +8,7 @@ import type { RequestToken, TokenExchange } from '../../../functions/broker/toke
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, SECRETS_DOWN } from '../broker-world.ts';
 import { createReferencePairStore } from '../pair/reference-pair-store.ts';
-import type { VirtualClock } from '../virtual-clock.ts';
+import type { VirtualClock } from './clock.ts';
 
 /**
  * A fault of one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond
@@ -33,6 +33,8 @@ export interface SentRequest {
   readonly from: number;
   readonly pair: Pair;
   readonly version: string;
+  /** How long the service takes for it. */
+  readonly latencyMs: number;
 }
 
 /** One token request as its service saw it. */
@@ -49,8 +51,12 @@ export interface Surroundings {
   serviceLatencyMs: number | ((pair: Pair) => number);
   /** Told of every answer that arrives before its request is given up. */
   onHeard?: (request: SentRequest, answer: TokenExchange) => void;
-  storeLatencyMs: number;
-  secretsLatencyMs: number;
+  storeLatencyMs: number | (() => number);
+  secretsLatencyMs: number | (() => number);
+  /** The table is shared; `false`: each instance has one of its own. */
+  isShared: boolean;
+  /** Told of every token that an instance reads and cannot open. */
+  onClosedToken?: (from: number) => void;
   lifetimeSeconds: number;
   /** Replaces the normal answer to the n-th request (from 1): a whole answer, or a problem that is thrown. */
   answer?: ((n: number, request: SentRequest) => TokenExchange | Problem | undefined) | undefined;
@@ -67,6 +73,7 @@ export const NORMAL: Surroundings = {
   serviceLatencyMs: 100,
   storeLatencyMs: 5,
   secretsLatencyMs: 20,
+  isShared: true,
   lifetimeSeconds: 3_600,
 };
 
@@ -74,7 +81,7 @@ export const NORMAL: Surroundings = {
 interface Asker {
   readonly number: number;
   /** The sealed format of its release; instances with another one cannot open its tokens. */
-  readonly format: number;
+  readonly format: () => number;
   readonly now: () => number;
   /** Ends with its instance. */
   readonly sleep: (ms: number) => Promise<void>;
@@ -96,6 +103,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
 
     /** Half of the latency there, half of it back, and faults on the way. */
     storeFor({ number, format, now, sleep }: Asker): PairStore {
+      const table = surroundings.isShared ? shared : createReferencePairStore();
       const remote =
         <Arguments extends unknown[], Result>(
           operation: keyof PairStore,
@@ -103,7 +111,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
         ) =>
         async (...args: Arguments): Promise<Result> => {
           counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
-          const halfMs = surroundings.storeLatencyMs / 2;
+          const halfMs = drawn(surroundings.storeLatencyMs) / 2;
           const fault = surroundings.storeFault?.(operation, number);
           const work = () => call(fault !== 'no-key', ...args);
           if (fault === 'crash') return new Promise(() => undefined);
@@ -112,7 +120,8 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
             await sleep(STORE_BUDGET_MS);
             throw new StoreUnavailable('no answer in time');
           }
-          await sleep(fault === 'delay' ? DELAY_MS : halfMs);
+          // What is on its way arrives, whatever becomes of its instance.
+          await clock.sleep(fault === 'delay' ? DELAY_MS : halfMs);
           if (fault === 'unavailable') throw new StoreUnavailable('down');
           const result = await work();
           if (fault === 'repeated') await work();
@@ -125,25 +134,26 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
       /** As the adapter shows and stores tokens: one that another format has sealed is closed, one that has no seal has no bytes. */
       return {
         read: remote('read', async (hasKey, pair, deadline) => {
-          const seen = await shared.read(pair, deadline);
+          const seen = await table.read(pair, deadline);
           const { token } = seen.record;
           if (token === undefined) return seen;
-          const isOther = token.accessToken !== undefined && (formats.get(token) ?? format) !== format;
+          const isOther = token.accessToken !== undefined && (formats.get(token) ?? format()) !== format();
           if (hasKey && !isOther) return seen;
+          surroundings.onClosedToken?.(number);
           return { ...seen, record: { ...seen.record, token: closedToken(token, hasKey ? 'unreadable' : 'no-key') } };
         }),
         replace: remote('replace', async (hasKey, pair, seen, next) => {
           const { token } = next;
           if (token === seen.record.token || token?.accessToken === undefined) {
-            return shared.replace(pair, seen, next, Infinity);
+            return table.replace(pair, seen, next, Infinity);
           }
-          formats.set(token, format);
-          if (hasKey) return shared.replace(pair, seen, next, Infinity);
+          formats.set(token, format());
+          if (hasKey) return table.replace(pair, seen, next, Infinity);
           if (seen.record.token !== undefined && now() < seen.record.token.expiresAt) {
             throw new StoreUnavailable('no sealing key');
           }
           const stored = { ...next, token: closedToken(token, 'no-bytes') };
-          const written = await shared.replace(pair, seen, stored, Infinity);
+          const written = await table.replace(pair, seen, stored, Infinity);
           return written && { ...written, record: { ...written.record, token } };
         }),
       };
@@ -156,7 +166,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
       { now, sleep }: Asker,
     ): Promise<SecretReading> {
       counts.secretReads += 1;
-      const { secretsLatencyMs } = surroundings;
+      const secretsLatencyMs = drawn(surroundings.secretsLatencyMs);
       const leftMs = Math.max(0, deadline - now());
       if (secretsLatencyMs > 0) await sleep(Math.min(secretsLatencyMs, leftMs));
       if (secretsLatencyMs > leftMs) return SECRETS_DOWN;
@@ -177,7 +187,9 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
         const requestStartedAt = now();
         const end = Math.min(deadline, requestStartedAt + asked.requestTimeoutMs);
         const n = requests.length + 1;
-        const request = { at: clock.now(), from, pair, version };
+        const { serviceLatencyMs } = surroundings;
+        const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
+        const request = { at: clock.now(), from, pair, version, latencyMs };
         const answer = surroundings.answer?.(n, request) ?? normalAnswer(version, n);
         const isRejected = !(answer instanceof Problem) && answer.response.status === 401;
         requests.push({
@@ -185,8 +197,6 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
           outcome: answer instanceof Problem ? 'failed' : isRejected ? 'rejected' : 'token',
         });
 
-        const { serviceLatencyMs } = surroundings;
-        const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
         await sleep(Math.min(latencyMs, Math.max(0, end - now())));
         if (now() >= end) {
           return { problem: new Problem('token-endpoint-timeout', 'no answer in time'), isUnheard: true };
@@ -202,6 +212,11 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
     if (!surroundings.accepted.has(version)) return exchange(401, { error: 'invalid_client' });
     return exchange(200, { access_token: `token-${n}`, expires_in: surroundings.lifetimeSeconds });
   }
+}
+
+/** A latency: fixed, or drawn for each call. */
+export function drawn(ms: number | (() => number)): number {
+  return typeof ms === 'number' ? ms : ms();
 }
 
 function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {

@@ -1,7 +1,7 @@
+import { curve, drawing, line, text, ticksUpTo } from '../../svg.ts';
 import type { Outcome } from './outcome.ts';
 import { grouped, WAY_NAMES } from './report.ts';
-import { WAYS } from './simulate-way.ts';
-import { curve, drawing, line, text, ticksUpTo } from './svg.ts';
+import { WAYS } from './world.ts';
 
 /** How many token requests each way makes as the fleet grows; without a broker there is no fleet to grow. */
 export function tokenRequestChart(outcomes: readonly Outcome[]): string {

@@ -1,5 +1,6 @@
-import type { Pair } from '../../functions/broker/pair.ts';
-import { HOUR_MS, MINUTE_MS, SECOND_MS, type World } from './world.ts';
+import type { Pair } from '../../../../functions/broker/pair.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../example.ts';
+import type { Day } from './world.ts';
 
 /** A process of an internal service, and the token in its own memory. */
 interface CallerProcess {
@@ -16,15 +17,13 @@ interface CallerProcess {
 /** How a process comes to a token. */
 export type Obtain = (process: CallerProcess) => Promise<Obtained>;
 
-type Obtained =
-  | { readonly kind: 'token'; readonly endsAt: number }
-  | { readonly kind: 'problem'; readonly retryAfterMs: number };
+type Obtained = { readonly endsAt: number } | { readonly retryAfterMs: number };
 
 /**
- * Starts everybody who needs tokens. Services run all the time, those of popular pairs in many processes, each for some
+ * Starts all who need tokens. Services run all the time, those of popular pairs in many processes, each for some
  * hours; jobs start at every full hour. A process keeps its token for most of the life that it had left when it came.
  */
-export function startCallers({ clock, tally, random, scale }: World, pairs: readonly Pair[], obtain: Obtain): void {
+export function startCallers({ clock, tally, random, scale, pairs }: Day, obtain: Obtain): void {
   const { uniform, index, exponential } = random('callers');
 
   const processes = processesOfPairs(pairs.length);
@@ -58,7 +57,7 @@ export function startCallers({ clock, tally, random, scale }: World, pairs: read
   async function ask(process: CallerProcess, since: number): Promise<void> {
     const obtained = await obtain(process);
     const now = clock.now();
-    if (obtained.kind === 'token') {
+    if ('endsAt' in obtained) {
       tally.issued += 1;
       tally.waitsMs.push(now - since);
       process.tokenEndsAt = obtained.endsAt;

@@ -1,4 +1,4 @@
-import type { Tally } from './tally.ts';
+import type { Tally } from './world.ts';
 
 /** The bill of AWS in US dollars; prices of the services are not in it. */
 export interface Cost {
@@ -8,8 +8,11 @@ export interface Cost {
   readonly logs: number;
 }
 
+/** What is billed by the piece. */
+export type Billed = Pick<Tally, 'billedMs' | 'invocations' | 'reads' | 'writes' | 'secretReads'>;
+
 /** The cost of a tally at list prices. Left out are free tiers and fixed costs. */
-export function costOf(tally: Tally): Cost {
+export function costOf(tally: Billed): Cost {
   const gigabyteSeconds = (tally.billedMs / 1_000) * MEMORY_GB;
   const writeUnits = tally.writes * ITEM_KB;
   return {

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Outcome } from './outcome.ts';
-import type { Way } from './simulate-way.ts';
-import type { Scale } from './world.ts';
+import type { Scale, Way } from './world.ts';
 
 export interface Simulation {
   readonly way: Way;

@@ -1,6 +1,5 @@
-import type { Goal } from './goal.ts';
-import type { Outcome } from './outcome.ts';
-import type { Way } from './simulate-way.ts';
+import type { Goal, Outcome } from './outcome.ts';
+import type { Way } from './world.ts';
 
 /** The results of all ways side by side, as text. */
 export function reportOf(outcomes: readonly Outcome[]): string {

@@ -1,0 +1,107 @@
+import { HOUR_MS } from '../../example.ts';
+import type { Host } from '../model-hosts.ts';
+import type { Day } from './world.ts';
+
+/** Runs one call in an idle instance, and repeats it until an instance has answered. */
+export type Invoke = <Answer>(work: (host: Host) => Promise<Answer>) => Promise<Answer>;
+
+/**
+ * The token function as a caller of its URL sees it. Each instance takes one call at a time, is frozen in between, and is
+ * replaced after a while by a cold one. Any idle one may get the next call: the worst that routing can do to memories.
+ */
+export function createInvoke({ scale, model, clock, tally, random }: Day): Invoke {
+  const { uniform, chance, index, exponential, logNormal } = random('function');
+  const places = Array.from({ length: scale.instances }, (): Place => ({ isBusy: false, endsAt: 0 }));
+  let busy = 0;
+
+  return async (work) => {
+    for (let tries = 0; ; tries += 1) {
+      const place = findIdle();
+      if (place === undefined) tally.throttled += 1;
+      else {
+        const answer = await runIn(place, work);
+        if (answer !== CRASHED) return answer;
+      }
+      // As the SDKs do: full jitter.
+      await clock.sleep(uniform() * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tries));
+    }
+  };
+
+  function findIdle(): Place | undefined {
+    if (busy === places.length) return undefined;
+    const start = index(places.length);
+    for (let n = 0; n < places.length; n += 1) {
+      const place = places[(start + n) % places.length];
+      if (place?.isBusy === false) return place;
+    }
+    return undefined;
+  }
+
+  async function runIn<Answer>(place: Place, work: (host: Host) => Promise<Answer>): Promise<Answer | typeof CRASHED> {
+    const startedAt = clock.now();
+    tally.invocations += 1;
+    place.isBusy = true;
+    busy += 1;
+    const host = await hostIn(place);
+    host.instance.thaw();
+    const answer = await untilCrash(host, work(host));
+    host.instance.freeze();
+    place.isBusy = false;
+    busy -= 1;
+    tally.billedMs += Math.ceil(clock.now() - startedAt + CODE_MS);
+    return answer;
+  }
+
+  async function hostIn(place: Place): Promise<Host> {
+    const { host } = place;
+    if (host !== undefined && !host.isDead && clock.now() < place.endsAt) return host;
+    if (host !== undefined) model.retire(host);
+    tally.coldStarts += 1;
+    await clock.sleep(logNormal(INIT_MS, INIT_SPREAD));
+    place.host = model.start(0, model.format());
+    place.endsAt = clock.now() + exponential(MEAN_LIFE_MS);
+    return place.host;
+  }
+
+  /** The caller of an instance that crashes is told so. */
+  function untilCrash<Answer>(host: Host, answer: Promise<Answer>): Promise<Answer | typeof CRASHED> {
+    if (scale.calm || !chance(CRASH_SHARE)) return answer;
+    return new Promise((resolve, reject) => {
+      answer.then(resolve, reject);
+      let isOver = false;
+      const end = () => {
+        isOver = true;
+      };
+      answer.then(end, end);
+      clock.after(uniform() * CRASH_WITHIN_MS, () => {
+        if (isOver) return;
+        tally.crashes += 1;
+        model.kill(host);
+        resolve(CRASHED);
+      });
+    });
+  }
+}
+
+/** Where one instance can be. */
+interface Place {
+  host?: Host;
+  endsAt: number;
+  isBusy: boolean;
+}
+
+const CRASHED = Symbol('crashed');
+
+/** Lambda replaces instances after some hours, however busy they are. */
+const MEAN_LIFE_MS = 2 * HOUR_MS;
+const INIT_MS = 250;
+const INIT_SPREAD = 0.2;
+/** Computing time of an answer, at the 0.29 vCPU of 512 MB. */
+const CODE_MS = 3;
+
+/** Of all calls. */
+const CRASH_SHARE = 1e-4;
+const CRASH_WITHIN_MS = 300;
+
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5_000;
