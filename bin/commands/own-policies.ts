@@ -77,7 +77,7 @@ function sealingKey(environment: Environment): readonly object[] {
 
 /**
  * To store a value AWS asks for the right to decrypt, too. Within an account the policy of a secret alone would then be
- * enough to read it; the Deny ends that, whatever another policy says.
+ * enough to read it; the Deny ends that, also against another policy.
  */
 function storeSecrets(environment: Environment): readonly object[] {
   const reads = allow('ReadNoSecret', 'secretsmanager', 'BatchGetSecretValue GetSecretValue', '*');

@@ -75,7 +75,7 @@ function readFailure(error: unknown): SecretReading {
   // Only the message tells a refusal of the key from one of the secret. An unknown message counts as the stricter case.
   if (name !== 'AccessDeniedException') return { ...down, outcome: 'denied' };
   if (message.startsWith('Access to KMS is not allowed')) return { ...down, cause: 'KMSAccessDenied' };
-  // The secret's own policy says no to the broker: nobody writes that by mistake, and `client disable` does.
+  // The secret's own policy says no to the broker: an operator has written it, as `client disable` does.
   return { ...down, outcome: message.includes(EXPLICIT_DENY) ? 'stopped' : 'denied' };
 }
 

@@ -30,7 +30,7 @@ export const CALLED: readonly Line[] = [
   { line: 'direct-invoke', isFor: (_, isGuarded) => isGuarded, look: examineDirectInvoke },
   {
     line: 'words-denied',
-    // No client is called so, and no version has this stage: whatever AWS allows, no value comes back.
+    // No client has this name, and no version has this stage: even an allowed call gets no value back.
     look: (world) =>
       examineWords(
         world,

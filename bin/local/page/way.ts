@@ -37,7 +37,7 @@ export function wayOf({ outcome, status, audited, sent, milliseconds }: Answered
     ['service', ...visit(requests, `${requests.at(-1)?.status ?? 'no'} answer`)],
   ];
   const last = visits.findLast(([, note]) => note !== undefined)?.[0];
-  // A token of memory or the table was issued whatever became of a renewal beside it.
+  // A token of memory or the table was issued, also when a renewal beside it failed.
   const end = cache === 'memory' ? 'memory' : cache === 'shared' ? 'table' : last;
   const isPassing = status >= 429 || outcome.word === 'throttled' || outcome.word === 'unreachable';
   const ended = outcome.kind === 'good' ? 'answered' : isPassing ? 'failed' : 'refused';

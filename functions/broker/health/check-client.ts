@@ -20,7 +20,7 @@ export interface SecretDescription {
 interface Dependencies extends CheckDependencies {
   /** The configured ones. */
   readonly services: readonly ServiceName[];
-  /** Those where a new token ends the old one: a living token proves the credential, whatever its version. */
+  /** Those where a new token ends the old one: a living token of any version proves the credential. */
   readonly singleTokenServices: readonly ServiceName[];
   /** `undefined` when there is none, or when it is planned for deletion. */
   readonly describeSecret: (client: ClientName) => Promise<SecretDescription | undefined>;

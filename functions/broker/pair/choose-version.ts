@@ -16,7 +16,7 @@ export interface UsableVersion {
 
 /**
  * The first candidate that is not latched. A version that is held is not sent, and unlike a latched one it does not make
- * its predecessor be sent. One that this call has sent counts as latched, whatever the record says.
+ * its predecessor be sent. One that this call has sent counts as latched, also against the record.
  *
  * @throws Problem why no version may be sent
  */
