@@ -155,8 +155,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['words-disabled', 'without "explicit deny in a resource-based', 'GetSecretValue', ['explicit deny', 'no']],
     ['words-deleted', 'says OtherException for gone', 'GetResourcePolicy', ['InvalidRequest', 'Other']],
   ])('fails the line %s with "%s", and says what to do', async (line, said, operation, change) => {
-    if (!('status' in change)) world.replaced.set(operation, change);
-    else world.answers.set(operation, () => change);
+    alter(operation, change);
     const { exitCode, lines, stderr } = await doctor('--guarded', '--profile-direct', 'direct');
     const own = lines.find((one) => new RegExp(`^\\S+ +${line} `).test(one)) ?? '';
     expect(own).toMatch(/^FAILED/);
@@ -193,8 +192,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['health-run', 'AWS gave no usable answer', HEALTH, { status: 503 }],
   ])('does not prove the line %s and says "%s", which is no failure', async (line, said, operation, change) => {
     if (operation === '') world.caller = { ...world.caller, rules: [], rules_digest: undefined };
-    else if (!('status' in change)) world.replaced.set(operation, change);
-    else world.answers.set(operation, () => change);
+    else alter(operation, change);
     const { exitCode, lines } = await doctor('--guarded', '--profile-direct', 'direct');
     expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^\\? +${line} +.*${said}`)));
     expect(exitCode).toBe(0);
@@ -251,32 +249,21 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(stderr).toContain('error: report-not-written: ');
   });
 
-  it('takes a report that is no Markdown, and an environment that is not in the settings, for wrong usage', async () => {
-    expect(await doctor('--report', 'stack.txt')).toMatchObject({ exitCode: 2 });
-    const alone = await runCommandLine(['doctor', '--profile-deploy', 'deploy', '--environment', 'dev']);
-    expect(alone).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining('error: --profile-deploy needs --stack'),
-    });
-    expect(await runCommandLine(['doctor', '--stack', '--environment', 'local'])).toMatchObject({ exitCode: 2 });
-  });
-
-  it('ends with 1 when the stack came to no outputs', async () => {
-    world.replaced.set('DescribeStacks', [/<Outputs>.*<\/Outputs>/s, '']);
-    expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('error: stack-incomplete: ') });
-  });
-
-  it('ends with 1 when there is no stack, or AWS does not say', async () => {
-    const answer = '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>';
-    world.answers.set('DescribeStacks', () => ({ status: 400, body: answer }));
-    expect(await doctor()).toMatchObject({
-      exitCode: 1,
-      stderr: expect.stringContaining('cloudformation:DescribeStacks'),
-    });
+  it.each<[what: string, change: Change, said: string]>([
+    ['the stack came to no outputs', [/<Outputs>.*<\/Outputs>/s, ''], 'error: stack-incomplete: '],
+    ['AWS does not say', { status: 400, body: '<Code>ValidationError</Code>' }, 'cloudformation:DescribeStacks'],
+  ])('ends with 1 when %s', async (_, change, said) => {
+    alter('DescribeStacks', change);
+    expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(said) });
   });
 });
 
 type Change = readonly [from: string | RegExp, to: string] | HttpAnswer;
+
+function alter(operation: string, change: Change): void {
+  if ('status' in change) world.answers.set(operation, () => change);
+  else world.replaced.set(operation, change);
+}
 
 function endpoints(url: string): Readonly<Record<string, string>> {
   return Object.fromEntries(NAMES.split(' ').map((name) => [`AWS_ENDPOINT_URL_${name}`, url]));
@@ -294,13 +281,9 @@ async function answerFor(moto: string, ...[request, response]: Parameters<Respon
     response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
     return denied('');
   }
-  const {
-    status,
-    headers,
-    body: text,
-  } = world.answers.get(operation)?.(body) ?? (await forwarded(moto, request, body));
+  const answer = world.answers.get(operation)?.(body) ?? (await forwarded(moto, request, body));
   const [from, to] = world.replaced.get(operation) ?? ['', ''];
-  return { status, headers, body: `${text ?? ''}`.replace(from, to) };
+  return { ...answer, body: `${answer.body ?? ''}`.replace(from, to) };
 }
 
 async function forwarded(moto: string, request: Parameters<Respond>[0], body: string): Promise<HttpAnswer> {
@@ -315,8 +298,7 @@ async function forwarded(moto: string, request: Parameters<Respond>[0], body: st
 /** A file of AWS profiles with these names, each with a key of its own. */
 function profiles(...names: readonly string[]): string {
   const file = path.join(folder(), 'credentials');
-  const keys = (name: string) =>
-    `[${name}]\naws_access_key_id = AKID${name.toUpperCase()}\naws_secret_access_key = x\n`;
+  const keys = (name: string) => `[${name}]\naws_access_key_id=AKID${name.toUpperCase()}\naws_secret_access_key=x\n`;
   writeFileSync(file, names.map(keys).join(''));
   return file;
 }

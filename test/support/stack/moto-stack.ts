@@ -17,20 +17,18 @@ export async function makeInMoto(shell: Shell, resources: readonly Deployed[], s
   const { Arn: keyArn, KeyId } = Object(key.KeyMetadata);
   await put('kms', 'EnableKeyRotation', { KeyId });
 
-  const table = one('AWS::DynamoDB::Table');
+  const { TimeToLiveSpecification, ...table } = one('AWS::DynamoDB::Table');
   const { TableName, AttributeDefinitions, KeySchema, BillingMode, DeletionProtectionEnabled } = table;
   const SSESpecification = { Enabled: true, SSEType: 'KMS', KMSMasterKeyId: keyArn };
   const described = { TableName, AttributeDefinitions, KeySchema, BillingMode, DeletionProtectionEnabled };
   await put('dynamodb', 'CreateTable', { ...described, SSESpecification });
-  const { TimeToLiveSpecification } = table;
   await put('dynamodb', 'UpdateTimeToLive', { TableName, TimeToLiveSpecification });
 
-  const { Name: sealingKey } = one('AWS::SecretsManager::Secret');
-  const secret = { Name: sealingKey, SecretString: 'marked-sealing-key', KmsKeyId: keyArn };
-  await put('secretsmanager', 'CreateSecret', { ...secret, ClientRequestToken: 'a'.repeat(32) });
-
   const gone = `${stackName.replace('TokenBroker-', 'token-broker/')}/gone`;
-  await put('secretsmanager', 'CreateSecret', { Name: gone, ClientRequestToken: 'b'.repeat(32) });
+  const { Name: sealingKey } = one('AWS::SecretsManager::Secret');
+  for (const [ClientRequestToken, Name] of [sealingKey, gone].map((name, index) => [`${index}`.repeat(32), name])) {
+    await put('secretsmanager', 'CreateSecret', { Name, KmsKeyId: keyArn, ClientRequestToken });
+  }
   await put('secretsmanager', 'DeleteSecret', { SecretId: gone, RecoveryWindowInDays: 30 });
 
   for (const [index, { RetentionInDays: retentionInDays }] of all('AWS::Logs::LogGroup').entries()) {
@@ -38,36 +36,30 @@ export async function makeInMoto(shell: Shell, resources: readonly Deployed[], s
     await put('logs', 'CreateLogGroup', { logGroupName, kmsKeyId: keyArn });
     await put('logs', 'PutRetentionPolicy', { logGroupName, retentionInDays });
   }
-  const { Name: parameter } = one('AWS::SSM::Parameter');
-  await put('ssm', 'PutParameter', { Name: parameter, Value: URL_IN_STACK, Type: 'String' });
-  const { EventPattern } = one('AWS::Events::Rule');
-  const rule = { Name: `${stackName}-Rule`, EventPattern: JSON.stringify(EventPattern), State: 'ENABLED' };
-  await put('events', 'PutRule', rule);
+  await put('ssm', 'PutParameter', { Name: one('AWS::SSM::Parameter').Name, Value: URL_IN_STACK, Type: 'String' });
+  const EventPattern = JSON.stringify(one('AWS::Events::Rule').EventPattern);
+  await put('events', 'PutRule', { Name: `${stackName}-Rule`, EventPattern, State: 'ENABLED' });
   const { Name: schedule, ScheduleExpression, State } = one('AWS::Scheduler::Schedule');
   const Target = { Arn: 'arn:aws:lambda:eu-west-1:111111111111:function:health', RoleArn: 'arn:aws:iam::1:role/r' };
-  const scheduled = { ScheduleExpression, State, Target, FlexibleTimeWindow: { Mode: 'OFF' } };
-  await json('scheduler', 'CreateSchedule', { path: `/schedules/${schedule}`, body: scheduled });
+  const body = { ScheduleExpression, State, Target, FlexibleTimeWindow: { Mode: 'OFF' } };
+  await json('scheduler', 'CreateSchedule', { path: `/schedules/${schedule}`, body });
 
   const { DashboardName, DashboardBody } = one('AWS::CloudWatch::Dashboard');
   await put('monitoring', 'PutDashboard', { DashboardName, DashboardBody });
+  const metric = { MetricName: 'Requests', Namespace: 'TokenBroker', Period: 60, Statistic: 'Sum' };
+  const compared = { ComparisonOperator: 'GreaterThanThreshold', Threshold: 1, EvaluationPeriods: 1 };
+  const StateReason = '1 datapoint [0.0] was not greater than the threshold';
   for (const { AlarmName } of all('AWS::CloudWatch::Alarm')) {
-    const members = { MetricName: 'Requests', Namespace: 'TokenBroker', Period: 60, Statistic: 'Sum' };
-    const compared = { ComparisonOperator: 'GreaterThanThreshold', Threshold: 1, EvaluationPeriods: 1 };
-    await put('monitoring', 'PutMetricAlarm', { AlarmName, ...members, ...compared });
-    const StateReason = '1 datapoint [0.0] was not greater than the threshold';
+    await put('monitoring', 'PutMetricAlarm', { AlarmName, ...metric, ...compared });
     await put('monitoring', 'SetAlarmState', { AlarmName, StateValue: 'OK', StateReason });
   }
-  const { TopicName } = one('AWS::SNS::Topic');
-  await xml('sns', 'CreateTopic', { Name: TopicName });
+  await xml('sns', 'CreateTopic', { Name: one('AWS::SNS::Topic').TopicName });
 
   const Outputs = { Url: { Value: URL_IN_STACK }, KeyArn: { Value: keyArn } };
   const Resources = { Handle: { Type: 'AWS::CloudFormation::WaitConditionHandle' } };
   const TemplateBody = JSON.stringify({ Resources, Outputs });
-  await xml('cloudformation', 'CreateStack', {
-    StackName: stackName,
-    TemplateBody,
-    EnableTerminationProtection: 'true',
-  });
+  const protectedOne = { StackName: stackName, TemplateBody, EnableTerminationProtection: 'true' };
+  await xml('cloudformation', 'CreateStack', protectedOne);
 }
 
 /** The output `Url` of the stack in moto. */
