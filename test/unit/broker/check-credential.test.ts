@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import type { PairRecord, StoredProblem, StoredToken } from '../../../functions/broker/pair/record.ts';
+import type { PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
@@ -87,11 +87,11 @@ describe('a check, to the millisecond:', () => {
   const NOW = START;
   const token = exampleToken({ issuedAt: NOW - HOUR_MS, expiresAt: NOW + HOUR_MS });
   const fresh = { ...token, issuedAt: NOW - 9 };
-  const wait = (untilMs: number, changes: Partial<StoredProblem> = {}) => {
+  const wait = (untilMs: number, changes: Partial<Wait['problem']> = {}) => {
     const problem = { type: 'token-endpoint-unavailable', detail: 'down', ...changes } as const;
     return { until: NOW + untilMs, step: 1, problem };
   };
-  const pause = (untilMs: number, changes?: Partial<StoredProblem>) => ({ pause: wait(untilMs, changes) });
+  const pause = (untilMs: number, changes?: Partial<Wait['problem']>) => ({ pause: wait(untilMs, changes) });
   const held = (untilMs: number, version = 'v1', digest = SETTINGS_DIGEST) => ({
     held: new Map([[`${version}:${digest}`, wait(untilMs, { type: 'token-endpoint-error' })]]),
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Outcome } from '../../../../functions/broker/pair/outcome.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
-import { cleared, leased, type Outcome, settled, withdrawn } from '../../../../functions/broker/pair/transitions.ts';
+import { cleared, leased, settled, withdrawn } from '../../../../functions/broker/pair/transitions.ts';
 import { HOUR_MS, START } from '../../../support/example.ts';
 import { CHECKED, exampleToken, exampleWait, HOLD_KEY, latches } from '../../../support/pair/pair-examples.ts';
 
