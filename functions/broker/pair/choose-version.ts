@@ -28,6 +28,9 @@ export function chooseVersion(
     .flatMap((reading) => (reading.outcome === 'found' ? [reading.secret] : []))
     .find(({ versionId }) => !isLatched(rejected.get(versionId), now));
   if (version === undefined) {
+    // While Secrets Manager is down the predecessor may serve, so the caller is told to come back.
+    const unread = versions.candidates.find(({ outcome }) => outcome === 'unavailable');
+    if (unread?.outcome === 'unavailable') throw secretProblem(unread, versions.name, 'AWSPREVIOUS');
     const who = `The service ${pair.service} rejected the credential of ${pair.client}`;
     const detail = `${who} (secret version ${first.secret.versionId}). An operator must store the right one.`;
     throw new Problem('credential-rejected', detail);

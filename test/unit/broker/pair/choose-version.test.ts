@@ -56,7 +56,11 @@ describe('the version to send', () => {
     ['the current one although the previous one is latched', 'v2', [staged(both), latched('v1')]],
     ['none while both are latched', 'credential-rejected', [staged(both), latched('v1', 'v2')]],
     ['none when there is no other', 'credential-rejected', [staged([current, MISSING]), latched('v2')]],
-    ['none when the other cannot be read', 'credential-rejected', [staged([current, SECRETS_DOWN]), latched('v2')]],
+    [
+      'unknown while the other cannot be read',
+      'secrets-unavailable 1',
+      [staged([current, SECRETS_DOWN]), latched('v2')],
+    ],
     ['none while it is held, and never its predecessor', 'token-endpoint-error 5', [staged(both), held('v2')]],
     ['the current one when its hold is over', 'v2', [staged([current]), held('v2', 0)]],
     ['none one millisecond before', 'token-endpoint-error 1', [staged([current]), held('v2', 1)]],
