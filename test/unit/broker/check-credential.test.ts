@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
+import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
@@ -51,6 +52,28 @@ describe('a check', () => {
       checkedAt: expect.closeTo(START, -4),
     });
     expect(requests).toHaveLength(1);
+  });
+
+  it('tells that a version was rejected although an operator’s retry has ended its latch before the next look', async () => {
+    const { check, shared, requests } = setUp({ accepted: new Set() });
+    const { replace } = shared;
+    shared.replace = async (...args) => {
+      const written = await replace(...args);
+      if (requests.length > 0) shared.change(pair, cleared);
+      return written;
+    };
+
+    expect(await check()).toMatchObject({ finding: 'rejected', version: 'v1', provenBy: 'request' });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('decides on the secret that there is when the lease of another call has ended', async () => {
+    const { clock, check, shared, counts, surroundings } = setUp();
+    shared.change(pair, (record) => ({ ...record, lease: { id: 'another', until: START + SECOND_MS } }));
+    surroundings.secret = () => (clock.now() < START + SECOND_MS ? undefined : found('v2', 'no JSON'));
+
+    expect(await check()).toMatchObject({ finding: 'secret-malformed', version: 'v2' });
+    expect(counts.secretReads).toBe(2);
   });
 
   it.each([
