@@ -131,6 +131,11 @@ export function isLatched(rejection: Rejection | undefined, now: number): boolea
   return delayMs === undefined || now < rejection.at + delayMs;
 }
 
+/** Whether the version has no chance left. */
+export function isSpent(rejection: Rejection | undefined): boolean {
+  return rejection !== undefined && rejection.count > CHANCE_DELAYS_MS.length;
+}
+
 /** The problem that a caller sees while a pause or a hold lasts. */
 export function waitProblem({ problem, until }: Wait, now: number, cause?: unknown): Problem {
   const { type, detail, shape } = problem;

@@ -1,5 +1,5 @@
 import type { Outcome } from './outcome.ts';
-import { KEPT_WAIT_MS, type PairRecord } from './record.ts';
+import { isSpent, KEPT_WAIT_MS, type PairRecord } from './record.ts';
 
 /** The record under a new lease. A version that was rejected before uses up its next chance before it is sent. */
 export function leased(
@@ -24,11 +24,15 @@ export function leased(
 export function settled(record: PairRecord, id: string, outcome: Outcome): PairRecord {
   const { version, holdKey, at, checked = record.checked } = outcome;
   const isMine = record.lease?.id === id;
-  const free = isMine ? { ...record, lease: undefined, checked } : record;
+  const isHeard = outcome.kind !== 'failed' || !outcome.wait.unheard;
+  const pause = isHeard && record.pause ? { ...record.pause, unheard: undefined } : record.pause;
+  const free = isMine ? { ...record, lease: undefined, checked, pause } : record;
   if (outcome.kind === 'rejected') {
     // The service has counted it, too, under whichever lease; a write that is repeated counts once.
     const latch = record.rejected.get(version);
-    return latch?.by === id && latch.at === at
+    const isCounted = latch?.by === id && latch.at === at;
+    // A count beyond the last chance changes nothing, so many instances that are alone do not compete to write it.
+    return isCounted || (!isMine && isSpent(latch))
       ? free
       : { ...free, rejected: counted(record.rejected, version, id, at) };
   }
