@@ -1,6 +1,6 @@
 import {
   DescribeSecretCommand,
-  ListSecretsCommand,
+  paginateListSecrets,
   ResourceNotFoundException,
   type SecretListEntry,
   type SecretsManagerClient,
@@ -37,14 +37,10 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
   /** By name, because a list that changes from page to page can show a secret twice. */
   async function listSecrets(abortSignal: AbortSignal) {
     const secrets = new Map<string, SecretListEntry>();
-    const Filters = [{ Key: 'name' as const, Values: [prefix] }];
-    let NextToken: string | undefined;
-    do {
-      const command = new ListSecretsCommand({ Filters, IncludePlannedDeletion: true, MaxResults: 100, NextToken });
-      const page = await secretsManager.send(command, { abortSignal });
-      for (const secret of page.SecretList ?? []) secrets.set(secret.Name ?? '', secret);
-      NextToken = page.NextToken;
-    } while (NextToken !== undefined);
+    const asked = { Filters: [{ Key: 'name' as const, Values: [prefix] }], IncludePlannedDeletion: true };
+    const pages = paginateListSecrets({ client: secretsManager, pageSize: 100 }, asked, { abortSignal });
+    for await (const { SecretList = [] } of pages)
+      for (const secret of SecretList) secrets.set(secret.Name ?? '', secret);
     return secrets;
   }
 }
