@@ -84,7 +84,6 @@ export function createHealthWorld(changes: Partial<World> = {}) {
         probed.push({ pair, timeoutMs });
         return world.probe();
       },
-      memories: store,
       notify: notifyWith(store),
       hasSubscriber: async () => true,
       random,
