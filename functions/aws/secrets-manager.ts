@@ -91,7 +91,9 @@ export function createSecretsManagerClient({
   send = createHttpsSender({ keepAlive: true }),
   ...config
 }: SecretsManagerOptions = {}): SecretsManagerClient {
-  const requestHandler = { handle: (sent: Sent, limits: Signal) => exchange(send, sent, limits) };
+  const requestHandler = {
+    handle: (sent: Sent, { abortSignal }: { abortSignal?: AbortSignal }) => exchange(send, sent, abortSignal),
+  };
   const provide = defaultProvider();
   // Given this client, the provider would send its own requests, to STS or SSO, over its connections.
   const credentials = () => provide();
@@ -111,12 +113,8 @@ interface Sent {
   readonly body: Uint8Array;
 }
 
-interface Signal {
-  readonly abortSignal?: AbortSignal;
-}
-
 /** Sends one request of the SDK, which has signed it. */
-async function exchange(send: HttpsSender, sent: Sent, { abortSignal: signal }: Signal) {
+async function exchange(send: HttpsSender, sent: Sent, signal: AbortSignal | undefined) {
   const { protocol, hostname, port, path, headers } = sent;
   // The bytes' own `toString` would write a warning.
   const body = new TextDecoder().decode(sent.body);
