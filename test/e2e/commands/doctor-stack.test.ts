@@ -13,7 +13,6 @@ import {
   type Respond,
   serve,
 } from '../../../bin/local/loopback.ts';
-import type { Shell } from '../../../client/commands/shell.ts';
 import { rulesDigest } from '../../../functions/environment.ts';
 import { environments } from '../../../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
@@ -21,13 +20,12 @@ import { motoIsInstalled, startMoto } from '../../support/aws/moto.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
 import { makeInMoto } from '../../support/stack/moto-stack.ts';
 import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ISOLATED, runCommandLine, SHELL_KEY } from './command-line.ts';
+import { beginCommandLine, openShell, runCommandLine, SHELL_KEY } from './command-line.ts';
 
 const NAMES =
   'CLOUDFORMATION CLOUDTRAIL CLOUDWATCH CLOUDWATCH_LOGS DYNAMODB EVENTBRIDGE KMS LAMBDA SCHEDULER SECRETS_MANAGER SNS SSM STS';
 const DEV = parseEnvironment('dev', environments.dev);
 const FUNCTION = '/2015-03-31/functions/token-broker';
-const KEYS = { accessKeyId: ISOLATED.AWS_ACCESS_KEY_ID, secretAccessKey: ISOLATED.AWS_SECRET_ACCESS_KEY };
 const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
 const SCHEDULE = 'GET /schedules/token-broker-health-dev';
 const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
@@ -82,9 +80,8 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     vi.stubEnv('MOTO_ACCOUNT_ID', DEV.account);
     moto = await startMoto();
     aws = await serve((request, response) => answerFor(moto.url, request, response));
-    const shell = { env: endpoints(aws.url), signal: new AbortController().signal, credentials: async () => KEYS };
     const { resources } = deployStack('dev', environments.dev);
-    await makeInMoto(shell as unknown as Shell, resources, 'TokenBroker-dev', DEV.region);
+    await makeInMoto(openShell(endpoints(aws.url)).shell, resources, 'TokenBroker-dev', DEV.region);
     broker = await startFunctionUrl({
       handler: async () => ({ statusCode: 200, headers: {}, body: JSON.stringify(world.caller) }),
       callers: [SHELL_KEY],
@@ -199,7 +196,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   });
 
   it('says which role has to run a line that is denied to the operator, and runs it as that one when its profile is named', async () => {
-    world.blindKeys = [KEYS.accessKeyId];
+    world.blindKeys = [SHELL_KEY.accessKeyId];
     const alone = await doctor();
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +table .*dynamodb:DescribeTable.*--profile-deploy/));
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +versions .*lambda:GetAlias.*--profile-emergency/));
