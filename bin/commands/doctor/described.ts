@@ -118,7 +118,7 @@ export const DESCRIBED: Lines = {
     const missing = AlarmNames.filter((name) => !namesOf(MetricAlarms).includes(name));
     const ringing = MetricAlarms.filter(({ StateValue }: Properties) => StateValue === 'ALARM');
     const silent = MetricAlarms.filter(({ StateReason }: Properties) => NO_DATA.test(StateReason));
-    if (missing.length > 0) return compared({ 'missing alarms': [missing.join(', '), ''] });
+    if (missing.length > 0) return wrong(`There is no ${missing.join(', ')}`, DIFFERS);
     if (ringing.length > 0)
       return wrong(`In ALARM: ${namesOf(ringing).join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
     const none = `None of ${MetricAlarms.length} in ALARM`;

@@ -144,7 +144,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['dashboard', 'empty, and must be filled', 'GetDashboard', [/markdown/g, 'm']],
     ['url-parameter', '/dev/url: https://old', 'GetParameter', ['abc', 'old']],
     ['alarms', 'In ALARM: token-broker-', 'DescribeAlarms', ['"StateValue": "OK"', '"StateValue": "ALARM"']],
-    ['alarms', 'missing alarms: token-broker-errors-dev', 'DescribeAlarms', [/("AlarmName": ")token-broker-e/, '$1x']],
+    ['alarms', 'There is no token-broker-errors-dev', 'DescribeAlarms', [/("AlarmName": ")token-broker-e/, '$1x']],
     ['health-run', 'did not come to its end', HEALTH, json(200, { errorType: 'Error' })],
     ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
     ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
