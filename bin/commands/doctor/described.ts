@@ -9,7 +9,7 @@ import {
 } from '../../../lib/settings/names.ts';
 import { elementOf } from '../shared/ask-aws.ts';
 import { arn } from '../shared/statements.ts';
-import { confirmedSubscriptions } from './operators.ts';
+import { examineSubscriptions } from './operators.ts';
 import { good, type Lines, type Properties, type Seen, unproven, wrong } from './world.ts';
 
 /** What AWS says of the parts of the stack, compared with what the settings of this checkout make of them. */
@@ -70,12 +70,7 @@ export const DESCRIBED: Lines = {
     return compared(Object.fromEntries(facts));
   },
 
-  async subscriptions({ query, environment }) {
-    const confirmed = await confirmedSubscriptions(query, environment);
-    if (confirmed > 0) return good(`${confirmed} confirmed`);
-    const advice = 'Have an address of notify confirm the e-mail of AWS, or subscribe a chat or a pager to the topic.';
-    return wrong('None is confirmed: neither alarms nor messages reach an operator', advice);
-  },
+  subscriptions: ({ query, environment }) => examineSubscriptions(query, environment, 'subscriptions'),
 
   async trail({ look, environment }) {
     if (environment.trail === 'off') return undefined;

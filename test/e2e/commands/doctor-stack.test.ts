@@ -136,7 +136,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['logs', 'missing log groups: 2', 'DescribeLogGroups', json(200, { logGroups: [] })],
     ['versions', 'version 2 with a part for 3', LIVE, ['null', '{"AdditionalVersionWeights":{"3":0.1}}']],
     ['versions', 'live: version $LATEST', LIVE, ['"2"', '"$LATEST"']],
-    ['subscriptions', 'None is confirmed', 'GetTopicAttributes', ['>1<', '>0<']],
+    ['subscriptions', 'token-broker-dev: 0', 'GetTopicAttributes', ['>1<', '>0<']],
     ['event-rule', 'DISABLED, and must be ENABLED', 'ListRules', ['ENABLED', 'DISABLED']],
     ['event-rule', 'the pattern of the template: missing', 'ListRules', ['token-broker/dev/', 'other/']],
     ['schedule', 'state: DISABLED', SCHEDULE, ['ENABLED', 'DISABLED']],
@@ -193,6 +193,13 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     const { exitCode, lines } = await doctor('--guarded', '--profile-direct', 'direct');
     expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^\\? +${line} +.*${said}`)));
     expect(exitCode).toBe(0);
+  });
+
+  it('does not prove the words of a service that does not answer', async () => {
+    const env = { ...endpoints(aws.url), AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' };
+    const args = ['doctor', '--stack', '--environment', 'dev', '--url', broker.url, '--region', 'us-east-1'];
+    const { stdout } = await runCommandLine(args, env);
+    expect(stdout.match(/^\? +words-\w+ +AWS gave no usable answer: secretsmanager/gm)).toHaveLength(3);
   });
 
   it('says which role has to run a line that is denied to the operator, and runs it as that one when its profile is named', async () => {
