@@ -31,7 +31,6 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
     .option('--client <name>', 'the client of the call', parseName)
     .option('--service <name>', 'the service of the call', parseName)
     .option('--function-arn <arn>', "the broker's function with its alias, to read its policy", parseFunctionArn)
-    .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
       const { client, service, json } = options;

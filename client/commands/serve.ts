@@ -14,7 +14,6 @@ export function addServeCommand(program: Command, shell: Shell): void {
     .description('Be the broker of programs on this machine: they call it with a key and any OAuth 2.0 library.')
     .option('--port <n>', 'where to listen on 127.0.0.1; 0: a free one', parseWhole('numbers', 0, 65_535), 2_775)
     .option('--key-file <path>', 'where to write the key that is made (default: into a new folder)')
-    .option('--json', 'print in JSON where it listens')
     .addHelpText('after', help(invocation(program)))
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();

@@ -15,7 +15,6 @@ export function addTokenCommand(program: Command, shell: Shell): void {
     .option('--service <name>', 'the service, in place of the argument', parseName)
     .option('--min-ttl <seconds>', 'how long the token should still live', parseWhole('seconds', 0, 86_400))
     .option('--refused <fingerprint>', 'the token that the service turned away, to get its successor', parseFingerprint)
-    .option('--json', 'answer in JSON, problems too')
     .option('--reveal', 'show the token itself')
     .addHelpText('after', examples(invocation(program)))
     .action(async (first: string | undefined, second: string | undefined, _: unknown, command: Command) => {
