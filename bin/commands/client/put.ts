@@ -86,7 +86,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const stage = await (before ? secrets.add(before, stored) : secrets.create(client, stored, kmsKeyId));
     talk(shell, `Checking it on ${names.join(', ')}.`);
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
-    await conclude(shell, secrets, options, { version, stage, checks, secret: before, services });
+    await conclude(shell, secrets, options, { version, stage, checks }, before, services);
   } catch (error) {
     talk(shell, 'client list shows whether the version is stored, and its stage. A pending one affects no caller:');
     talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);

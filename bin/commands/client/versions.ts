@@ -64,7 +64,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         } else for (const change of services) talk(shell, `Promoting it ${change}.`);
         const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
-        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, secret });
+        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks }, secret);
       }),
     );
 
@@ -129,9 +129,10 @@ export async function conclude(
   shell: Shell,
   secrets: Secrets,
   options: ClientOptions & ForceOptions,
-  outcome: Outcome & { readonly secret: ClientSecret | undefined; readonly services?: string },
+  { version, stage, checks }: Outcome,
+  secret: ClientSecret | undefined,
+  services?: string,
 ): Promise<void> {
-  const { version, stage, checks, secret, services } = outcome;
   const areAccepted = checks.every((check) => isAccepted(check, version));
   const rejecting = checks.filter((check) => ['rejected', 'secret-malformed'].includes(findingOf(check)));
   const isPromoted =
@@ -141,12 +142,8 @@ export async function conclude(
   if (isPromoted) {
     // Fails when another operator was faster; AWS makes the old version AWSPREVIOUS.
     await secrets.makeCurrent(secret, version, services);
-    // AWS leaves AWSPENDING on it, as if it still waited to be promoted.
-    await secrets.moveStage(options.client, 'AWSPENDING', version).catch((error: unknown) => {
-      if (!(error instanceof CommandFailure)) throw error;
-      const state = `Version ${version} is current now, but still carries AWSPENDING too`;
-      talk(shell, `${state}: ${error.detail}. This does no harm.`);
-    });
+    // AWS leaves AWSPENDING on it, as if it still waited; there it does no harm.
+    await secrets.moveStage(options.client, 'AWSPENDING', version).catch(() => undefined);
   }
   const next = {
     promoted: areAccepted ? TAKES_EFFECT : `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`,
