@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { membersOf } from '../../functions/broker/json.ts';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
 import { adviceFor, explainFailure, shapeText } from './failure.ts';
 import { examinePermissions, findCredentials, identify } from './identity.ts';
 import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
-import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
+import { examineConnection, isMissing, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
