@@ -1,7 +1,7 @@
 import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/contract.ts';
 import { type Caller, type CallerRule, ruleText } from './caller.ts';
 import { failure, isProblem, TokenBrokerError } from './error.ts';
-import { type Connection, type Members, type Reply, request, retryAfter } from './request.ts';
+import { type Connection, type Members, request, retryAfter } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
 interface Pair {
@@ -134,7 +134,7 @@ export async function askForCaller(connection: Connection, limits: WorkLimits): 
 }
 
 /** As `request`; the error `access-denied` has the refused role and its access rules, too. */
-async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits): Promise<Reply> {
+async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits) {
   let reading: ReturnType<Connection['credentials']> | undefined;
   const credentials = () => {
     reading ??= connection.credentials();

@@ -18,27 +18,15 @@ export interface Connection extends Signing {
   readonly random: () => number;
 }
 
-/** The broker's answer with status 200, and when the attempt that got it began: epoch milliseconds. */
-export interface Reply {
-  readonly members: Members;
-  readonly headers: Headers;
-  readonly startedAt: number;
-}
-
 export type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Sends members to the broker until it answers with 200. Only a retryable failure is repeated, signed anew,
+ * Sends members to the broker until it answers with 200, and tells when that attempt began. Only a retryable failure is repeated, signed anew,
  * and only if there is time before the deadline: otherwise the caller learns the reason at once.
  *
  * @throws TokenBrokerError the last failure
  */
-export async function request(
-  connection: Connection,
-  path: string,
-  members: object,
-  { signal, deadline }: WorkLimits,
-): Promise<Reply> {
+export async function request(connection: Connection, path: string, members: object, { signal, deadline }: WorkLimits) {
   const { now, maxAttempts, timeoutMs, clock, random, sleep } = connection;
   const body = JSON.stringify(members);
   let hasCorrectedClock = false;

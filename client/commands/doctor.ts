@@ -107,8 +107,6 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
-    // An older broker has no `whoami`, but it has taken the signature.
-    if (client === undefined && type === 'not-found') return ok(step, 'The broker takes your signature and answers');
     // A broker that may not read the secret does not ask its caller to come back later.
     const isDenied = type === 'secrets-unavailable' && retryAfterSeconds === undefined;
     if (isDenied) return failed(step, 'secret-denied', message);
