@@ -185,7 +185,7 @@ const NO_DATE = ['IncompleteSignatureException', 'Date must be in ISO-8601'];
 const UNSCOPED = ['InvalidSignatureException', 'Credential should be scoped to'];
 const unsigned = (name: string) => ['InvalidSignatureException', `'${name}' must be a 'SignedHeader'`];
 
-/** The members of a signature, and changes of a signed request; attacks/sigv4.test.ts changes single bytes. */
+/** The members of a signature, and changes of a signed request; attacks/callers/sigv4.test.ts changes single bytes. */
 it.for<readonly [what: string, refusal: readonly string[], Signing, change?: (headers: Headers) => Headers]>([
   ['a request without a signature', FORBIDDEN, {}, () => ({})],
   ['a bearer token', INCOMPLETE, {}, (headers) => ({ ...headers, authorization: 'Bearer abc' })],
