@@ -216,6 +216,16 @@ it.for<readonly [what: string, refusal: readonly string[], Signing, change?: (he
   expect(events).toEqual([]);
 });
 
+it.each([
+  [-301, 403],
+  [-300, 200],
+  [300, 200],
+  [301, 403],
+])('a signature is good within five minutes of its date, and refused a second later: %d s', async (seconds, status) => {
+  const { call } = await start({ now: () => DATE.getTime() + seconds * 1_000 });
+  expect(await call()).toMatchObject({ status });
+});
+
 function altered(pattern: RegExp, replacement: string) {
   return ({ authorization = '', ...headers }: Headers): Headers => ({
     ...headers,
