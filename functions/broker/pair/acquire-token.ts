@@ -1,6 +1,6 @@
 import type { SecretCache } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
-import { type Attempt, type Call, isTrial } from './call.ts';
+import { type Attempt, type Call, isTrial, type Progress, withProgress } from './call.ts';
 import { chooseVersion, readVersions } from './choose-version.ts';
 import {
   FIRST_POLL_MS,
@@ -20,7 +20,6 @@ import {
   isIssuable,
   isProven,
   type PairRecord,
-  type Rejection,
   type StoredToken,
   waitProblem,
   withoutFutureTimes,
@@ -233,27 +232,6 @@ export function createAcquireToken(dependencies: Dependencies) {
     const wakeMs = (leaseLeftMs(call) || Infinity) + random() * FIRST_POLL_MS;
     await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
   }
-}
-
-type Progress = ReturnType<typeof withProgress>;
-
-/** A call, and how far it has come. */
-function withProgress(call: Call, now: number) {
-  return {
-    ...call,
-    /** The lease of another call, as this one has watched it. */
-    watched: undefined as ReturnType<typeof watch>,
-    /** By the ids of the leases that the call asked for. A write that went unanswered may still arrive; `undefined` once it is used. */
-    attempts: new Map<string, Attempt | undefined>(),
-    /** The versions that the call has sent: it sends none twice. */
-    sent: new Map<string, Rejection>(),
-    /** The secret counts from then on. */
-    readSince: call.stage === undefined ? -Infinity : now,
-    mayRenew: true,
-    /** Writes: after the second one the call goes on alone. */
-    unanswered: 0,
-    polls: 0,
-  };
 }
 
 function waitAfterProblem(error: unknown): typeof WAIT {
