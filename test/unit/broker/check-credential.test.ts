@@ -242,15 +242,6 @@ describe('a check that finds the secret gone', () => {
     expect(counts.storeCalls).toEqual({ read: 1 });
   });
 
-  it('waits for the lease of another call, whose token it withdraws too', async () => {
-    const lease = { lease: { id: 'another', until: START + SECOND_MS } };
-    const { check, clock, tokenNow } = gone({ outcome: 'missing' }, lease);
-
-    expect(await check()).toMatchObject(missing);
-    expect(clock.now()).toBeGreaterThanOrEqual(START + SECOND_MS);
-    expect(tokenNow()).toBeUndefined();
-  });
-
   it('withdraws nothing when the secret is back at its second look, after another write', async () => {
     const { check, surroundings, counts, tokenNow, shared } = gone({ outcome: 'missing' });
     surroundings.secret = () => {
@@ -304,15 +295,6 @@ it('says nothing of a pair when the broker itself has failed, although the servi
 
 describe('a pending version', () => {
   const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2' };
-
-  it('is sent and nothing published: callers keep the current one’s token', async () => {
-    const { clock, check, instance, shared, versions } = setUp({ stages });
-    const { token } = await clock.run(instance.issue());
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
-
-    expect(shared.peek(pair).token?.fingerprint).toBe(token.fingerprint);
-    expect(versions()).toEqual(['v1', 'v2']);
-  });
 
   it('that is malformed or missing is found without a request, and causes no problem for the current one', async () => {
     const { check, clock, instance, surroundings, requests } = setUp({ stages });

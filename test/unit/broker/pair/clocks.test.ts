@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exchange, ISSUE_REQUEST } from '../../../support/broker-world.ts';
-import { MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
+import { exchange } from '../../../support/broker-world.ts';
+import { MINUTE_MS, SECOND_MS } from '../../../support/example.ts';
 import { createFleet } from '../../../support/fleet/fleet.ts';
-import { exampleWait } from '../../../support/pair/pair-examples.ts';
 
 type Fleet = ReturnType<typeof createFleet>;
 
@@ -93,25 +92,4 @@ describe('instances whose clocks are at most 30 s off', () => {
       expect(renewals).toBeLessThanOrEqual(1 + seconds / (15 - 5));
     });
   });
-});
-
-it.each([
-  [200, 215],
-  [345, 360],
-  [3_500, 0],
-])('a pause of 15 s from a clock that is %i s ahead stops a pair for %i s', async (aheadS, waitS) => {
-  const fleet = createFleet();
-  const pause = exampleWait(START + (aheadS + 15) * SECOND_MS);
-  fleet.shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, pause }));
-  const instance = fleet.createInstance();
-  const isPaused = () =>
-    fleet.clock.run(
-      instance.issue().then(
-        () => false,
-        () => true,
-      ),
-    );
-  while (await isPaused()) await fleet.clock.advance(SECOND_MS);
-
-  expect((fleet.clock.now() - START) / SECOND_MS).toBeCloseTo(waitS, 0);
 });
