@@ -293,22 +293,6 @@ it('says nothing of a pair when the broker itself has failed, although the servi
   expect(requests).toHaveLength(1);
 });
 
-describe('a pending version', () => {
-  const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2' };
-
-  it('that is malformed or missing is found without a request, and causes no problem for the current one', async () => {
-    const { check, clock, instance, surroundings, requests } = setUp({ stages });
-    const pending = found('v2', { client_id: 'with:colon', secret: 's' }, 'AWSPENDING');
-    surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? pending : undefined);
-
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-malformed', version: 'v2', provenBy: 'secret' });
-    surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? { outcome: 'missing' } : undefined);
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-missing', provenBy: 'secret' });
-    expect(requests).toHaveLength(0);
-    await expect(clock.run(instance.issue())).resolves.toMatchObject({ cache: 'none' });
-  });
-});
-
 describe('trials', () => {
   const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
 
@@ -320,15 +304,6 @@ describe('trials', () => {
     }
     expect(requests.length).toBeGreaterThan(60);
     expect(requests.length).toBeLessThanOrEqual(121);
-  });
-
-  it('of both stages find one thing each when they wait for as long as they are told', async () => {
-    const { check, clock } = setUp({ ...AT_ONCE, stages });
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2' });
-    const { finding, retryAfterSeconds = 0 } = await check('AWSPREVIOUS');
-    expect([finding, retryAfterSeconds]).toEqual(['throttled', 30]);
-    await clock.advance(retryAfterSeconds * SECOND_MS);
-    expect(await check('AWSPREVIOUS')).toMatchObject({ finding: 'accepted', version: 'v0' });
   });
 
   it.each([

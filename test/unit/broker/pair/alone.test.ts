@@ -159,6 +159,19 @@ describe('a table that can be read and takes no writes', () => {
     expect(sent).toHaveLength(1 + forced);
   });
 
+  it('leaves the instance the token that it requested, while the secret is there', async () => {
+    let isGone = false;
+    const { ask, clock } = createCallers({
+      store: { replace: SILENT },
+      secret: (stage) => (isGone ? { outcome: 'missing' } : found('v1', undefined, stage)),
+    });
+    await ask();
+    isGone = true;
+    expect(await ask()).toBe(FINGERPRINT);
+    clock.now += MINUTE_MS + 1;
+    expect(await ask()).toBe('credential-missing');
+  });
+
   it('costs a renewal one write and one read of the secret in 15 s, not one per call', async () => {
     let writes = 0;
     const { ask, clock, readStages } = createCallers({

@@ -93,16 +93,8 @@ describe('an instance that is alone', () => {
   it.each<[string, string, Changes]>([
     ['issues the token that it knows while the secret is there', 'memory', withSecret],
     ['issues it while Secrets Manager is down', 'memory', alone({ outcome: 'unavailable', cause: 'down' })],
-    ['issues it when the secret is no JSON', 'memory', alone(found('v1', 'text'))],
     ['issues nothing when the secret is deleted', 'credential-missing', alone({ outcome: 'deleted' })],
-    ['issues nothing when it may not read it', 'secrets-unavailable', alone({ outcome: 'denied', cause: 'no' })],
-    ['issues nothing when it names other services', 'credential-missing', alone(found('v1', { services: ['other'] }))],
     ['makes a token request when it has no token', 'request', { ...withSecret, now: HARD }],
-    [
-      'issues nothing when the secret’s own policy stops it',
-      'client-disabled',
-      alone({ outcome: 'stopped', cause: 'no' }),
-    ],
     ['renews its token', 'renew for 1000 ms', { ...withSecret, now: SOFT }],
   ])('%s: %s', (_, step, changes) => {
     expect(told(changes)).toBe(step);
