@@ -1,7 +1,7 @@
 import { findingOfProblem } from '../problem.ts';
 import { type Attempt, type Call, isTrial } from './call.ts';
 import {
-  type CHECKED_FINDINGS,
+  CHECKED_FINDINGS,
   foreignToken,
   isProven,
   KEPT_WAIT_MS,
@@ -64,9 +64,8 @@ function waitAfter(
 function findingOf(renewal: Renewal): (typeof CHECKED_FINDINGS)[number] {
   if (renewal.outcome === 'token') return 'accepted';
   if (renewal.outcome === 'rejected') return 'rejected';
-  if (renewal.outcome === 'held') return 'misconfigured';
   const finding = findingOfProblem(renewal.problem.type, renewal.problem.shape);
-  return finding === 'throttled' ? finding : 'unreachable';
+  return CHECKED_FINDINGS.find((one) => one === finding) ?? 'unreachable';
 }
 
 const FIRST_WAIT_MS = 1_000;

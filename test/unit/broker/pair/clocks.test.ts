@@ -25,7 +25,6 @@ async function tell(
     const issue = await fleet.clock.run(instances[who]?.issue().catch(() => undefined) ?? Promise.resolve(undefined));
     given(issue?.token.accessToken.reveal());
   }
-  return instances;
 }
 
 describe('instances whose clocks are at most 30 s off', () => {
