@@ -90,10 +90,10 @@ export function createAcquireToken(dependencies: Dependencies) {
       case 'renew': {
         // While another token serves, no failure of its renewal matters to the caller.
         const end = await attempt(call, view, step).catch(waitAfterProblem);
-        call.mayRenew = false;
-        // The table does not tell of an attempt that got no lease.
-        memory.keepOwn(call.pair, { attemptedAt: view.at });
-        const rest = end.kind === 'token' ? end : decide({ ...view, mayRenew: false });
+        // The table does not tell of an attempt that got no lease; an attempt makes the next renewal wait for longer than a call.
+        const attempted = { attemptedAt: view.at };
+        memory.keepOwn(call.pair, attempted);
+        const rest = end.kind === 'token' ? end : decide({ ...view, record: { ...view.record, ...attempted } });
         return rest.kind === 'answer' ? rest : end;
       }
     }
@@ -101,7 +101,7 @@ export function createAcquireToken(dependencies: Dependencies) {
 
   /** All that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
   async function look(call: Progress): Promise<View | undefined> {
-    const { pair, attempts, sent, mayRenew } = call;
+    const { pair, attempts, sent } = call;
     const seen = call.unanswered > 1 ? undefined : await read(call, call.deadline);
     const lease = seen?.record.lease;
     const leaseOfOther = attempts.has(lease?.id ?? '') ? undefined : lease;
@@ -119,7 +119,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     const checkSince = leaseIsOver ? at : call.readSince;
     const readSince = isCheck ? checkSince : Math.max(call.readSince, at - ALONE_TRUST_MS);
     const versions = isCheck || isAlone ? await readVersions(dependencies, call, record, readSince) : undefined;
-    return { seen, at, record, isAlone, versions, leaseIsOver, mayRenew };
+    return { seen, at, record, isAlone, versions, leaseIsOver };
   }
 
   /** Takes the lease, for a version of the secret that was read after the look. @throws Problem why none may be sent */

@@ -56,7 +56,6 @@ export function withProgress(call: Call, now: number) {
     sent: new Map<string, Rejection>(),
     /** The secret counts from then on. */
     readSince: call.stage === undefined ? -Infinity : now,
-    mayRenew: true,
     /** Writes: after the second one the call goes on alone. */
     unanswered: 0,
     polls: 0,

@@ -225,13 +225,14 @@ describe('a token that this instance cannot open', () => {
     ['was used within a minute', { ...ofOther(used), attemptedAt: START - 30_000 }],
     ['may still live', ofOther(noKey)],
   ])('has another version sent under a lease of the table only, and that makes it proven: %s', async (_, record) => {
-    const { ask, recordNow, clock } = createCallers({ record: { ...record, ...LIVE } });
+    const { ask, recordNow, clock, sent } = createCallers({ record: { ...record, ...LIVE } });
 
     expect(await ask()).toBe(FINGERPRINT);
     expect(clock.now).toBeGreaterThanOrEqual(START + LEASE_MS);
     const checked = { version: 'v1', at: clock.now, finding: 'accepted' };
     expect(recordNow()).toMatchObject({ lease: undefined, token: record.token, checked });
     expect(await ask()).toBe(FINGERPRINT);
+    expect(sent).toHaveLength(1);
   });
 
   it('has a version that is proven sent without a lease, although another call holds one', async () => {

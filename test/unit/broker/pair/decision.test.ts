@@ -23,7 +23,7 @@ interface Changes extends Partial<Omit<View, 'record'>> {
 }
 
 function stepOf({ record, request, service, now = START, ...view }: Changes = {}) {
-  const known = { seen: undefined, at: now, isAlone: false, leaseIsOver: true, mayRenew: true, ...view };
+  const known = { seen: undefined, at: now, isAlone: false, leaseIsOver: true, ...view };
   const call = exampleCall({ service: exampleService(service) });
   try {
     return decide({ record: { ...PUBLISHED, ...record }, ...known }, call, { ...ISSUE_REQUEST, ...request }, now);
@@ -105,7 +105,6 @@ describe('in the soft window', () => {
   it.each<[string, string, Changes]>([
     ['which has not begun, no call renews', 'shared', { now: TOKEN.refreshAt - 1 }],
     ['from its first millisecond on, a call renews', 'renew for 1000 ms', { now: TOKEN.refreshAt }],
-    ['a call that has tried does not try again', 'shared', { mayRenew: false }],
     ['no call renews under another’s lease', 'shared', { leaseIsOver: false }],
     ['no call renews within 15 s of an attempt', 'shared', { record: { attemptedAt: SOFT - 14_999 } }],
     ['a call renews 15 s after an attempt', 'renew for 1000 ms', { record: { attemptedAt: SOFT - 15_000 } }],
