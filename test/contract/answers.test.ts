@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { FUNCTION_FAILED } from '../../bin/local/function-url/server.ts';
 import type { Exchange } from '../support/contract/contract.ts';
 import { faultsOf } from '../support/contract/contract-watch.ts';
 import { answerUndescribed } from '../support/contract/undescribed-answer.ts';
@@ -31,13 +30,6 @@ function answered(changes: Partial<Exchange> = {}, members: object = {}): Exchan
 describe('an answer that docs/openapi.yaml describes', () => {
   it('has no fault', () => {
     expect(faultsOf(answered())).toEqual([]);
-  });
-
-  it('has no fault when AWS gives it for a function that failed', () => {
-    const { headers, body } = FUNCTION_FAILED;
-    expect(
-      faultsOf({ ...answered(), status: 502, headers: { ...headers } as Exchange['headers'], body: `${body}` }),
-    ).toEqual([]);
   });
 
   it.each<[string, Exchange, string]>([

@@ -61,6 +61,18 @@ describe('the list of clients', () => {
   });
 });
 
+it('a client is described by the tag of its secret, and by the version that is in use', async () => {
+  const { store, describeClient } = await start();
+  const Tags = [
+    { Key: 'team', Value: 'billing' },
+    { Key: 'services', Value: 'customer-insights' },
+  ];
+  const secret = store.create('token-broker/dev/acme', { Tags });
+  secret.versions.add('1'.repeat(32), { SecretString: 'one' });
+  secret.versions.add('2'.repeat(32), { SecretString: 'two' });
+  expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: '2'.repeat(32) });
+});
+
 it('a client without a secret, or before its deletion, has no description, and a failure is told in one word', async () => {
   const { store, failWith, describeClient } = await start();
   store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };

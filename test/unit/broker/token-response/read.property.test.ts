@@ -115,38 +115,6 @@ describe('reading any answer at all', () => {
     expect(Math.min(outcomes.token, outcomes.held) / RUNS.numRuns).toBeGreaterThan(0.05);
   });
 
-  it('lets no text of an answer into a problem, not even one that is a name as well', () => {
-    const marked = fc.constantFrom('QQONE', 'QQTWO', 'QQONETWO', 'XQQTHREE', 'QQ4', 'QQFIVE-5', 'QQ'.repeat(20));
-    const leaf = fc.oneof(marked, fc.constantFrom(0, null, true, ''));
-    const names = fc.oneof(fc.constantFrom(...TOKEN_NAMES, ...LIFE_NAMES, 'data', 'error'), marked);
-    const { object } = fc.letrec((tie) => ({
-      object: fc.dictionary(
-        names,
-        fc.oneof({ maxDepth: 3 }, leaf, tie('object'), fc.array(tie('object'), { maxLength: 2 })),
-      ),
-    }));
-    let problems = 0;
-    fc.assert(
-      fc.property(fc.constantFrom(200, 302, 400, 503), object, (status, value) => {
-        const header = 'ZZHEADER';
-        const any: Answer = {
-          status,
-          headers: { location: header, [header.toLowerCase()]: header, 'retry-after': header, 'x-token-ttl': header },
-          body: value,
-        };
-        const reading = read(any);
-        if (!('problem' in reading)) return;
-        problems += 1;
-        const { message, detail, shape, cause } = reading.problem;
-        const printed = JSON.stringify([message, detail, shape, String(cause)]);
-        const texts = [header, ...(JSON.stringify(value).match(/(?<=[:[]")[A-Z-]{4,}\d?(?=")/g) ?? [])];
-        for (const text of texts) expect(printed).not.toContain(text);
-      }),
-      RUNS,
-    );
-    expect(problems).toBeGreaterThan(RUNS.numRuns / 2);
-  });
-
   it.each([
     ['arrays', '['.repeat(100_000)],
     ['closed arrays', '['.repeat(100_000) + ']'.repeat(100_000)],
