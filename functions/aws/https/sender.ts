@@ -5,6 +5,7 @@ import { isWithin } from '../../broker/time.ts';
 import {
   type AnswerHead,
   type HttpRequest,
+  type Send,
   SendFailure,
   type SendFailureKind,
   type SendLimits,
@@ -23,16 +24,11 @@ interface Options {
   readonly now?: () => number;
 }
 
-/** A `Send` that its caller can end: from the signal on, the request is out of time. */
-export type HttpsSender = (request: HttpRequest, limits: Limits) => Promise<TokenResponse>;
-
-type Limits = SendLimits & { readonly signal?: AbortSignal | undefined };
-
 /**
  * Sends requests with one deadline over name look-up, connection, headers and body: verified TLS, plain HTTP only on loopback.
  * A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
  */
-export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Options = {}): HttpsSender {
+export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Options = {}): Send {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
   const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
   const pool = keepAlive ? POOL : {};
@@ -103,7 +99,7 @@ function revealed(headers: HttpRequest['headers']) {
   );
 }
 
-function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyBytes, signal }: Limits) {
+function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyBytes, signal }: SendLimits) {
   return new Promise<TokenResponse>((resolve, reject) => {
     /** The connection is ready, with TLS if any: from here on the request may have been sent. */
     let isConnected = false;

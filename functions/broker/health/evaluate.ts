@@ -61,14 +61,8 @@ export interface Entry {
 /** By the key of a pair; by the kind for the others. */
 export type Entries = ReadonlyMap<string, Entry>;
 
-/** Observations from findings, and the entries that still count; the others are dropped without a message. */
-export interface Evaluation {
-  readonly observations: readonly Observation[];
-  readonly kept: Entries;
-}
-
-/** Draws observations from findings and the memory of earlier ones. */
-export function evaluate(findings: Findings, entries: Entries): Evaluation {
+/** Observations from findings, and `kept`, the entries that still count; the others are dropped without a message. */
+export function evaluate(findings: Findings, entries: Entries) {
   if (findings.kind === 'client') {
     return { observations: observePairs(findings.checked, openIncident(entries) !== undefined), kept: entries };
   }
@@ -93,7 +87,7 @@ export function isGood({ condition }: Pick<Entry, 'condition'>): boolean {
  * An incident begins when at least five pairs were asked and at least 80 % of them got no answer. It ends when more pairs
  * are answered than not. The gap between both limits keeps a shaky service from flapping.
  */
-function evaluateService(service: ServiceName, { listed, checks, at }: RunFindings, entries: Entries): Evaluation {
+function evaluateService(service: ServiceName, { listed, checks, at }: RunFindings, entries: Entries) {
   const checked = checks.checked.filter(({ pair }) => pair.service === service);
   const open = openIncident(entries);
   const isIncident = open === undefined ? hasBegun(checked) : !hasEnded(checked, open);
@@ -137,7 +131,7 @@ function observePairs(checked: readonly CheckedPair[], isIncident: boolean): rea
     .map((look) => ({ ...look, kind: 'pair', condition: look.finding, since: look.checkedAt }));
 }
 
-function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries): Evaluation {
+function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries) {
   const look = { since: at, at };
   const broker = observeBroker(checks);
   const observations: Observation[] = broker === undefined ? [] : [{ kind: 'broker', ...look, ...broker }];

@@ -8,7 +8,7 @@ import {
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
-import type { HttpsSender } from '../../../functions/aws/https/sender.ts';
+import type { Send } from '../../../functions/broker/token-request/send.ts';
 import { ACCESS as EXAMPLE, START } from '../../support/example.ts';
 
 const { signal } = new AbortController();
@@ -91,7 +91,7 @@ describe('the endpoint', () => {
 
   async function urlOf(options: { readonly region?: string }): Promise<string> {
     let asked: URL | undefined;
-    const send: HttpsSender = async ({ url }) => {
+    const send: Send = async ({ url }) => {
       asked = url;
       return { status: 200, headers: {}, body: Buffer.from('{}') };
     };
@@ -146,7 +146,7 @@ describe('an answer', () => {
   /** The item, or the error. */
   function answered(status: number, answer: object | string): Promise<unknown> {
     const body = Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer));
-    const send: HttpsSender = async () => ({ status, headers: {}, body });
+    const send: Send = async () => ({ status, headers: {}, body });
     return createDynamoDB({ ...ACCESS, send })
       .getItem(LOOK, signal)
       .catch((error: unknown) => error);
