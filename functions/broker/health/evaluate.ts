@@ -94,11 +94,14 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const condition = isIncident ? 'incident' : 'answering';
   const detail = `Of ${checked.filter(wasAsked).length} pairs that were asked, ${silentOnes(checked).length} got no answer.`;
 
-  // A client that is no longer listed needs no message.
-  const known = new Set(['service', ...listed.map(pairKey)]);
-  const kept = [...entries].filter(([key, one]) => known.has(key) && !(isIncident && isSilent(one.condition)));
-  const incident = { kind: 'service', service, condition, since: at, at, detail } as const;
-  return { observations: [incident, ...observePairs(checked, isIncident)], kept: new Map(kept) };
+  // A deleted client needs no message: the check has withdrawn its token.
+  const listedKeys = new Set(listed.map(pairKey));
+  const without = checked.filter(({ finding }) => finding === 'secret-missing' || finding === 'disabled');
+  const gone = new Set(without.map(({ pair }) => pairKey(pair)).filter((key) => !listedKeys.has(key)));
+  const there = checked.filter(({ pair }) => !gone.has(pairKey(pair)));
+  const kept = [...entries].filter(([key, one]) => !gone.has(key) && !(isIncident && isSilent(one.condition)));
+  const ofService = { kind: 'service', service, condition, since: at, at, detail } as const;
+  return { observations: [ofService, ...observePairs(there, isIncident)], kept: new Map(kept) };
 }
 
 function openIncident(entries: Entries): Entry | undefined {
