@@ -1,6 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { isWithin } from '../../broker/time.ts';
 import {
   type AnswerHead,
@@ -79,10 +80,6 @@ function watchIdle({ secure, plain }: Agents, now: () => number): () => void {
 /** Below what load balancers commonly allow an idle connection. */
 const MAX_IDLE_MS = 30_000;
 const POOL = { keepAlive: true, scheduling: 'lifo', maxSockets: 64, maxFreeSockets: 8, timeout: MAX_IDLE_MS } as const;
-
-function turnOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 function open(url: URL, options: RequestOptions, { secure, plain }: Agents): ClientRequest {
   const { protocol, hostname } = url;

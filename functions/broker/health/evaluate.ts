@@ -134,22 +134,20 @@ function observePairs(checked: readonly CheckedPair[], isIncident: boolean): rea
     .map((look) => ({ ...look, kind: 'pair', condition: look.finding, since: look.checkedAt }));
 }
 
+/** An incident of the broker when it had no finding for any pair; nothing of it when it was not asked. */
 function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries) {
   const look = { since: at, at };
-  const broker = observeBroker(checks);
-  const observations: Observation[] = broker === undefined ? [] : [{ kind: 'broker', ...look, ...broker }];
+  const observations: Observation[] = [];
+  const failures = [...new Set(checks.missed.flatMap(({ failure }) => failure ?? []))];
+  const isIncident = checks.checked.length === 0 && failures.length > 0;
+  if (checks.checked.length > 0) observations.push({ kind: 'broker', ...look, condition: 'answering' });
+  if (isIncident) {
+    const detail = `No check brought a finding: ${failures.toSorted().join(', ')}.`;
+    observations.push({ kind: 'broker', ...look, condition: 'incident', detail });
+  }
   // While the broker answers no request at all, the message about the broker is enough.
-  if (broker?.condition !== 'incident' || condition !== 'unproven') {
+  if (!isIncident || condition !== 'unproven') {
     observations.push({ kind: 'probe', ...look, condition, detail: `The answer was: ${said}.` });
   }
   return { observations, kept: entries };
-}
-
-/** An incident when the broker had no finding for any pair; `undefined` when it was not asked. */
-function observeBroker({ checked, missed }: Checks) {
-  if (checked.length > 0) return { condition: 'answering' } as const;
-  const failures = missed.flatMap(({ failure }) => failure ?? []);
-  if (failures.length === 0) return undefined;
-  const words = [...new Set(failures)].toSorted().join(', ');
-  return { condition: 'incident', detail: `No check brought a finding: ${words}.` } as const;
 }
