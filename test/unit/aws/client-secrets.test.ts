@@ -53,12 +53,6 @@ describe('the list of clients', () => {
     expect(error).toEqual(new Error(`The clients cannot be listed: ${word}`));
     expect(error).not.toHaveProperty('cause');
   });
-
-  it('is an error also when it begins well and has no end', async () => {
-    const page = { SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' };
-    const listClients = await connectTo(() => page, 20);
-    await expect(listClients()).rejects.toThrow('The clients cannot be listed: OutOfTime');
-  });
 });
 
 it('a client is described by the tag of its secret, and by the version that is in use', async () => {

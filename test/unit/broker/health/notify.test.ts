@@ -34,16 +34,6 @@ describe('the operators', () => {
     },
   );
 
-  it('hear nothing about a pair that this run did not reach', async () => {
-    const { run, acmeIs, world } = createWorld();
-    acmeIs('rejected');
-    await run();
-    world.answer = ({ client }) => (client === 'acme' ? { failure: 'timeout' } : 'accepted');
-    expect((await run()).subjects).toEqual([]);
-    acmeIs('rejected');
-    expect((await run()).subjects).toEqual([]);
-  });
-
   it.each([
     ['rejected', 'v1', 'v2', 1],
     ['rejected', 'v1', 'v1', 0],
