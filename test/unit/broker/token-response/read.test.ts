@@ -67,6 +67,7 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['JSON that only begins well', { body: `${JSON.stringify(LEAKED)}LEAK` }, CUT_OFF],
   ['a word as JSON', { body: 'LEAK-4f9Kq2ZxV7mN1bR8' }, CUT_OFF],
   ['NaN', { body: '{"access_token":"LEAK-4f9Kq2ZxV7","expires_in":NaN}' }, CUT_OFF],
+  ['UTF-16', { body: Buffer.from(`\ufeff${JSON.stringify(LEAKED)}`, 'utf16le') }, 'not UTF-8'],
   ['a word', { type: 'text/plain', body: 'LEAK' }, 'tokenMember to `$`'],
   ['a failure', { type: 'text/plain', body: 'LEAK_invalid_client_1234' }, 'does not look like'],
   ['no known name', { body: { acmeKey: LEAKED.access_token } }, 'say in response.tokenMember'],
