@@ -23,6 +23,7 @@ describe('a body that holds a token', () => {
     ['a form that ends as JSON does', { type: FORM, body: `%24id=1&access_token=${TOKEN}&expires_in=3600&rest={}` }],
     ['a form as text/plain', { type: 'text/plain; charset=utf-8', body: `access_token=${TOKEN}&expires=3600` }],
     ['a form as JSON', { body: `access_token=${TOKEN}&expires=3600` }],
+    ['a JSON text', { type: 'text/plain', headers: { 'expires-in': '3600' }, body: `"${TOKEN}"` }],
     ['an opaque word', { type: null, headers: { 'expires-in': '3600' }, body: TOKEN }],
   ])('is read: %s', (_, answer) => {
     const { accessToken, ...rest } = tokenOf({ body: JSON_BODY, ...answer });
@@ -78,6 +79,7 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['an error', { body: { error: 'LEAK' } }, 'it reports an error'],
   ['a known error', { body: { error: 'invalid_client' } }, 'it reports invalid_client, although its status says'],
   ['an error beside a token', { body: { ...LEAKED, error: { code: 'LEAK' } } }, 'it reports an error'],
+  ['an error in an array', { body: [{ error: 'LEAK' }] }, 'it reports an error'],
   ['errors beside a token', { body: { ...LEAKED, errors: ['LEAK'] } }, 'it reports an error'],
 ];
 
