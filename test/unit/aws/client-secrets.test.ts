@@ -67,6 +67,18 @@ it('a client is described by the tag of its secret, and by the version that is i
   expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: '2'.repeat(32) });
 });
 
+it('the description of a client has its tag and the version in use', async () => {
+  const { store, describeClient } = await start();
+  const Tags = [
+    { Key: 'team', Value: 'payments' },
+    { Key: 'services', Value: 'customer-insights' },
+  ];
+  const { versions } = store.create('token-broker/dev/acme', { Tags });
+  expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: undefined });
+  for (const version of ['v1', 'v2']) versions.add(version, { SecretString: 'x' });
+  expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: 'v2' });
+});
+
 it('a client without a secret, or before its deletion, has no description, and a failure is told in one word', async () => {
   const { store, failWith, describeClient } = await start();
   store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };
