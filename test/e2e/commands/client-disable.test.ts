@@ -71,18 +71,14 @@ describe('client disable', () => {
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
   });
 
-  it('stops a client whose secret is marked for deletion, which no instance of the function can read', async ({
-    world,
-  }) => {
+  it('stops a client whose secret is marked for deletion, which no instance can read', async ({ world }) => {
     await world.run('client delete acme --yes');
     const again =
       /in the table token-broker-local\n.*\nThe secret \S+ is marked for deletion: disable acme again when/s;
     expect(await world.run(DISABLE)).toEqual(ended(0, /^acme is disabled on /, again));
   });
 
-  it('stops a client without a secret in advance, on the services that TOKEN_BROKER_SERVICES names', async ({
-    world,
-  }) => {
+  it('stops a client without a secret in advance, on the services of the variable', async ({ world }) => {
     const env = { TOKEN_BROKER_SERVICES: 'customer-insights  other' };
     const { stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`, { env });
     const services = ['customer-insights', 'other'];
@@ -94,9 +90,7 @@ describe('client disable', () => {
   });
 });
 
-it('an instance of the function that cannot read the table gets no credential of a disabled client, and so no token', async ({
-  world,
-}) => {
+it('an instance that cannot read the table gets no credential of a disabled client', async ({ world }) => {
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
   await world.run(DISABLE);
   const requests = world.tokenService.requests.length;
@@ -161,9 +155,7 @@ describe('client disable, refused or failed', () => {
     await close();
   });
 
-  it('says that the flags hold when the secret cannot be denied, and takes no flag away when it cannot be allowed', async ({
-    world,
-  }) => {
+  it('says that the flags hold when Secrets Manager cannot be reached', async ({ world }) => {
     const { exitCode, stdout, stderr } = await world.run(DISABLE, NO_SECRETS);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n')).toEqual([
@@ -180,9 +172,7 @@ describe('client disable, refused or failed', () => {
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });
 
-  it('sets the flags with the policy of an operator, and names the command for the emergency role', async ({
-    world,
-  }) => {
+  it('sets the flags with the policy of an operator, and names the emergency role', async ({ world }) => {
     const { env, close } = await secretsManagerOfOperator();
     const { exitCode, stdout, stderr } = await world.run(DISABLE, { env });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
