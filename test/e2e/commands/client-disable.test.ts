@@ -20,6 +20,7 @@ const FLAG_SET =
   'The flag is set: within 60 s no instance of the function that can read the table issues a token of acme.';
 const ALONE =
   'The secret is not denied to the broker: an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens.';
+const STILL = 'acme is still disabled: no flag was taken away.';
 const STOPPED = expect.stringMatching(
   /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
 );
@@ -172,33 +173,31 @@ describe('client disable, refused or failed', () => {
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });
 
-  it('sets the flags with the policy of an operator, and names the emergency role', async ({ world }) => {
-    const { env, close } = await secretsManagerOfOperator();
-    const { exitCode, stdout, stderr } = await world.run(DISABLE, { env });
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
-      FLAG_SET,
-      ALONE,
-      expect.stringMatching(/^error: aws-access-denied: .*: secretsmanager:PutResourcePolicy /),
-      `${EMERGENCY} client disable acme --environment local`,
-      '',
-    ]);
-    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
-    // The emergency role has written no denial, so the operator ends what it began.
-    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
-    await close();
-  });
+  it.for([
+    ['disable', 'PutResourcePolicy', [FLAG_SET, ALONE], undefined],
+    ['enable', 'DeleteResourcePolicy', [STILL], { Statement: [{ Sid: 'TokenBrokerDisabled' }] }],
+  ] as const)(
+    'leaves the policy of the secret to the emergency role: %s',
+    async ([verb, action, state, policy], { world }) => {
+      const { env, close } = await secretsManagerOfOperator(policy);
+      const { exitCode, stdout, stderr } = await world.run(`client ${verb} acme --yes`, { env });
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+      expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
+        ...state,
+        expect.stringMatching(new RegExp(`^error: aws-access-denied: .*: secretsmanager:${action} `)),
+        `${EMERGENCY} client ${verb} acme --environment local`,
+        '',
+      ]);
+      await close();
+    },
+  );
 
-  it('leaves it to the emergency role to end a denial', async ({ world }) => {
-    const { env, close } = await secretsManagerOfOperator({ Statement: [{ Sid: 'TokenBrokerDisabled' }] });
-    const { exitCode, stderr } = await world.run(ENABLE, { env });
-    expect(exitCode).toBe(1);
-    expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
-      'acme is still disabled: no flag was taken away.',
-      expect.stringMatching(/^error: aws-access-denied: .*: secretsmanager:DeleteResourcePolicy /),
-      `${EMERGENCY} client enable acme --environment local`,
-      '',
-    ]);
+  it('sets the flags with the policy of an operator, who can take them away again', async ({ world }) => {
+    const { env, close } = await secretsManagerOfOperator();
+    await world.run(DISABLE, { env });
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+    // The emergency role has written no denial.
+    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
     await close();
   });
 });

@@ -228,7 +228,7 @@ describe('client put stores nothing, and repeats nothing', () => {
 
 describe('client put, interrupted or overtaken', () => {
   it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
-    world.tokenService.fault('hang');
+    world.tokenService.behave(undefined, { fault: 'hang' });
     const stdin = Readable.from([Buffer.from(JSON.stringify(NEW))]);
     const putting = beginCommandLine(PUT.split(' '), world.shell, stdin);
     await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
@@ -242,7 +242,7 @@ describe('client put, interrupted or overtaken', () => {
   });
 
   it('keeps the version that another operator has promoted meanwhile', async ({ world }) => {
-    world.tokenService.latency(300);
+    world.tokenService.behave(undefined, { latencyMs: 300 });
     const slow = world.run(PUT, { input: NEW });
     await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
     const command = { SecretId: ACME, SecretString: JSON.stringify(OLD) };
