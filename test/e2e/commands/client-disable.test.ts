@@ -101,14 +101,6 @@ it('an instance that cannot read the table gets no credential of a disabled clie
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
 });
 
-it('is told as a stop by an instance that reads the table, too, where no flag could be set', async ({ world }) => {
-  await world.run(DISABLE, NO_TABLE);
-  const refused = world.caller.token({ client: 'acme', service: INSIGHTS });
-  await expect(refused).rejects.toMatchObject({ status: 424, type: 'client-disabled', retryable: false });
-  expect(world.tokenService.requests).toHaveLength(0);
-  expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
-});
-
 async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
   const { ResourcePolicy } = await secretsManager.send(new GetResourcePolicyCommand({ SecretId }));
   return ResourcePolicy === undefined ? undefined : JSON.parse(ResourcePolicy);
