@@ -106,4 +106,4 @@ export async function orderLocalBroker({ env, signal }: Shell, place: Place, pat
 }
 
 const ADVICE =
-  'npm start runs a local broker and prints what to set; in AWS the schedule runs by itself, and health without --run checks now.';
+  'npm start runs a local broker, and eval "$(npm run --silent token-broker -- env operator)" sets its variables; in AWS health without --run checks now.';

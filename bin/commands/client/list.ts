@@ -149,6 +149,8 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
     if (failure.type === 'aborted') throw failure;
     talk(shell, `The states of the pairs cannot be read: ${failure.message}`);
     return undefined;
+  } finally {
+    dynamodb.destroy();
   }
 }
 
