@@ -192,7 +192,7 @@ describe('client put', () => {
     const accepted = /AWS made it the current one at once\. Callers get tokens as soon as/;
     expect(await world.run(create('globex'), { input: NEW })).toEqual(ended(0, /./, accepted));
     expect(await describeSecret(world, 'globex')).toEqual({ AWSCURRENT: expect.any(String), services: INSIGHTS });
-    const refused = /no caller had a token of the client before\.\n$/;
+    const refused = /no caller had a token of the client before\. client check tries it again\.\n$/;
     expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
   });
 

@@ -223,8 +223,9 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       const { type, retryAfterSeconds = 1 } = error;
-      // A pause counts as it was written, also by a clock that is ahead.
-      const mostSeconds = (HELD.has(type) ? 3_600 : 300) + MAX_CLOCK_DIFFERENCE_MS / 1_000;
+      // A wait counts as it was written, also by a clock that is ahead; a trial's short hold can be a long one by a clock that jumped.
+      const mayBeLong = HELD.has(type) || hosts.hasAnyClockJumped();
+      const mostSeconds = (mayBeLong ? 3_600 : 300) + MAX_CLOCK_DIFFERENCE_MS / 1_000;
       const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= mostSeconds;
       if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
       return error;
