@@ -1,13 +1,11 @@
-import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair.ts';
+import type { ClientName, Pair, ServiceName } from '../pair.ts';
 import { askUntil, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
-import type { NotificationMemories, Notified, Notify } from './notify.ts';
+import type { Notified, Notify } from './notify.ts';
 
 /** The findings of a run, and its messages. */
 export interface HealthRun extends Checks {
   readonly clients: number;
-  /** Secrets under the clients' prefix whose names no client can have. */
-  readonly ignored: readonly string[];
   /** Pairs that a client's tag names and whose service is not configured. */
   readonly unknown: readonly Pair[];
   /** Services with an incident by the findings of this run alone. */
@@ -19,12 +17,8 @@ export interface HealthRun extends Checks {
   readonly milliseconds: number;
 }
 
-/** The secrets under the clients' prefix; `ignored` are names that no client can have. */
-export interface ClientList {
-  /** As the list of secrets shows them, with their tag `services`; a secret may be planned for deletion. */
-  readonly clients: readonly { readonly client: ClientName; readonly services?: string | undefined }[];
-  readonly ignored: readonly string[];
-}
+/** The clients as the list of secrets shows them, with their tag `services`; a secret may be planned for deletion. */
+export type ClientList = readonly { readonly client: ClientName; readonly services?: string | undefined }[];
 
 /** Asks the broker for a token as the role that must be refused. Never throws, and ends within the time it is given. */
 export type AskAsProbe = (pair: Pair, timeoutMs: number) => Promise<ProbeAnswer>;
@@ -36,7 +30,6 @@ interface Dependencies extends CheckDependencies {
   /** Throws when there is no list: a blind run must not look like a good one. */
   readonly listClients: () => Promise<ClientList>;
   readonly askAsProbe: AskAsProbe;
-  readonly memories: Pick<NotificationMemories, 'read'>;
   readonly notify: Notify;
   /** Whether any subscription of the operators' topic is confirmed. Throws when SNS does not say. */
   readonly hasSubscriber: () => Promise<boolean>;
@@ -49,7 +42,7 @@ interface Dependencies extends CheckDependencies {
  * the deadline, epoch milliseconds, and before the next run begins; pairs not reached by then are in `missed`.
  */
 export function createHealthRun(dependencies: Dependencies) {
-  const { services, intervalMs, listClients, askAsProbe, memories, notify, now, random } = dependencies;
+  const { services, intervalMs, listClients, askAsProbe, notify, now, random } = dependencies;
 
   return async (deadline: number): Promise<HealthRun> => {
     const startedAt = now();
@@ -59,11 +52,10 @@ export function createHealthRun(dependencies: Dependencies) {
     const endsAt = reportsEndAt - Math.min(REPORTING_MS, totalMs / 5);
     const windowEndsAt = startedAt + Math.min(WINDOW_MS, (endsAt - startedAt) * 0.8);
 
-    const [{ clients, ignored }, known] = await Promise.all([listClients(), rememberedPairs()]);
+    const clients = await listClients();
     const { pairs: listed, unknown } = pairsOf(clients, services);
-    const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
     const [checks, probe, hasSubscriber] = await Promise.all([
-      checkPairs([...pairs.values()], { windowEndsAt, endsAt }, random, dependencies),
+      checkPairs(listed, { windowEndsAt, endsAt }, random, dependencies),
       askUntil<ProbeAnswer>(
         ({ condition }) => condition !== 'unproven',
         (timeoutMs) => askAsProbe(probePair(listed), timeoutMs),
@@ -83,21 +75,9 @@ export function createHealthRun(dependencies: Dependencies) {
       failures: [...one.failures, ...other.failures],
     }));
     const incidents = services.filter((service) => hasIncident(service, checks));
-    const found = { clients: clients.length, ignored, unknown, incidents, probe };
+    const found = { clients: clients.length, unknown, incidents, probe };
     return { ...checks, ...found, reported, hasSubscriber, milliseconds: now() - startedAt };
   };
-
-  /** Clients no longer listed: the check of a deleted secret withdraws its token. */
-  async function rememberedPairs(): Promise<readonly Pair[]> {
-    const ofServices = services.map(async (service) => {
-      // A run without memory checks the listed pairs; `notify` reports the failure of the memory.
-      const { entries } = await memories.read(service).catch(() => ({ entries: new Map<string, never>() }));
-      const suffix = pairKey({ client: '', service });
-      const keys = [...entries.keys()].filter((key) => key.endsWith(suffix));
-      return keys.map((key) => ({ client: key.slice(0, -suffix.length), service }));
-    });
-    return (await Promise.all(ofServices)).flat();
-  }
 
   /** An existing pair, so that only the missing rule can be the reason for a refusal. */
   function probePair(pairs: readonly Pair[]): Pair {
@@ -111,7 +91,7 @@ const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
 
 /** The pairs of the listed clients; `unknown` are those whose service is not configured. */
-export function pairsOf(clients: ClientList['clients'], configured: readonly ServiceName[]) {
+export function pairsOf(clients: ClientList, configured: readonly ServiceName[]) {
   const all = clients.flatMap(({ client, services }): Pair[] =>
     servicesOf(services, configured).map((service) => ({ client, service })),
   );
