@@ -54,6 +54,7 @@ export function createHealthFunction(variables: HealthVariables, options: Option
     intervalMs,
     listClients: createClientList({ environment, secretsManager }),
     askAsProbe: createProbe(createTokenBroker({ ...ONCE, url, credentials: probeCredentials })),
+    memories,
     hasSubscriber: () => hasSubscriber(topic),
     random: Math.random,
   });

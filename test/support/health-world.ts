@@ -84,6 +84,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
         probed.push({ pair, timeoutMs });
         return world.probe();
       },
+      memories: store,
       notify: notifyWith(store),
       hasSubscriber: async () => true,
       random,

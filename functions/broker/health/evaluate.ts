@@ -100,11 +100,18 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const condition = isIncident ? 'incident' : 'answering';
   const detail = `Of ${checked.filter(wasAsked).length} pairs that were asked, ${silentOnes(checked).length} got no answer.`;
 
-  // A client that is no longer listed needs no message.
-  const known = new Set(['service', ...listed.map(pairKey)]);
-  const kept = [...entries].filter(([key, one]) => known.has(key) && !(isIncident && isSilent(one.condition)));
-  const incident = { kind: 'service', service, condition, since: at, at, detail } as const;
-  return { observations: [incident, ...observePairs(checked, isIncident)], kept: new Map(kept) };
+  // A deleted client needs no message: the check has withdrawn its token.
+  const listedKeys = new Set(listed.map(pairKey));
+  const isGone = ({ pair, finding }: CheckedPair) =>
+    (finding === 'secret-missing' || finding === 'disabled') && !listedKeys.has(pairKey(pair));
+  const goneKeys = new Set(checked.filter(isGone).map(({ pair }) => pairKey(pair)));
+  const there = checked.filter((pair) => !isGone(pair));
+  return {
+    observations: [{ kind: 'service', service, condition, since: at, at, detail }, ...observePairs(there, isIncident)],
+    kept: new Map(
+      [...entries].filter(([key, { condition }]) => !goneKeys.has(key) && !(isIncident && isSilent(condition))),
+    ),
+  };
 }
 
 function openIncident(entries: Entries): Entry | undefined {

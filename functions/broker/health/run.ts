@@ -1,7 +1,7 @@
-import type { ClientName, Pair, ServiceName } from '../pair.ts';
+import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair.ts';
 import { askUntil, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
-import type { Notified, Notify } from './notify.ts';
+import type { NotificationMemories, Notified, Notify } from './notify.ts';
 
 /** The findings of a run, and its messages. */
 export interface HealthRun extends Checks {
@@ -30,6 +30,7 @@ interface Dependencies extends CheckDependencies {
   /** Throws when there is no list: a blind run must not look like a good one. */
   readonly listClients: () => Promise<ClientList>;
   readonly askAsProbe: AskAsProbe;
+  readonly memories: Pick<NotificationMemories, 'read'>;
   readonly notify: Notify;
   /** Whether any subscription of the operators' topic is confirmed. Throws when SNS does not say. */
   readonly hasSubscriber: () => Promise<boolean>;
@@ -42,7 +43,7 @@ interface Dependencies extends CheckDependencies {
  * the deadline, epoch milliseconds, and before the next run begins; pairs not reached by then are in `missed`.
  */
 export function createHealthRun(dependencies: Dependencies) {
-  const { services, intervalMs, listClients, askAsProbe, notify, now, random } = dependencies;
+  const { services, intervalMs, listClients, askAsProbe, memories, notify, now, random } = dependencies;
 
   return async (deadline: number): Promise<HealthRun> => {
     const startedAt = now();
@@ -52,10 +53,11 @@ export function createHealthRun(dependencies: Dependencies) {
     const endsAt = reportsEndAt - Math.min(REPORTING_MS, totalMs / 5);
     const windowEndsAt = startedAt + Math.min(WINDOW_MS, (endsAt - startedAt) * 0.8);
 
-    const clients = await listClients();
+    const [clients, known] = await Promise.all([listClients(), rememberedPairs()]);
     const { pairs: listed, unknown } = pairsOf(clients, services);
+    const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
     const [checks, probe, hasSubscriber] = await Promise.all([
-      checkPairs(listed, { windowEndsAt, endsAt }, random, dependencies),
+      checkPairs([...pairs.values()], { windowEndsAt, endsAt }, random, dependencies),
       askUntil<ProbeAnswer>(
         ({ condition }) => condition !== 'unproven',
         (timeoutMs) => askAsProbe(probePair(listed), timeoutMs),
@@ -78,6 +80,18 @@ export function createHealthRun(dependencies: Dependencies) {
     const found = { clients: clients.length, unknown, incidents, probe };
     return { ...checks, ...found, reported, hasSubscriber, milliseconds: now() - startedAt };
   };
+
+  /** Clients no longer listed: the check of a deleted secret withdraws its token. */
+  async function rememberedPairs(): Promise<readonly Pair[]> {
+    const ofServices = services.map(async (service) => {
+      // A run without memory checks the listed pairs; `notify` reports the failure of the memory.
+      const { entries } = await memories.read(service).catch(() => ({ entries: new Map<string, never>() }));
+      const suffix = pairKey({ client: '', service });
+      const keys = [...entries.keys()].filter((key) => key.endsWith(suffix));
+      return keys.map((key) => ({ client: key.slice(0, -suffix.length), service }));
+    });
+    return (await Promise.all(ofServices)).flat();
+  }
 
   /** An existing pair, so that only the missing rule can be the reason for a refusal. */
   function probePair(pairs: readonly Pair[]): Pair {

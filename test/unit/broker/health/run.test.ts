@@ -4,7 +4,7 @@ import type { ProbeAnswer } from '../../../../functions/broker/health/evaluate.t
 import { pairsOf } from '../../../../functions/broker/health/run.ts';
 import { pairKey } from '../../../../functions/broker/pair.ts';
 import { MINUTE_MS, START } from '../../../support/example.ts';
-import { clientsNamed, createHealthWorld, DENIED, MESSAGE_MS, SERVICE } from '../../../support/health-world.ts';
+import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from '../../../support/health-world.ts';
 
 const NOT_REFUSED = '[token-broker dev] SECURITY: a role without an access rule was not refused';
 
@@ -155,13 +155,41 @@ describe('a broker that does not answer', () => {
   });
 });
 
-it('a pair that is no longer listed is forgotten without a message', async () => {
-  const { run, world, memories } = createHealthWorld({ clients: [{ client: 'acme' }], answer: () => 'rejected' });
-  await run();
-  expect([...memories.entries().keys()]).toEqual([`acme/${SERVICE}`]);
-  world.clients = [];
-  expect(await run()).toMatchObject({ checked: [], subjects: [] });
-  expect(memories.entries().size).toBe(0);
+describe('a pair that the memory knows and the list shows no more', () => {
+  const createWorld = async () => {
+    const answer = except({ [`acme/${SERVICE}`]: 'rejected' });
+    const health = createHealthWorld({ clients: [{ client: 'acme' }], answer });
+    await health.run();
+    health.world.clients = [{ client: 'globex' }];
+    return health;
+  };
+
+  it.each(['secret-missing', 'disabled'] as const)(
+    'is checked, so that its token is taken out of use, and when it is %s forgotten without a message',
+    async (finding) => {
+      const { run, world, checks } = await createWorld();
+      world.answer = except({ [`acme/${SERVICE}`]: finding });
+      const { checked, subjects } = await run();
+      const found = checked.map((one) => `${one.pair.client} ${one.finding}`);
+      expect(found.toSorted()).toEqual([`acme ${finding}`, 'globex accepted']);
+      expect(subjects).toEqual([]);
+      expect((await run()).subjects).toEqual([]);
+      expect(checks.at(-1)?.pair.client).toBe('globex');
+      expect(checks).toHaveLength(4);
+    },
+  );
+
+  it('is still told about where it is not gone', async () => {
+    const { run, world } = await createWorld();
+    world.answer = except({ [`acme/${SERVICE}`]: 'misconfigured' });
+    expect((await run()).subjects).toEqual([`[token-broker dev] misconfigured: acme on ${SERVICE}`]);
+  });
+
+  it('is left out by a run that cannot read its memory', async () => {
+    const { run, memories } = await createWorld();
+    memories.fail(1);
+    expect((await run()).checked.map(({ pair }) => pair.client)).toEqual(['globex']);
+  });
 });
 
 const CONFIGURED = ['customer-insights', 'merchant-payment-cleansing'];
