@@ -107,4 +107,4 @@ export async function orderLocalBroker(
 }
 
 const ADVICE =
-  'npm start runs a local broker and prints what to set; in AWS the schedule runs by itself, and health without --run checks now.';
+  'npm start runs a local broker, and eval "$(npm run --silent token-broker -- env operator)" sets its variables; in AWS health without --run checks now.';
