@@ -7,7 +7,7 @@ import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createPairTable, type Unreadable } from '../../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
-import { startFaultyEndpoint } from '../aws/dynamodb.ts';
+import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../example.ts';
 
 interface Options {
