@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from './command-line.ts';
-import { it, NEW, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
+import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from '../shared/command-line.ts';
+import { it, NEW, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { DescribeSecretCommand, GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { beginCommandLine, ended } from './command-line.ts';
-import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
+import { beginCommandLine, ended } from '../shared/command-line.ts';
+import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const PUT = 'client put acme --yes';

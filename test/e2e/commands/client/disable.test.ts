@@ -1,10 +1,10 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended } from './command-line.ts';
-import { it, type OperatorWorld, SERVICES } from './operator-world.ts';
+import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
+import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
+import { ended } from '../shared/command-line.ts';
+import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
 
 const CHECK = 'client check acme';
 const DISABLE = 'client disable acme --yes';
