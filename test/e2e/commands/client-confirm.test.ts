@@ -33,9 +33,7 @@ async function stateOf({ secretsManager, json }: OperatorWorld) {
 }
 
 describe('a command that changes something', () => {
-  it('without a terminal and without --yes, or with --dry-run, only shows the plan and its place', async ({
-    world,
-  }) => {
+  it('only shows the plan and its place without --yes, or with --dry-run', async ({ world }) => {
     // A version of every stage.
     await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
     await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
@@ -93,9 +91,7 @@ describe('at a terminal', () => {
     expect((await run('client check acme')).exitCode).toBe(exitCode === 0 ? 1 : 0);
   });
 
-  it('asks again before a rejected credential goes into use, also with --yes, and keeps it pending upon a no', async ({
-    world,
-  }) => {
+  it('asks, also with --yes, before a rejected credential goes into use', async ({ world }) => {
     const typed = answers(WRONG.client_id, WRONG.secret);
     const question = 'Put the rejected credential into use? [y/N] ';
     const refused = await put(world, [...typed, [question, 'n\r']], '--force', '--yes');
@@ -142,9 +138,7 @@ describe('at a terminal', () => {
   );
 });
 
-it('client delete marks the secret for deletion, says until when, and client restore takes that back', async ({
-  world,
-}) => {
+it('client delete says until when client restore can take the mark for deletion back', async ({ world }) => {
   const begun = Date.now();
   const { stdout, ...told } = await world.run('client delete acme --yes');
   expect(told).toEqual({

@@ -59,9 +59,7 @@ describe('client put', () => {
     });
   });
 
-  it('puts a rejected credential into use upon --accept-rejected alone, not upon --force and --yes', async ({
-    world,
-  }) => {
+  it('puts a rejected credential into use upon --accept-rejected alone', async ({ world }) => {
     const before = await describeSecret(world);
     const kept = /stays pending, .*\. --force --accept-rejected promotes it all the same\.\n$/;
     expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(1, /rejected/, kept));
@@ -79,9 +77,7 @@ describe('client put', () => {
     expect(await world.run(`${PUT} --force`, { input: OLD })).toEqual(ended(0, /disabled .*is AWSCURRENT/s, /./));
   });
 
-  it('promotes no credential that one of two services rejects, or that the operator may not check', async ({
-    world,
-  }) => {
+  it('promotes no credential that one service rejects, or the operator may not check', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 503 });
     const half = /customer-insights +accepted .*\nmerchant-payment-cleansing +unreachable .*AWSPENDING/s;
     expect(await world.run(PUT, { input: NEW })).toEqual(ended(1, half, /./));
@@ -89,9 +85,7 @@ describe('client put', () => {
     expect(await world.run(PUT, { input: NEW, env: world.stranger })).toEqual(ended(1, denied, /./));
   });
 
-  it('takes the services from --services, else from the credential, else from the tag, and writes both', async ({
-    world,
-  }) => {
+  it('takes the services from --services, the credential or the tag, and writes both', async ({ world }) => {
     const put = async (command: string, input: object) => {
       const { stdout, stderr } = await world.run(command, { input });
       const { services } = await describeSecret(world);
