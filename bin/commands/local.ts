@@ -86,11 +86,12 @@ export function addServiceCommand(program: Command, shell: Shell): void {
   });
 }
 
-/** Where the broker of `npm start` takes unsigned orders. */
-type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';
-
-/** Sends an order to the broker of this terminal's variables; refuses an address that is not on this machine. */
-export async function orderLocalBroker({ env, signal }: Shell, place: Place, path: string): Promise<void> {
+/** Sends an unsigned order to the broker that this terminal's variable names; refuses an address elsewhere. */
+export async function orderLocalBroker(
+  { env, signal }: Shell,
+  place: 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL',
+  path: string,
+): Promise<void> {
   const text = env[place] ?? '';
   const url = URL.canParse(text) ? new URL(path, text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {

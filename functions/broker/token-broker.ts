@@ -111,7 +111,7 @@ const REFUSAL_TRUST_MS = 1_000;
 
 /** What memory alone shows. */
 function viewOf(record: PairRecord) {
-  return { seen: undefined, at: 0, record, isAlone: false, leaseIsOver: true, mayRenew: true } as const;
+  return { seen: undefined, at: 0, record, isAlone: false, leaseIsOver: true } as const;
 }
 
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {

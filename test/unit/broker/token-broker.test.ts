@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
-import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
+import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../../support/example.ts';
 import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
 
@@ -118,16 +118,5 @@ describe('the token broker', () => {
       for (let n = 0; n < 10; n += 1) await issue({ refused: 'ffffffffffffffff' });
       expect([looks(), calls.tokenRequests]).toEqual([1, 1]);
     });
-  });
-
-  it('issues nothing a minute after an operator has disabled the client', async () => {
-    const store = createReferencePairStore();
-    const { issue, clock } = createBrokerWorld({ store });
-    await issue();
-    store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled: { since: START } }));
-    clock.now += 60_000;
-
-    await expect(issue()).rejects.toMatchObject({ type: 'client-disabled' });
-    await expect(issue()).rejects.toMatchObject({ type: 'client-disabled' });
   });
 });

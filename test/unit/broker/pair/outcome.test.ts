@@ -17,7 +17,6 @@ import {
   REJECTED,
   RENEW,
   REQUEST,
-  SILENT,
 } from '../../../support/pair/pair-world.ts';
 
 const KEY = 'v1:0000000000000000';
@@ -121,9 +120,7 @@ describe('a token', () => {
 
   it('is written once more when an operator wrote in between, whose stop stays', async () => {
     const disabled = { since: START };
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      onRequest: () => world.shared.change(PAIR, (now) => ({ ...now, disabled })),
-    });
+    const world = createPairWorld({ onRequest: ({ shared }) => shared.change(PAIR, (now) => ({ ...now, disabled })) });
 
     expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
     expect(world.recordNow()).toMatchObject({ token: TOKEN, lease: undefined, disabled });
@@ -131,37 +128,11 @@ describe('a token', () => {
 
   it('of a late writer, whose lease is of another call by then, is neither written nor remembered', async () => {
     const lease = { id: 'another', until: START + HOUR_MS };
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      onRequest: () => world.shared.change(PAIR, (now) => ({ ...now, lease })),
-    });
+    const world = createPairWorld({ onRequest: ({ shared }) => shared.change(PAIR, (now) => ({ ...now, lease })) });
 
     expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
     expect(world.recordNow()).toMatchObject({ token: undefined, lease });
     expect(world.memory.trusted(PAIR)?.token).toBeUndefined();
-  });
-
-  it('is left to this instance, which never trusts it, when the store does not say whether it has it', async () => {
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      store: {
-        replace: async (...args) => (world.sent.length > 0 ? SILENT() : world.shared.replace(...args)),
-      },
-    });
-    const call = exampleCall();
-    await world.acquire([REQUEST], call);
-
-    expect(world.memory.withOwn(PAIR, world.recordNow())).toMatchObject({ token: TOKEN });
-    expect(world.memory.trusted(PAIR)?.token).toBeUndefined();
-    expect([...call.trace.warnings]).toEqual(['shared-cache-unavailable']);
-  });
-
-  it('that lapsed while the instance was frozen is for no caller', async () => {
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      onRequest: () => {
-        world.clock.now += HOUR_MS;
-      },
-    });
-
-    expect(await world.acquire([REQUEST])).toMatchObject({ type: 'token-endpoint-timeout', retryAfterSeconds: 1 });
   });
 });
 
@@ -170,19 +141,17 @@ it.each([
   ['200 ms after the call at the latest', 5_000, undefined, 5_200],
   ['200 ms after the call when it is a rejection, which counts under any lease', 10_000, REJECTED, 10_200],
 ])('an outcome is written until %s', async (_, deadlineMs, renewal, untilMs) => {
-  const until: number[] = [];
-  const world: ReturnType<typeof createPairWorld> = createPairWorld({
+  const deadlines: number[] = [];
+  const { acquire } = createPairWorld({
     renewals: [renewal],
-    store: {
-      replace: async (pair, seen, next, deadline) => {
-        if (world.sent.length > 0) until.push(deadline - START);
-        return world.shared.replace(pair, seen, next, deadline);
-      },
+    onReplace: (write, { deadline }) => {
+      deadlines.push(deadline - START);
+      return write();
     },
   });
-  await world.acquire([REQUEST, answer(AGAIN)], exampleCall({ deadline: START + deadlineMs }));
+  await acquire([REQUEST, answer(AGAIN)], exampleCall({ deadline: START + deadlineMs }));
 
-  expect(until).toEqual([untilMs]);
+  expect(deadlines).toEqual([deadlineMs, untilMs]);
 });
 
 it('a defect of the broker leaves the lease to run out, so that the fleet sends one request per lease', async () => {
@@ -283,6 +252,10 @@ it.each<[string, Renewal | undefined]>([
   ['misconfigured', HELD],
   ['unreachable', failed()],
   ['throttled', failed({ shape: SHAPE })],
+  [
+    'misconfigured',
+    { outcome: 'failed', problem: new Problem('token-endpoint-error', 'the certificate is not trusted') },
+  ],
 ])('a trial writes what it found, and nothing for callers: %s', async (finding, renewal) => {
   const pause = exampleWait(START - 1);
   for (const stage of ['AWSPENDING', 'AWSPREVIOUS'] as const) {
