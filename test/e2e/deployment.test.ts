@@ -5,7 +5,7 @@ import { headerValue, json, serve } from '../../bin/local/loopback.ts';
 import type { HealthRun } from '../../functions/broker/health/run.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { keyboardOf, openShell, SHELL_KEY } from './commands/command-line.ts';
+import { keyboardOf, openShell, SHELL_KEY } from './commands/shared/command-line.ts';
 
 const DEV = parseEnvironment('dev', environments.dev);
 const PROD = parseEnvironment('prod', environments.prod);

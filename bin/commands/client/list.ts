@@ -34,9 +34,7 @@ import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 /** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
   addWatchOptions(addAwsOptions(parent.command('list')))
-    .description(
-      'Show the clients: state, last proof and token of each pair, versions of the credential, never a value.',
-    )
+    .description('Show state, last proof and token of each pair, and the versions of the credential, never a value.')
     .option('--service <name>', 'the clients of this service only', parseName)
     .addHelpText('after', STATES)
     .action(

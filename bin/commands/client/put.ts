@@ -30,11 +30,8 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     .argument('<client>', 'whose credential', parseName)
     .option('--create', 'make a new client')
     .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
-    .option(
-      '--force',
-      'promote it also where a client is disabled, or a service gives no answer; asks if one rejects it',
-    )
-    .option('--accept-rejected', 'with --force: promote it even if a service rejects it')
+    .option('--force', 'also where the client is disabled, or a service gives no answer; asks if one rejects it')
+    .option('--accept-rejected', 'with --force: even if a service rejects it')
     .addOption(key)
     .addHelpText('after', HELP)
     .action(operate<PutOptions>(shell, ['SECRETS_MANAGER'], (options, command) => put(shell, options, command)));

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
 import type { PairStore } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
+import type { Unreadable } from '../../contract.ts';
 import { forgetAt, json, text } from '../attributes.ts';
 import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
@@ -19,9 +20,6 @@ interface Dependencies {
   /** Told of each record that is read without its token; must not throw. */
   readonly onUnreadable?: (reason: Unreadable, pair: Pair) => void;
 }
-
-/** Why a stored token could not be used: it was altered, swapped, or sealed with another key or format; or there is no key. */
-export type Unreadable = 'closed' | 'no-key';
 
 /** The store of pair records on DynamoDB: one item per pair, one call per operation. */
 export function createPairTable(dependencies: Dependencies) {

@@ -117,7 +117,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     const isCheck = call.stage !== undefined;
     // A check sends what it decides on, so it reads the secret after the look; unless it has to wait.
     const checkSince = leaseIsOver ? at : call.readSince;
-    const readSince = isCheck ? checkSince : Math.max(call.readSince, at - ALONE_TRUST_MS);
+    const readSince = isCheck ? checkSince : at - ALONE_TRUST_MS;
     const versions = isCheck || isAlone ? await readVersions(dependencies, call, record, readSince) : undefined;
     return { seen, at, record, isAlone, versions, leaseIsOver };
   }

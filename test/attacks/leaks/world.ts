@@ -10,7 +10,7 @@ import type { Service } from '../../../functions/broker/service.ts';
 import type { Send } from '../../../functions/broker/token-request/send.ts';
 import { type ProblemType, sealingKeyName } from '../../../functions/contract.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
-import { type FaultOf, startFaultyEndpoint } from '../../support/aws/dynamodb.ts';
+import { type FaultOf, startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { CONTEXT, functionUrlEvent } from '../../support/aws/function-url-events.ts';
 import { ACCESS, exampleRule, exampleService } from '../../support/example.ts';
 import { EXAMPLE_KEY, startDynamoDB } from '../../support/processes/stand-ins.ts';

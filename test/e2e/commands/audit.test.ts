@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished } from 'vitest';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ended, runCommandLine } from './command-line.ts';
-import { it as inWorld, SERVICES } from './operator-world.ts';
+import { beginCommandLine, ended, runCommandLine } from './shared/command-line.ts';
+import { it as inWorld, SERVICES } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 

@@ -3,9 +3,9 @@ import { existsSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issued } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended, finished, PROGRAM, startCommandLine } from './command-line.ts';
-import { createOperatorWorld, NEW, type OperatorWorld } from './operator-world.ts';
-import { hasTerminal, runAtTerminal } from './terminal.ts';
+import { ended, finished, PROGRAM, startCommandLine } from './shared/command-line.ts';
+import { createOperatorWorld, NEW, type OperatorWorld } from './shared/operator-world.ts';
+import { hasTerminal, runAtTerminal } from './shared/terminal.ts';
 
 /** The real process behaves as the other files prove it within theirs: streams, variables, exit code, signals. */
 const CALLS = [

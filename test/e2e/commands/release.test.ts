@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { signerOf } from '../../../bin/local/aws/server.ts';
 import { headerValue, json, serve } from '../../../bin/local/loopback.ts';
-import { ended, runCommandLine, SHELL_KEY } from './command-line.ts';
+import { ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
 
 const PATH = /^\/2015-03-31\/functions\/token-broker-(?:prod|dev)/;
 const BACK = ['release', 'back', '--environment', 'prod'];

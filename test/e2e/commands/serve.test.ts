@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ended, finished, runCommandLine, startCommandLine } from './command-line.ts';
+import { beginCommandLine, ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
 
 const URL_OF_BROKER = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
 const KEY = 'a-key-of-at-least-thirty-two-characters';

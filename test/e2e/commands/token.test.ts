@@ -1,8 +1,8 @@
 import { expect, onTestFinished, it as plain } from 'vitest';
 import { ACCESS_TOKEN, AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended, runCommandLine } from './command-line.ts';
-import { it } from './operator-world.ts';
+import { ended, runCommandLine } from './shared/command-line.ts';
+import { it } from './shared/operator-world.ts';
 
 const PAIR = '--client acme --service customer-insights';
 

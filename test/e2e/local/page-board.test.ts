@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ACCEPTED_CREDENTIALS, exampleConfig } from '../../../bin/local/config.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { pageUrl, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
-import { runCommandLine } from '../commands/command-line.ts';
+import { runCommandLine } from '../commands/shared/command-line.ts';
 import { ACME, answered, cell, INITECH, play, press, said, shows, skipped, useBrowser, way } from './page-visitor.ts';
 
 const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };

@@ -55,18 +55,6 @@ describe('the list of clients', () => {
   });
 });
 
-it('a client is described by the tag of its secret, and by the version that is in use', async () => {
-  const { store, describeClient } = await start();
-  const Tags = [
-    { Key: 'team', Value: 'billing' },
-    { Key: 'services', Value: 'customer-insights' },
-  ];
-  const secret = store.create('token-broker/dev/acme', { Tags });
-  secret.versions.add('1'.repeat(32), { SecretString: 'one' });
-  secret.versions.add('2'.repeat(32), { SecretString: 'two' });
-  expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: '2'.repeat(32) });
-});
-
 it('the description of a client has its tag and the version in use', async () => {
   const { store, describeClient } = await start();
   const Tags = [

@@ -9,7 +9,7 @@ import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import { createProbeCredentials } from '../../../functions/aws/probe-credentials.ts';
 import type { Entry } from '../../../functions/broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
-import { type CallFault, startFaultyEndpoint } from '../../support/aws/dynamodb.ts';
+import { type CallFault, startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../../support/example.ts';
 import { repeatAtOnce, startDynamoDB, startSns, startSts } from '../../support/processes/stand-ins.ts';
 

@@ -32,9 +32,13 @@ describe('a check', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
-    const { clock, check, instance, surroundings, versions } = setUp();
+  it.each([
+    ['at once', undefined],
+    ['while it waits for the lease of another call', { id: 'another', until: START + SECOND_MS }],
+  ])('looks at the version that Secrets Manager holds now, not at one that was read before: %s', async (_, lease) => {
+    const { clock, check, instance, shared, surroundings, versions } = setUp();
     await clock.run(instance.issue());
+    shared.change(pair, (record) => ({ ...record, lease }));
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
 
     expect(await check()).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });

@@ -217,6 +217,26 @@ describe('a lease whose write went unanswered', () => {
     expect(recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
   });
 
+  it('that is found after its version was sent under another one is left to run out', async () => {
+    const { acquire, versionsSent, shared } = createPairWorld({
+      renewals: [REJECTED],
+      onReplace: async (write, { n }) => {
+        if (n === 1) late = write;
+        if (n === 1) return SILENT();
+        const written = await write();
+        // The item is restored after the rejection was written.
+        if (n === 3) shared.restore(PAIR, start);
+        if (n === 3) await late();
+        return written;
+      },
+    });
+    let late: () => Promise<unknown> = SILENT;
+    const start = await shared.read(PAIR, START);
+
+    expect(await acquire([REQUEST, REQUEST, answer('enough')])).toBe('enough');
+    expect(versionsSent()).toEqual(['v1']);
+  });
+
   it('that is found with too little time to send in is left to run out, and the call takes another', async () => {
     const { acquire, sent, clock } = createPairWorld({
       onReplace: async (write, { n, clock }) => {

@@ -4,6 +4,7 @@ import type { Step } from '../../../../functions/broker/pair/decision.ts';
 import type { PairRecord, Wait } from '../../../../functions/broker/pair/record.ts';
 import type { Renewal } from '../../../../functions/broker/pair/renew-token.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
+import { SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
 import { exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 import {
@@ -49,10 +50,15 @@ async function run({ step = REQUEST, call = {}, ...options }: Options = {}) {
   return { ...world, outcome, call: made };
 }
 
-it('a call with less than a quarter of a second takes no lease, and makes its request with just that', async () => {
-  const late = await run({ call: { deadline: START + 249 } });
-  expect([late.outcome, late.sent, late.recordNow().lease]).toEqual([AGAIN, [], undefined]);
+it.each<[string, Options]>([
+  ['neither reads the secret nor takes a lease', { call: { deadline: START + 249 }, secret: () => SECRETS_DOWN }],
+  ['after it has read the secret takes no lease', { call: { deadline: START + 300 }, secretMs: 51 }],
+])('a call with less than a quarter of a second %s', async (_, options) => {
+  const { outcome, sent, recordNow } = await run(options);
+  expect([outcome, sent, recordNow().lease]).toEqual([AGAIN, [], undefined]);
+});
 
+it('a call with a quarter of a second makes its request with just that', async () => {
   const { sent } = await run({ call: { deadline: START + 250 } });
   expect(sent).toMatchObject([{ deadline: START + 250 }]);
 });
@@ -108,7 +114,8 @@ describe('a token', () => {
 
   it('is written, and ends the lease and all waits of its version; memory has it for a minute', async () => {
     const { outcome, recordNow, memory, clock } = await run({ record });
-    const stored = { token: TOKEN, lease: undefined, pause: undefined, held: new Map(), rejected: new Map() };
+    const ended = { lease: undefined, pause: undefined, held: new Map(), rejected: new Map() };
+    const stored = { token: TOKEN, checked: undefined, ...ended };
 
     expect(outcome).toBe(FINGERPRINT);
     expect(recordNow()).toMatchObject(stored);

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { DESCRIBED } from '../../../bin/commands/doctor/described.ts';
-import type { World } from '../../../bin/commands/doctor/world.ts';
-import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { DESCRIBED } from '../../../../bin/commands/doctor/described.ts';
+import type { World } from '../../../../bin/commands/doctor/world.ts';
+import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import {
   type HttpAnswer,
   headerValue,
@@ -12,15 +12,15 @@ import {
   type LoopbackServer,
   type Respond,
   serve,
-} from '../../../bin/local/loopback.ts';
-import { rulesDigest } from '../../../functions/environment.ts';
-import { environments } from '../../../lib/environments.ts';
-import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
-import { motoIsInstalled, startMoto } from '../../support/aws/moto.ts';
-import { deployStack } from '../../support/stack/deployed-stack.ts';
-import { makeInMoto } from '../../support/stack/moto-stack.ts';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, openShell, runCommandLine, SHELL_KEY } from './command-line.ts';
+} from '../../../../bin/local/loopback.ts';
+import { rulesDigest } from '../../../../functions/environment.ts';
+import { environments } from '../../../../lib/environments.ts';
+import { type Environment, parseEnvironment } from '../../../../lib/settings/environment.ts';
+import { motoIsInstalled, startMoto } from '../../../support/aws/moto.ts';
+import { deployStack } from '../../../support/stack/deployed-stack.ts';
+import { makeInMoto } from '../../../support/stack/moto-stack.ts';
+import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
+import { beginCommandLine, openShell, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
 
 const NAMES =
   'CLOUDFORMATION CLOUDTRAIL CLOUDWATCH CLOUDWATCH_LOGS DYNAMODB EVENTBRIDGE KMS LAMBDA SCHEDULER SECRETS_MANAGER SNS SSM STS';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { DescribeSecretCommand, GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { beginCommandLine, ended } from './command-line.ts';
-import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
+import { beginCommandLine, ended } from '../shared/command-line.ts';
+import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const PUT = 'client put acme --yes';
@@ -18,6 +18,10 @@ async function describeSecret({ secretsManager }: OperatorWorld, client = 'acme'
   const { VersionIdsToStages = {}, Tags, KmsKeyId } = found;
   const versions = Object.entries(VersionIdsToStages).flatMap(([id, stages]) => stages.map((stage) => [stage, id]));
   return { ...Object.fromEntries(versions), services: Tags?.find(({ Key }) => Key === 'services')?.Value, KmsKeyId };
+}
+
+function beginPut({ shell }: OperatorWorld) {
+  return beginCommandLine(PUT.split(' '), shell, Readable.from([Buffer.from(JSON.stringify(NEW))]));
 }
 
 async function storedValue({ secretsManager }: OperatorWorld): Promise<unknown> {
@@ -166,8 +170,7 @@ describe('client put', () => {
 
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
-    const stdin = Readable.from([Buffer.from(JSON.stringify(NEW))]);
-    const putting = beginCommandLine(PUT.split(' '), world.shell, stdin);
+    const putting = beginPut(world);
     const waits =
       /merchant-payment-cleansing: the broker may try this version again in \d+ s, and is asked again then\.\n/;
     await expect.poll(() => putting.output.stderr, { timeout: 60_000 }).toMatch(waits);
@@ -229,8 +232,7 @@ describe('client put stores nothing, and repeats nothing', () => {
 describe('client put, interrupted or overtaken', () => {
   it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
     world.tokenService.behave(undefined, { fault: 'hang' });
-    const stdin = Readable.from([Buffer.from(JSON.stringify(NEW))]);
-    const putting = beginCommandLine(PUT.split(' '), world.shell, stdin);
+    const putting = beginPut(world);
     await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
     putting.interrupt();
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import { runCommandLine as runInShell } from '../../../bin/commands/command-line.ts';
-import type { AwsKey } from '../../../bin/local/aws/server.ts';
-import type { Shell } from '../../../client/commands/shell.ts';
+import { runCommandLine as runInShell } from '../../../../bin/commands/command-line.ts';
+import type { AwsKey } from '../../../../bin/local/aws/server.ts';
+import type { Shell } from '../../../../client/commands/shell.ts';
 
 export interface Finished {
   readonly exitCode: number | null;
@@ -121,7 +121,7 @@ export function startCommandLine(args: readonly string[], env: Variables = {}) {
 
 /** Starts a script of this project as a process of its own. */
 export function startScript(path: string, ...args: readonly string[]) {
-  return spawn(process.execPath, [fileURLToPath(new URL(`../../../${path}`, import.meta.url)), ...args]);
+  return spawn(process.execPath, [fileURLToPath(new URL(`../../../../${path}`, import.meta.url)), ...args]);
 }
 
 /** Waits for the end of a started process. */
@@ -136,4 +136,4 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   return { exitCode, ...output };
 }
 
-export const PROGRAM = fileURLToPath(new URL('../../../bin/token-broker.ts', import.meta.url));
+export const PROGRAM = fileURLToPath(new URL('../../../../bin/token-broker.ts', import.meta.url));

@@ -1,9 +1,9 @@
 import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
-import { checked, problem } from '../../unit/client/broker-answers.ts';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended } from './command-line.ts';
-import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
+import { checked, problem } from '../../../unit/client/broker-answers.ts';
+import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
+import { ended } from '../shared/command-line.ts';
+import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const CHECK = 'client check acme';

@@ -1,10 +1,10 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended } from './command-line.ts';
-import { it, type OperatorWorld, SERVICES } from './operator-world.ts';
+import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
+import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
+import { ended } from '../shared/command-line.ts';
+import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
 
 const CHECK = 'client check acme';
 const DISABLE = 'client disable acme --yes';
@@ -168,21 +168,18 @@ describe('client disable, refused or failed', () => {
   it.for([
     ['disable', 'PutResourcePolicy', [FLAG_SET, ALONE], undefined],
     ['enable', 'DeleteResourcePolicy', [STILL], { Statement: [{ Sid: 'TokenBrokerDisabled' }] }],
-  ] as const)(
-    'leaves the policy of the secret to the emergency role: %s',
-    async ([verb, action, state, policy], { world }) => {
-      const { env, close } = await secretsManagerOfOperator(policy);
-      const { exitCode, stdout, stderr } = await world.run(`client ${verb} acme --yes`, { env });
-      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-      expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
-        ...state,
-        expect.stringMatching(new RegExp(`^error: aws-access-denied: .*: secretsmanager:${action} `)),
-        `${EMERGENCY} client ${verb} acme --environment local`,
-        '',
-      ]);
-      await close();
-    },
-  );
+  ] as const)('leaves the policy to the emergency role: %s', async ([verb, action, state, policy], { world }) => {
+    const { env, close } = await secretsManagerOfOperator(policy);
+    const { exitCode, stdout, stderr } = await world.run(`client ${verb} acme --yes`, { env });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
+      ...state,
+      expect.stringMatching(new RegExp(`^error: aws-access-denied: .*: secretsmanager:${action} `)),
+      `${EMERGENCY} client ${verb} acme --environment local`,
+      '',
+    ]);
+    await close();
+  });
 
   it('sets the flags with the policy of an operator, who can take them away again', async ({ world }) => {
     const { env, close } = await secretsManagerOfOperator();
