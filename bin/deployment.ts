@@ -1,10 +1,11 @@
+import { CloudFormation } from '@aws-sdk/client-cloudformation';
 import { CommandFailure } from '../client/commands/failure.ts';
 import { talk } from '../client/commands/output.ts';
 import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
 import type { Environment } from '../lib/settings/environment.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { isTerminal, isYes } from './commands/client/confirm.ts';
-import { elementOf, isRefused, queryService } from './commands/shared/ask-aws.ts';
+import { isRefused, openClient } from './commands/shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from './commands/shared/health-run.ts';
 
 /**
@@ -46,14 +47,15 @@ const UNRESERVED = 100;
  * the person at the terminal does not agree. A stack that cannot be seen is left to the CDK.
  */
 async function clearFailedCreation(shell: Shell, { name, region }: Environment): Promise<boolean> {
-  const query = queryService(shell, region);
+  const place = { environment: name, region };
+  const cloudformation = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place);
   const StackName = stackName(name);
-  const stack = await query('cloudformation', 'DescribeStacks', { StackName }).catch((error) => {
+  const send = { abortSignal: shell.signal };
+  const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName }, send).catch((error) => {
     if (!isRefused(error)) throw error;
-    return '';
+    return { Stacks: [] };
   });
-  const isEmpty = elementOf(stack, 'StackStatus') === 'ROLLBACK_COMPLETE';
-  if (!isEmpty || elementOf(stack, 'EnableTerminationProtection') !== 'true') return true;
+  if (stack?.StackStatus !== 'ROLLBACK_COMPLETE' || !stack.EnableTerminationProtection) return true;
   talk(
     shell,
     `The first deployment of ${StackName} failed, and CloudFormation took back all that it had made. This takes the protection from the empty stack that is left; then the CDK deletes it and makes it anew.`,
@@ -62,7 +64,7 @@ async function clearFailedCreation(shell: Shell, { name, region }: Environment):
     talk(shell, 'Nothing was changed.');
     return false;
   }
-  await query('cloudformation', 'UpdateTerminationProtection', { StackName, EnableTerminationProtection: 'false' });
+  await cloudformation.updateTerminationProtection({ StackName, EnableTerminationProtection: false }, send);
   return true;
 }
 

@@ -4,11 +4,11 @@ import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { isRecord, parseJsonObject } from '../../functions/broker/json.ts';
+import { parseJsonObject } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
-import { askService, isPassing } from './shared/ask-aws.ts';
+import { askService, isPassing, openClient } from './shared/ask-aws.ts';
 import { addAwsOptions, awsRegion, type ClientOptions, isLocal, operate, pause } from './shared/environment.ts';
 
 /** `audit`: the calls about one client, from the audit lines of the token function. */
@@ -109,15 +109,7 @@ async function openLog(
 ): Promise<() => Promise<readonly AuditLine[]>> {
   const { environment, client } = options;
   const ask = askService(shell, awsRegion(shell, options));
-  let logGroupName: unknown = functionName(environment);
-  if (!isLocal(environment)) {
-    const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
-    const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
-    logGroupName = isRecord(LoggingConfig) ? LoggingConfig.LogGroup : undefined;
-  }
-  if (typeof logGroupName !== 'string') {
-    throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
-  }
+  const logGroupName = isLocal(environment) ? functionName(environment) : await findLog(shell, options);
   let startTime = from;
   /** The events of the last read; only these can come again. */
   let seen = new Set<string>();
@@ -127,8 +119,8 @@ async function openLog(
     let nextToken: string | undefined;
     do {
       const filterPattern = `{ $.pair = "${client}/*" }`;
-      const body = { logGroupName, startTime, filterPattern, nextToken };
-      const page = PAGE.parse(await ask('logs', 'FilterLogEvents', { body }));
+      const question = { logGroupName, startTime, filterPattern, nextToken };
+      const page = PAGE.parse(await ask('logs', 'FilterLogEvents', question));
       events.push(...page.events);
       nextToken = page.nextToken;
     } while (nextToken !== undefined);
@@ -140,6 +132,15 @@ async function openLog(
       .toSorted((one, other) => one.timestamp - other.timestamp)
       .flatMap((event) => readCall(event, options));
   };
+}
+
+async function findLog(shell: Shell, options: AuditOptions): Promise<string> {
+  const { Lambda } = await import('@aws-sdk/client-lambda');
+  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, options);
+  const FunctionName = functionName(options.environment);
+  const { LoggingConfig } = await lambda.getFunctionConfiguration({ FunctionName }, { abortSignal: shell.signal });
+  if (LoggingConfig?.LogGroup !== undefined) return LoggingConfig.LogGroup;
+  throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
 }
 
 const EVENT = z.object({ eventId: z.string(), timestamp: z.number(), message: z.string() });

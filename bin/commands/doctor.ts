@@ -7,30 +7,52 @@ import type { Pair } from '../../functions/broker/pair.ts';
 import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
-import { examineDirectInvocation, examineOperators } from './doctor/operators.ts';
-import { addStackOptions, examineStack } from './doctor/stack.ts';
+import type { StackOptions } from './doctor/world.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { versionWith } from './shared/client-secret.ts';
-import { isLocal, settingsOf } from './shared/environment.ts';
+import { isLocal, knownSettings } from './shared/environment.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 
-/** The `doctor` of the client package, and the steps that only an operator can take. */
+/** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
-  const doctor = addDoctorCommand(program, shell, { functionOf, lookFurther, instead: examineStack });
-  addStackOptions(doctor)
+  addDoctorCommand(program, shell, { functionOf, lookFurther, instead })
     .option(
       '--auth-url <url>',
       "the service's authUrl, to try both documented token paths there, without a credential",
       parseAuthUrl,
     )
-    .option('--operator', 'look also at what an operator keeps in order, when the call succeeds');
+    .option('--stack', 'prove what only a deployed stack can show, and change nothing')
+    .option('--report <file.md>', 'with --stack: write the lines, dated, as Markdown', parseReport)
+    .option('--profile-deploy <name>', 'with --stack: an AWS profile of the role that deploys')
+    .option('--profile-emergency <name>', 'with --stack: an AWS profile of the role for emergencies')
+    .option('--guarded', 'with --stack: also prove that a direct invocation is denied')
+    .option(
+      '--profile-direct <name>',
+      'with --guarded: an AWS profile whose own policies allow to invoke the function',
+    );
 }
 
-interface OperatorOptions extends DoctorOptions {
-  readonly environment: string;
-  readonly authUrl?: string;
-  readonly operator?: boolean;
+// `commander` gives a command all its options: those of the client package, and those that are added here.
+type OperatorOptions = StackOptions & { readonly authUrl?: string };
+
+function instead(shell: Shell, given: DoctorOptions, command: Command): Promise<void> | undefined {
+  const options = given as OperatorOptions;
+  if (!options.stack) {
+    const only = STACK_ONLY.find((name) => options[name] !== undefined);
+    if (only !== undefined) command.error(`error: --${only.replace(/[A-Z]/g, '-$&').toLowerCase()} needs --stack`);
+    return undefined;
+  }
+  const settings = knownSettings(options.environment, command);
+  // Only here, because its clients of AWS take a second to load.
+  return import('./doctor/stack.ts').then(({ examineStack }) => examineStack(shell, options, settings));
+}
+
+const STACK_ONLY = ['report', 'guarded', 'profileDirect', 'profileDeploy', 'profileEmergency'] as const;
+
+function parseReport(file: string): string {
+  if (!file.endsWith('.md')) throw new InvalidArgumentError('It must end in .md.');
+  return file;
 }
 
 async function* lookFurther(
@@ -38,8 +60,7 @@ async function* lookFurther(
   options: DoctorOptions,
   cause: string | undefined,
 ): AsyncGenerator<DoctorStep> {
-  // `commander` gives a command all its options: those of the client package, and those that are added here.
-  const { authUrl, operator, ...given } = options as OperatorOptions;
+  const { authUrl, ...given } = options as OperatorOptions;
   const { environment, client, service } = given;
   if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
 
@@ -49,12 +70,6 @@ async function* lookFurther(
   if (cause === 'credential-missing' && client !== undefined && service !== undefined) {
     yield await examineSecret(environment, { client, service }, secrets);
   }
-  // No step below can be the cause of a failed call.
-  if (cause !== undefined || !operator) return;
-  const settings = settingsOf(environment);
-  if (settings === undefined) return;
-  yield await examineOperators(shell, settings);
-  yield await examineDirectInvocation(shell, settings);
 }
 
 function parseAuthUrl(text: string): string {

@@ -1,12 +1,14 @@
+import { type FunctionConfiguration, Lambda, paginateListVersionsByFunction } from '@aws-sdk/client-lambda';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseWhole } from '../../client/commands/options.ts';
 import { printJson, printTable, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
+import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './client/confirm.ts';
-import { askService, isRefused } from './shared/ask-aws.ts';
+import { askService, isRefused, openClient } from './shared/ask-aws.ts';
 import { knownSettings, operate } from './shared/environment.ts';
 
 /** `release list` and `release back`: the versions of the token function, and the way back to an earlier one. */
@@ -19,8 +21,8 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
     .option('--json', 'answer in JSON')
     .action(
       operate(shell, [], async ({ environment, json }, command) => {
-        const { versions, alias } = await openReleases(shell, knownSettings(environment, command)).read();
-        const shown = versions.map((one) => ({ ...one, percent: percentOf(one.version, alias) }));
+        const release = await openReleases(shell, knownSettings(environment, command)).read();
+        const shown = release.versions.map((one) => ({ ...one, percent: percentOf(one.version, release) }));
         if (json) return printJson(shell, { environment, versions: shown });
         const rows = shown.map(({ version, published, code, percent }) => {
           return [version, published, code, percent ? `${percent} %` : '-'];
@@ -47,7 +49,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         ];
         if (!(await isConfirmed(shell, changes, options, command))) return;
         for (const id of deployments) await releases.stop(id);
-        await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
+        await releases.moveTo(version, deployments.length === 0 ? release.RevisionId : undefined);
         if (json) printJson(shell, { environment, version, stopped: deployments });
         else shell.stdout.write(`${ALIAS}: version ${version}\n`);
         if (deployments.length === 0 && settings.canary !== 'off') talk(shell, BEFORE_THE_NEXT);
@@ -61,72 +63,63 @@ const BEFORE_THE_NEXT =
 type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 
 /** All that the commands do with the token function. */
-function openReleases(shell: Shell, { name: environment, region }: { readonly name: string; readonly region: string }) {
+function openReleases(shell: Shell, { name: environment, region }: Environment) {
+  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment, region });
   const ask = askService(shell, region);
-  const name = functionName(environment);
-  const path = `/2015-03-31/functions/${name}`;
+  const FunctionName = functionName(environment);
+  const send = { abortSignal: shell.signal };
   return {
     /** The alias, and all versions, newest first. */
     async read() {
-      const alias = ALIAS_ANSWER.parse(await ask('lambda', 'GetAlias', { path: `${path}/aliases/${ALIAS}` }));
-      const versions: z.output<typeof VERSION>[] = [];
-      let query = {};
-      for (let marker: string | undefined = ''; marker !== undefined; query = { Marker: marker }) {
-        const answer = await ask('lambda', 'ListVersionsByFunction', { path: `${path}/versions`, query });
-        const page = VERSIONS_ANSWER.parse(answer);
-        versions.push(...page.Versions.filter(({ version }) => version !== '$LATEST'));
-        marker = page.NextMarker ?? undefined;
+      const {
+        FunctionVersion: current,
+        RevisionId,
+        RoutingConfig,
+      } = await lambda.getAlias({ FunctionName, Name: ALIAS }, send);
+      const versions: ReturnType<typeof readVersion>[] = [];
+      for await (const page of paginateListVersionsByFunction({ client: lambda }, { FunctionName }, send)) {
+        versions.push(...(page.Versions ?? []).map(readVersion).filter(({ version }) => version !== '$LATEST'));
       }
-      return { alias, versions: versions.toSorted((one, other) => Number(other.version) - Number(one.version)) };
+      versions.sort((one, other) => Number(other.version) - Number(one.version));
+      return { current, RevisionId, weights: RoutingConfig?.AdditionalVersionWeights ?? {}, versions };
     },
     /** The deployments under way. Going back must not depend on CodeDeploy's answer. */
     async deployments(): Promise<readonly string[]> {
       const includeOnlyStatuses = ['Created', 'Queued', 'InProgress', 'Ready'];
-      const body = { applicationName: name, deploymentGroupName: name, includeOnlyStatuses };
+      const group = { applicationName: FunctionName, deploymentGroupName: FunctionName, includeOnlyStatuses };
       try {
-        return DEPLOYMENTS_ANSWER.parse(await ask('codedeploy', 'ListDeployments', { body })).deployments;
+        return DEPLOYMENTS_ANSWER.parse(await ask('codedeploy', 'ListDeployments', group)).deployments;
       } catch (error) {
         if (!isRefused(error)) throw error;
         talk(shell, `Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
         return [];
       }
     },
-    stop: (deploymentId: string) =>
-      ask('codedeploy', 'StopDeployment', { body: { deploymentId, autoRollbackEnabled: true } }),
+    stop: (deploymentId: string) => ask('codedeploy', 'StopDeployment', { deploymentId, autoRollbackEnabled: true }),
     /** Without weights, so that no other version keeps a part of the calls. */
-    moveTo: (FunctionVersion: string, RevisionId: string | undefined) =>
-      ask('lambda', 'UpdateAlias', {
-        method: 'PUT',
-        path: `${path}/aliases/${ALIAS}`,
-        body: { FunctionVersion, RoutingConfig: { AdditionalVersionWeights: {} }, RevisionId },
-      }),
+    moveTo(FunctionVersion: string, RevisionId: string | undefined) {
+      const RoutingConfig = { AdditionalVersionWeights: {} };
+      return lambda.updateAlias({ FunctionName, Name: ALIAS, FunctionVersion, RoutingConfig, RevisionId }, send);
+    },
   };
 }
 
-const WEIGHTS = z.object({ AdditionalVersionWeights: z.record(z.string(), z.number()).nullish() }).nullish();
-const ALIAS_ANSWER = z
-  .object({ FunctionVersion: z.string(), RevisionId: z.string(), RoutingConfig: WEIGHTS })
-  .transform(({ RoutingConfig, ...alias }) => ({ ...alias, weights: RoutingConfig?.AdditionalVersionWeights ?? {} }));
 /** `code` is the beginning of the digest of code and settings. */
-const VERSION = z
-  .object({ Version: z.string(), LastModified: z.string(), CodeSha256: z.string() })
-  .transform((one) => ({
-    version: one.Version,
-    published: timeText(Date.parse(one.LastModified)),
-    code: one.CodeSha256.slice(0, 12),
-  }));
-const VERSIONS_ANSWER = z.object({ NextMarker: z.string().nullish(), Versions: z.array(VERSION) });
+function readVersion({ Version: version = '', LastModified = '', CodeSha256 = '' }: FunctionConfiguration) {
+  return { version, published: timeText(Date.parse(LastModified)), code: CodeSha256.slice(0, 12) };
+}
+
 const DEPLOYMENTS_ANSWER = z.object({ deployments: z.array(z.string()).default([]) });
 
-function percentOf(version: string, { FunctionVersion, weights }: Release['alias']): number {
+function percentOf(version: string, { current, weights }: Release): number {
   const others = Object.values(weights).reduce((sum, weight) => sum + weight, 0);
-  return Math.round(100 * (version === FunctionVersion ? 1 - others : (weights[version] ?? 0)));
+  return Math.round(100 * (version === current ? 1 - others : (weights[version] ?? 0)));
 }
 
 /** During a canary, the alias still names the version before it. */
-function targetOf({ versions, alias }: Release, deployments: readonly string[], to: number | undefined) {
-  const current = Number(alias.FunctionVersion);
-  const isShared = deployments.length > 0 || Object.keys(alias.weights).length > 0;
+function targetOf({ versions, weights, ...release }: Release, deployments: readonly string[], to: number | undefined) {
+  const current = Number(release.current);
+  const isShared = deployments.length > 0 || Object.keys(weights).length > 0;
   if (deployments.length > 0 && to !== undefined && to !== current) {
     const detail = `The deployment ${deployments.join(', ')} moves the alias`;
     throw new CommandFailure('deployment-under-way', detail, 'Stop it first, with release back without --to.');

@@ -100,8 +100,6 @@ interface AwsRequest {
   readonly service: string;
   readonly region: string;
   readonly credentials: Credentials;
-  /** When left out, POST with a body and GET without. */
-  readonly method?: 'PUT' | undefined;
   readonly path?: string;
   readonly query?: Readonly<Record<string, string>>;
   /** A form, unless `headers` say otherwise. */
@@ -122,7 +120,8 @@ const ENDPOINTS: Readonly<Record<string, string>> = {
  * says why; `errorType` is AWS's name of the error, if a header has it. @throws CommandFailure `aborted`
  */
 export async function askAws(shell: Shell, asked: AwsRequest) {
-  const { service, region, credentials, body, method = body === undefined ? 'GET' : 'POST', query = {} } = asked;
+  const { service, region, credentials, body, query = {} } = asked;
+  const method = body === undefined ? 'GET' : 'POST';
   const standIn = shell.env[`AWS_ENDPOINT_URL_${ENDPOINTS[service] ?? service.toUpperCase()}`];
   const url = new URL(
     asked.path ?? '/',

@@ -27,8 +27,6 @@ const CAUSES = {
     "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
   'auth-url-unreachable':
     'Check the authUrl; a service that lets in known addresses alone answers the broker and not this machine: client check asks it through the broker.',
-  'operators-unreachable':
-    'Neither alarms nor messages reach an operator: have an address of `notify` confirm the e-mail of AWS, or subscribe a chat or a pager to the topic.',
   'token-path-wrong':
     "The service has nothing at the broker's tokenPath: an operator must set tokenPath of the service in lib/environments.ts and deploy; it is /auth/v1/token or /oauth/token. doctor --auth-url <authUrl> tries both, without a credential.",
 } as const satisfies Record<string, string>;

@@ -127,12 +127,15 @@ async function startWorld(stack?: Stack, denied?: string) {
     }
     await signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
     const { Action, EnableTerminationProtection = '' } = Object.fromEntries(new URLSearchParams(text));
-    const refuse = (status: number, code: string) => ({ status, body: `<Error><Code>${code}</Code></Error>` });
+    const refuse = (status: number, code: string) => {
+      return { status, body: `<ErrorResponse><Error><Code>${code}</Code></Error></ErrorResponse>` };
+    };
     if (Action === denied) return refuse(403, 'AccessDenied');
     if (state.stack === undefined) return refuse(400, 'ValidationError');
     if (Action === 'UpdateTerminationProtection') state.stack = { ...state.stack, EnableTerminationProtection };
     const elements = Object.entries(state.stack).map(([name, value]) => `<${name}>${value}</${name}>`);
-    return { status: 200, body: elements.join('') };
+    const result = `<${Action}Result><Stacks><member>${elements.join('')}</member></Stacks></${Action}Result>`;
+    return { status: 200, body: `<${Action}Response>${result}</${Action}Response>` };
   });
   onTestFinished(close);
   const env = { AWS_ENDPOINT_URL_CLOUDFORMATION: url, AWS_ENDPOINT_URL_LAMBDA: url };

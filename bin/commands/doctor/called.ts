@@ -1,15 +1,13 @@
-import { SecretsManager, SecretsManagerServiceException } from '@aws-sdk/client-secrets-manager';
-import { askAws } from '../../../client/commands/identity.ts';
+import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { ask } from '../../../client/commands/reach.ts';
 import { createTokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import { sealingKeyName, secretName } from '../../../functions/contract.ts';
 import { rulesDigest } from '../../../functions/environment.ts';
-import { ALIAS, functionName } from '../../../lib/settings/names.ts';
-import { awsFailure } from '../shared/ask-aws.ts';
 import { awsConfig } from '../shared/environment.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { openSecrets } from '../shared/secrets.ts';
-import { asProfile, good, type Lines, type Seen, unproven, type World, wrong } from './world.ts';
+import { listDirectInvokers, tryDirectInvocation } from './direct-invoke.ts';
+import { good, type Lines, placeOf, refusalOf, type Seen, sendOf, unproven, type World, wrong } from './world.ts';
 
 /** What AWS and the broker answer to calls that change nothing. */
 export const CALLED: Lines = {
@@ -49,7 +47,7 @@ export const CALLED: Lines = {
 
   /** The schedule's own path, with a role without a rule that must be refused. */
   async 'health-run'({ shell, as, environment }) {
-    const { pairs, faults } = await as('deploy', 'lambda:InvokeFunction', (who) => runHealth(who, environment, RUN_MS));
+    const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
     const table = findingsTable(pairs, { ...shell, env: { ...shell.env, NO_COLOR: '1' } });
     if (pairs.length > 0) shell.stderr.write(table);
     return faults.length === 0
@@ -57,36 +55,7 @@ export const CALLED: Lines = {
       : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');
   },
 
-  /** Lambda decides upon a dry run as upon an invocation, and runs nothing. */
-  async 'direct-invoke'({ shell, environment: { region, name }, options: { guarded, profileDirect } }) {
-    if (!guarded) return undefined;
-    if (profileDirect === undefined) {
-      return unproven('--profile-direct must name a profile whose own policies allow it');
-    }
-    const credentials = await asProfile(shell, profileDirect)
-      .credentials()
-      .catch(() => undefined);
-    if (credentials === undefined) return unproven(`The profile ${profileDirect} gives no AWS credentials`);
-    const { status, text, word } = await askAws(shell, {
-      service: 'lambda',
-      region,
-      credentials,
-      path: `/2015-03-31/functions/${functionName(name)}/invocations`,
-      query: { Qualifier: ALIAS },
-      headers: { 'x-amz-invocation-type': 'DryRun' },
-      body: '{}',
-    });
-    if (status === 204) {
-      return wrong(
-        `The profile ${profileDirect} may invoke the function past its URL, and claim to be any caller`,
-        'Attach the guard: docs/operations.md, "Guard the function".',
-      );
-    }
-    if (status !== 403) return unproven(`Lambda does not say (${word})`);
-    return /explicit deny in a service control policy/.test(text)
-      ? good(`A service control policy denies it to the profile ${profileDirect}`)
-      : unproven(`It is denied to the profile ${profileDirect}, by its own policies: take one whose policies allow it`);
-  },
+  'direct-invoke': (world) => (world.options.guarded ? tryDirectInvocation(world) : listDirectInvokers(world)),
 
   'words-denied': (world) =>
     // No client has this name, and no version has this stage: even an allowed call gets no value back.
@@ -106,7 +75,7 @@ export const CALLED: Lines = {
     const deleted = secrets.find(({ deletedAt }) => deletedAt !== undefined);
     if (deleted === undefined) return unproven('No client is marked for deletion');
     const SecretId = secretName(environment, deleted.client);
-    const { name } = await refusalOf(world, (client, send) => client.getResourcePolicy({ SecretId }, send));
+    const { name } = await refusalBySecrets(world, (client, send) => client.getResourcePolicy({ SecretId }, send));
     return name === 'InvalidRequestException'
       ? good(`${name}, for ${deleted.client}`)
       : wrong(`AWS says ${name} for ${deleted.client}`, NEW_WORDS);
@@ -121,7 +90,7 @@ const NEW_WORDS = 'Tell the developers of the broker: AWS has changed its words.
 /** Whether AWS denies a secret in the words by which the broker, or a person who reads its log, goes. */
 async function examineDenial(world: World, SecretId: string, words: string): Promise<Seen> {
   const input = { SecretId, VersionStage: 'doctor' };
-  const { name, message } = await refusalOf(world, (client, send) => client.getSecretValue(input, send));
+  const { name, message } = await refusalBySecrets(world, (client, send) => client.getSecretValue(input, send));
   if (name === 'ResourceNotFoundException') {
     return unproven('Your identity may read secrets, so that AWS denies it nothing');
   }
@@ -130,17 +99,12 @@ async function examineDenial(world: World, SecretId: string, words: string): Pro
     : wrong(`AWS says ${name}, without "${words}"`, NEW_WORDS);
 }
 
-/** AWS's name and words for a refusal; the words are compared, and shown nowhere. @throws CommandFailure */
-async function refusalOf(
-  { shell, environment: { name: environment, region } }: World,
-  call: (client: SecretsManager, send: { readonly abortSignal: AbortSignal }) => Promise<unknown>,
+/** What Secrets Manager says against a call of the operator. */
+async function refusalBySecrets(
+  { shell, environment }: World,
+  call: (client: SecretsManager, send: ReturnType<typeof sendOf>) => Promise<unknown>,
 ) {
-  try {
-    const client = new SecretsManager(awsConfig(shell, { environment }, 'SECRETS_MANAGER'));
-    await call(client, { abortSignal: shell.signal });
-    return { name: 'nothing against it', message: '' };
-  } catch (error) {
-    if (error instanceof SecretsManagerServiceException) return error;
-    throw awsFailure(error, 'secretsmanager', region);
-  }
+  const client = new SecretsManager(awsConfig(shell, placeOf(environment), 'SECRETS_MANAGER'));
+  const refusal = await refusalOf(call(client, sendOf(shell)), 'secretsmanager', environment.region);
+  return refusal ?? { name: 'nothing against it', message: '' };
 }

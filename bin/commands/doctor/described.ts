@@ -1,32 +1,34 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Lambda } from '@aws-sdk/client-lambda';
+import { SNS } from '@aws-sdk/client-sns';
 import { sealingKeyName } from '../../../functions/contract.ts';
 import {
   functionName,
   healthFunctionName,
   stackName,
   tableName,
+  topicName,
   urlParameterName,
 } from '../../../lib/settings/names.ts';
-import { elementOf } from '../shared/ask-aws.ts';
+import { openClient } from '../shared/ask-aws.ts';
 import { arn } from '../shared/statements.ts';
-import { examineSubscriptions } from './operators.ts';
-import { good, type Lines, type Properties, type Seen, unproven, wrong } from './world.ts';
+import { good, type Lines, type Properties, placeOf, type Seen, sendOf, unproven, wrong } from './world.ts';
 
 /** What AWS says of the parts of the stack, compared with what the settings of this checkout make of them. */
 export const DESCRIBED: Lines = {
   async stack({ stack }) {
-    const status = elementOf(stack, 'StackStatus');
+    const status = stack?.StackStatus;
     return compared({
       status: [status, status === 'CREATE_COMPLETE' ? status : 'UPDATE_COMPLETE'],
-      'protection from deletion': [elementOf(stack, 'EnableTerminationProtection'), 'true'],
+      'protection from deletion': [stack?.EnableTerminationProtection, true],
     });
   },
 
   async table({ look, environment, keyArn, synthesised }) {
     const TableName = tableName(environment.name);
     const [{ TimeToLiveSpecification: wanted }] = synthesised('AWS::DynamoDB::Table');
-    const { Table } = await look('dynamodb', 'DescribeTable', { body: { TableName } });
-    const { TimeToLiveDescription: ttl } = await look('dynamodb', 'DescribeTimeToLive', { body: { TableName } });
+    const { Table } = await look('dynamodb', 'DescribeTable', { TableName });
+    const { TimeToLiveDescription: ttl } = await look('dynamodb', 'DescribeTimeToLive', { TableName });
     return compared({
       'protection from deletion': [Table?.DeletionProtectionEnabled, true],
       key: [Table?.SSEDescription?.KMSMasterKeyArn, keyArn],
@@ -35,20 +37,20 @@ export const DESCRIBED: Lines = {
   },
 
   async key({ look, keyArn: KeyId }) {
-    const { KeyMetadata } = await look('kms', 'DescribeKey', { body: { KeyId } });
-    const { KeyRotationEnabled } = await look('kms', 'GetKeyRotationStatus', { body: { KeyId } });
+    const { KeyMetadata } = await look('kms', 'DescribeKey', { KeyId });
+    const { KeyRotationEnabled } = await look('kms', 'GetKeyRotationStatus', { KeyId });
     return compared({ state: [KeyMetadata?.KeyState, 'Enabled'], rotation: [KeyRotationEnabled, true] });
   },
 
   async 'sealing-key'({ look, environment, keyArn }) {
     const SecretId = sealingKeyName(environment.name);
-    const { KmsKeyId, DeletedDate } = await look('secretsmanager', 'DescribeSecret', { body: { SecretId } });
+    const { KmsKeyId, DeletedDate } = await look('secretsmanager', 'DescribeSecret', { SecretId });
     return compared({ key: [KmsKeyId, keyArn], 'mark for deletion': [Boolean(DeletedDate), false] });
   },
 
   async logs({ look, environment: { name, logRetentionDays: days }, keyArn, synthesised }) {
-    const body = { logGroupNamePrefix: `${stackName(name)}-` };
-    const { logGroups = [] } = await look('logs', 'DescribeLogGroups', { body });
+    const logGroupNamePrefix = `${stackName(name)}-`;
+    const { logGroups = [] } = await look('logs', 'DescribeLogGroups', { logGroupNamePrefix });
     const missing = Math.max(0, synthesised('AWS::Logs::LogGroup').length - logGroups.length);
     const groups = logGroups.map(({ logGroupName, retentionInDays, kmsKeyId }: Properties) => [
       logGroupName,
@@ -57,57 +59,70 @@ export const DESCRIBED: Lines = {
     return compared({ 'missing log groups': [missing, 0], ...Object.fromEntries(groups) });
   },
 
-  async versions({ look, environment, synthesised }) {
-    const path = `/2015-03-31/functions/${functionName(environment.name)}/aliases`;
-    const names = synthesised('AWS::Lambda::Alias').map(({ Name }) => `${Name}`);
-    const aliases = await Promise.all(names.map((name) => look('lambda', 'GetAlias', { path: `${path}/${name}` })));
+  async versions({ as, environment, synthesised }) {
+    const FunctionName = functionName(environment.name);
+    const names: readonly string[] = synthesised('AWS::Lambda::Alias').map(({ Name }) => Name);
+    const aliases = await as('emergency', (who) => {
+      const lambda = openClient((config) => new Lambda(config), 'LAMBDA', who, placeOf(environment));
+      return Promise.all(names.map((Name) => lambda.getAlias({ FunctionName, Name }, sendOf(who))));
+    });
     // All of them must have the version that callers get, which then has all calls.
-    const wanted = `version ${/^\d+$/.exec(aliases[0].FunctionVersion)?.[0] ?? 'by its number'}`;
-    const facts = aliases.map(({ FunctionVersion, RoutingConfig }, index) => {
+    const wanted = `version ${/^\d+$/.exec(`${aliases[0]?.FunctionVersion}`)?.[0] ?? 'by its number'}`;
+    const facts = aliases.map(({ Name, FunctionVersion, RoutingConfig }) => {
       const [other] = Object.keys(RoutingConfig?.AdditionalVersionWeights ?? {});
-      return [names[index], [`version ${FunctionVersion}${other ? ` with a part for ${other}` : ''}`, wanted]];
+      return [Name, [`version ${FunctionVersion}${other ? ` with a part for ${other}` : ''}`, wanted]];
     });
     return compared(Object.fromEntries(facts));
   },
 
-  subscriptions: ({ query, environment }) => examineSubscriptions(query, environment, 'subscriptions'),
+  /** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
+  async subscriptions({ as, environment }) {
+    const TopicArn = arn(environment, 'sns', topicName(environment.name));
+    const { Attributes } = await as('operator', (who) => {
+      const sns = openClient((config) => new SNS(config), 'SNS', who, placeOf(environment));
+      return sns.getTopicAttributes({ TopicArn }, sendOf(who));
+    });
+    const confirmed = Attributes?.SubscriptionsConfirmed ?? '0';
+    const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
+    return confirmed === '0' ? wrong(detail, UNREACHABLE) : good(detail);
+  },
 
   async trail({ look, environment }) {
     if (environment.trail === 'off') return undefined;
     const Name = arn(environment, 'cloudtrail', `trail/${functionName(environment.name)}`);
-    const { IsLogging } = await look('cloudtrail', 'GetTrailStatus', { body: { Name } });
+    const { IsLogging } = await look('cloudtrail', 'GetTrailStatus', { Name });
     return compared({ recording: [IsLogging, true] });
   },
 
   async 'event-rule'({ look, environment, synthesised }) {
     const [template] = synthesised('AWS::Events::Rule');
-    const body = { NamePrefix: `${stackName(environment.name)}-` };
-    const { Rules = [] } = await look('events', 'ListRules', { body });
+    const NamePrefix = `${stackName(environment.name)}-`;
+    const { Rules = [] } = await look('events', 'ListRules', { NamePrefix });
     const isOurs = ({ EventPattern = '{}' }) => isDeepStrictEqual(JSON.parse(EventPattern), template.EventPattern);
     return compared({ 'the rule with the pattern of the template': [Rules.find(isOurs)?.State, 'ENABLED'] });
   },
 
   async schedule({ look, environment }) {
     const path = `/schedules/${healthFunctionName(environment.name)}`;
-    const { State, ScheduleExpression } = await look('scheduler', 'GetSchedule', { path });
+    const { State, ScheduleExpression } = await look('scheduler', 'GetSchedule', undefined, path);
     return compared({ state: [State, 'ENABLED'], interval: [ScheduleExpression, environment.health.every] });
   },
 
   async dashboard({ look, synthesised }) {
     const [{ DashboardName }] = synthesised('AWS::CloudWatch::Dashboard');
-    const { DashboardBody } = await look('monitoring', 'GetDashboard', { body: { DashboardName } });
+    const { DashboardBody } = await look('monitoring', 'GetDashboard', { DashboardName });
     return compared({ [DashboardName]: [`${DashboardBody}`.includes('markdown') ? 'filled' : 'empty', 'filled'] });
   },
 
   async 'url-parameter'({ look, environment, outputUrl }) {
     const Name = urlParameterName(environment.name);
-    const { Parameter } = await look('ssm', 'GetParameter', { body: { Name } });
+    const { Parameter } = await look('ssm', 'GetParameter', { Name });
     return compared({ [Name]: [Parameter?.Value, outputUrl] });
   },
 
   async alarms({ look, synthesised }) {
     const AlarmNames: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
-    const { MetricAlarms = [] } = await look('monitoring', 'DescribeAlarms', { body: { AlarmNames, MaxRecords: 100 } });
+    const { MetricAlarms = [] } = await look('monitoring', 'DescribeAlarms', { AlarmNames, MaxRecords: 100 });
     const namesOf = (alarms: readonly Properties[]) => alarms.map(({ AlarmName }) => AlarmName);
     const missing = AlarmNames.filter((name) => !namesOf(MetricAlarms).includes(name));
     const ringing = MetricAlarms.filter(({ StateValue }: Properties) => StateValue === 'ALARM');
@@ -120,6 +135,9 @@ export const DESCRIBED: Lines = {
     return good(`${none}, and each has had data`);
   },
 };
+
+const UNREACHABLE =
+  'Neither alarms nor messages reach an operator: docs/operations.md, "Alarms", says what to do about operators-unreachable.';
 
 const NO_DATA = /Unchecked: Initial alarm creation|no datapoints were received/;
 

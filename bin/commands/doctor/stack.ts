@@ -1,47 +1,17 @@
 import { writeFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError } from 'commander';
-import type { DoctorOptions } from '../../../client/commands/doctor.ts';
 import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
 import { printJson, printLine, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { isRefused } from '../shared/ask-aws.ts';
-import { knownSettings } from '../shared/environment.ts';
 import { CALLED } from './called.ts';
 import { DESCRIBED } from './described.ts';
 import { openWorld, type Seen, type StackOptions, unproven, wrong } from './world.ts';
 
-/** Adds the options of `doctor --stack`. */
-export function addStackOptions(doctor: Command): Command {
-  return doctor
-    .option('--stack', 'prove what only a deployed stack can show, and change nothing')
-    .option('--report <file.md>', 'with --stack: write the lines, dated, as Markdown', parseReport)
-    .option('--profile-deploy <name>', 'with --stack: an AWS profile of the role that deploys')
-    .option('--profile-emergency <name>', 'with --stack: an AWS profile of the role for emergencies')
-    .option('--guarded', 'with --stack: also prove that a direct invocation is denied')
-    .option(
-      '--profile-direct <name>',
-      'with --guarded: an AWS profile whose own policies allow to invoke the function',
-    );
-}
-
-function parseReport(file: string): string {
-  if (!file.endsWith('.md')) throw new InvalidArgumentError('It must end in .md.');
-  return file;
-}
-
-/** `doctor --stack`, or `undefined` when that is not asked for: one line for each proof, each within its own time. */
-export function examineStack(shell: Shell, given: DoctorOptions, command: Command): Promise<void> | undefined {
-  // `commander` gives a command all its options: those of the client package, and those that are added here.
-  const options = given as StackOptions;
+/** `doctor --stack`: one line for each proof, each within its own time. */
+export function examineStack(shell: Shell, options: StackOptions, settings: Environment): Promise<void> {
   const { environment, json, report } = options;
-  if (!options.stack) {
-    const only = STACK_ONLY.find((name) => options[name] !== undefined);
-    if (only !== undefined) command.error(`error: --${only.replace(/[A-Z]/g, '-$&').toLowerCase()} needs --stack`);
-    return undefined;
-  }
-  const settings = knownSettings(environment, command);
   return explainFailure(shell, options, async () => {
     const startedAt = new Date();
     const world = await openWorld(shell, settings, options);
@@ -66,8 +36,6 @@ export function examineStack(shell: Shell, given: DoctorOptions, command: Comman
 }
 
 const LINES = { ...DESCRIBED, ...CALLED };
-
-const STACK_ONLY = ['report', 'guarded', 'profileDirect', 'profileDeploy', 'profileEmergency'] as const;
 
 function writeReport(file: string, text: string): void {
   try {

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { rmSync } from 'node:fs';
+import { CloudFormation } from '@aws-sdk/client-cloudformation';
+import { STS } from '@aws-sdk/client-sts';
 import cdkJson from '../../../cdk.json' with { type: 'json' };
 import type { DoctorOptions } from '../../../client/commands/doctor.ts';
 import { CommandFailure } from '../../../client/commands/failure.ts';
@@ -8,7 +8,7 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { stackName } from '../../../lib/settings/names.ts';
-import { askService, elementOf, isDenied, queryService } from '../shared/ask-aws.ts';
+import { askService, awsFailure, isDenied, openClient } from '../shared/ask-aws.ts';
 import { arn } from '../shared/statements.ts';
 
 /** The lines of the report by name; `undefined` where an environment has no such part. They throw CommandFailure when AWS does not say. */
@@ -36,12 +36,19 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 /** What the lines look at: AWS, the outputs of the stack, and the template that the settings make now. @throws CommandFailure when there is no stack */
 export async function openWorld(shell: Shell, environment: Environment, options: StackOptions) {
   const asker = createAsker(shell, environment, options);
-  const StackName = stackName(environment.name);
-  const stack = await asker.query('cloudformation', 'DescribeStacks', { StackName });
-  const outputs = [...stack.matchAll(/<OutputKey>(\w+)<\/OutputKey>\s*<OutputValue>([^<]*)<\/OutputValue>/g)];
-  const output = (name: string) => outputs.find(([, key]) => key === name)?.[2] ?? '';
+  const stack = await asker.as('operator', async (who) => {
+    const cloudformation = openClient(
+      (config) => new CloudFormation(config),
+      'CLOUDFORMATION',
+      who,
+      placeOf(environment),
+    );
+    const { Stacks } = await cloudformation.describeStacks({ StackName: stackName(environment.name) }, sendOf(who));
+    return Stacks?.[0];
+  });
+  const output = (name: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === name)?.OutputValue ?? '';
   if (output('Url') === '') {
-    const detail = `The stack has no outputs: it is ${elementOf(stack, 'StackStatus')}`;
+    const detail = `The stack has no outputs: it is ${stack?.StackStatus}`;
     throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/operations.md, "When a deployment fails".');
   }
   const resources = await synthesise(environment);
@@ -50,7 +57,7 @@ export async function openWorld(shell: Shell, environment: Environment, options:
     shell,
     environment,
     options,
-    /** What CloudFormation says of the stack, as XML. */
+    /** As CloudFormation describes it. */
     stack,
     outputUrl: output('Url'),
     keyArn: output('KeyArn'),
@@ -66,14 +73,13 @@ export type Properties = any;
 async function synthesise(environment: Environment): Promise<readonly { Type: string; Properties: Properties }[]> {
   const { App } = await import('aws-cdk-lib');
   const { TokenBrokerStack } = await import('../../../lib/token-broker-stack.ts');
-  const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-'));
+  const context = { 'aws:cdk:bundling-stacks': [] };
+  const app = new App({ analyticsReporting: false, builtinCloudFormationValidation: false, context });
   try {
-    const context = { 'aws:cdk:bundling-stacks': [] };
-    const app = new App({ analyticsReporting: false, builtinCloudFormationValidation: false, outdir, context });
     const { artifactId } = new TokenBrokerStack(app, stackName(environment.name), { environment });
     return Object.values(app.synth().getStackArtifact(artifactId).template.Resources);
   } finally {
-    rmSync(outdir, { recursive: true });
+    rmSync(app.outdir, { recursive: true });
   }
 }
 
@@ -99,28 +105,24 @@ function createAsker(shell: Shell, environment: Environment, { profileDeploy, pr
   if (profileEmergency !== undefined) identities.push(async () => asProfile(shell, profileEmergency));
 
   /** @throws CommandFailure that names the role which the line is for, when none at hand may */
-  async function as<Answer>(role: keyof typeof ROLES, action: string, work: (who: Shell) => Promise<Answer>) {
+  async function as<Answer>(role: keyof typeof ROLES, work: (who: Shell) => Promise<Answer>): Promise<Answer> {
+    let denial = '';
     for (const signIn of identities) {
       try {
         return await work(await signIn());
       } catch (error) {
         if (!isDenied(error)) throw error;
+        denial ||= error.detail;
       }
     }
-    const notAllowed = `${action} is not allowed to you: this line is for ${ROLES[role]}`;
-    throw new CommandFailure('aws-access-denied', notAllowed, 'Run it as that role.');
+    throw new CommandFailure('aws-access-denied', `${denial}: this line is for ${ROLES[role]}`, 'Run it as that role.');
   }
 
   return {
     as,
-    /** Describes something: Lambda's versions for emergencies, all else for those who may look at everything. */
-    look: (...[service, operation, question]: Parameters<ReturnType<typeof askService>>): Promise<Properties> =>
-      as(service === 'lambda' ? 'emergency' : 'lookup', `${service}:${operation}`, (who) =>
-        askService(who, region)(service, operation, question),
-      ),
-    /** Asks as the operator, for XML. */
-    query: (...[service, action, members]: Parameters<ReturnType<typeof queryService>>) =>
-      as('operator', `${service}:${action}`, (who) => queryService(who, region)(service, action, members)),
+    /** Describes something for those who may look at everything. */
+    look: (...question: Parameters<ReturnType<typeof askService>>): Promise<Properties> =>
+      as('lookup', (who) => askService(who, region)(...question)),
   };
 }
 
@@ -138,11 +140,25 @@ async function asLookupRole(deployer: Shell, environment: Environment): Promise<
   const { account, region } = environment;
   const { '@aws-cdk/core:bootstrapQualifier': qualifier = 'hnb659fds' }: Properties = cdkJson.context;
   const RoleArn = arn(environment, 'iam', `role/cdk-${qualifier}-lookup-role-${account}-${region}`, '');
-  const xml = await queryService(deployer, region)('sts', 'AssumeRole', { RoleArn, RoleSessionName: 'doctor' });
-  const credentials = {
-    accessKeyId: elementOf(xml, 'AccessKeyId') ?? '',
-    secretAccessKey: elementOf(xml, 'SecretAccessKey') ?? '',
-    sessionToken: elementOf(xml, 'SessionToken') ?? '',
-  };
+  const sts = openClient((config) => new STS(config), 'STS', deployer, placeOf(environment));
+  const { Credentials } = await sts.assumeRole({ RoleArn, RoleSessionName: 'doctor' }, sendOf(deployer));
+  const { AccessKeyId = '', SecretAccessKey = '', SessionToken } = Credentials ?? {};
+  const credentials = { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, sessionToken: SessionToken ?? '' };
   return { ...deployer, credentials: async () => credentials };
+}
+
+/** Where the stack is, whatever region the broker is asked in. */
+export const placeOf = ({ name, region }: Environment) => ({ environment: name, region });
+
+export const sendOf = ({ signal }: Shell) => ({ abortSignal: signal });
+
+/** AWS's refusal, whose words are compared and shown nowhere; `undefined` for an answer. @throws CommandFailure without either */
+export async function refusalOf(answer: Promise<unknown>, action: string, region: string): Promise<Error | undefined> {
+  try {
+    await answer;
+    return undefined;
+  } catch (error) {
+    if (error instanceof Error && '$fault' in error) return error;
+    throw awsFailure(error, action, region);
+  }
 }

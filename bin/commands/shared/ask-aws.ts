@@ -1,85 +1,60 @@
 import { STATUS_CODES } from 'node:http';
+import type { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { askAws } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
-import { pause } from './environment.ts';
+import { awsConfig, awsRegion, type CommandOptions, pause } from './environment.ts';
 
-type AwsQuestion = Parameters<typeof askAws>[1];
-
-type JsonQuestion = Partial<Pick<AwsQuestion, 'method' | 'path' | 'query'>> & { readonly body?: object };
+/** An SDK client whose calls fail in a command's own words, those of `conflict` first. */
+export function openClient<Client extends { readonly middlewareStack: object }>(
+  create: (config: ReturnType<typeof awsConfig>) => Client,
+  service: Parameters<typeof awsConfig>[2],
+  shell: Shell,
+  options: CommandOptions,
+  conflict: (error: unknown, operation: string) => CommandFailure | undefined = () => undefined,
+): Client {
+  const client = create(awsConfig(shell, options, service));
+  const prefix = service.toLowerCase().replace('_', '');
+  // The stacks of all clients are alike, only their types name the operations.
+  const stack = client.middlewareStack as SecretsManager['middlewareStack'];
+  stack.add(
+    (next, { commandName = '' }) =>
+      async (args) => {
+        const operation = commandName.replace(/Command$/, '');
+        // The one permission here with another name than its operation.
+        const action = operation === 'Invoke' ? 'InvokeFunction' : operation;
+        try {
+          return await next(args);
+        } catch (error) {
+          throw conflict(error, operation) ?? awsFailure(error, `${prefix}:${action}`, awsRegion(shell, options));
+        }
+      },
+    { step: 'initialize', priority: 'high' },
+  );
+  return client;
+}
 
 /** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
-  const ask = openAws(shell, region);
-  return async (
-    service: Exclude<AwsQuestion['service'], keyof typeof QUERIED>,
-    operation: string,
-    { body, ...question }: JsonQuestion,
-  ) => {
-    const [version, prefix] = TARGETS[service] ?? [];
-    const headers =
-      prefix === undefined
-        ? { 'content-type': 'application/json' }
-        : { 'content-type': `application/x-amz-json-${version}`, 'x-amz-target': `${prefix}.${operation}` };
-    const sent = body && { body: JSON.stringify(body), headers };
-    return ask(service, operation, { ...question, ...sent }, (text) => parseJsonObject(text === '' ? '{}' : text));
-  };
-}
-
-/** The services that name an operation in a header, with the version of their JSON; the others name it in the path. */
-const TARGETS: Readonly<Record<string, readonly [version: string, prefix: string]>> = {
-  cloudtrail: ['1.1', 'CloudTrail_20131101'],
-  codedeploy: ['1.1', 'CodeDeploy_20141006'],
-  dynamodb: ['1.0', 'DynamoDB_20120810'],
-  events: ['1.1', 'AWSEvents'],
-  kms: ['1.1', 'TrentService'],
-  logs: ['1.1', 'Logs_20140328'],
-  monitoring: ['1.0', 'GraniteServiceVersion20100801'],
-  secretsmanager: ['1.1', 'secretsmanager'],
-  ssm: ['1.1', 'AmazonSSM'],
-};
-
-/** As `askService`, of a service that speaks AWS's query protocol; gives the XML of its answer. @throws CommandFailure */
-export function queryService(shell: Shell, region: string | undefined) {
-  const ask = openAws(shell, region);
-  return async (service: keyof typeof QUERIED, Action: string, members: Readonly<Record<string, string>> = {}) => {
-    const body = `${new URLSearchParams({ Action, ...members, Version: QUERIED[service] })}`;
-    return ask(service, Action, { body }, (text) => (text.startsWith('<') ? text : undefined));
-  };
-}
-
-/** The versions of their APIs. */
-const QUERIED = {
-  cloudformation: '2010-05-15',
-  sns: '2010-03-31',
-  sts: '2011-06-15',
-} as const;
-
-/** The text of the first element of this name. */
-export function elementOf(xml: string, name: string): string | undefined {
-  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
-}
-
-/** Calls AWS until it is not throttled, and gives what `read` makes of the answer. */
-function openAws(shell: Shell, region: string | undefined) {
-  return async <Answer>(
-    service: AwsQuestion['service'],
-    operation: string,
-    question: Omit<AwsQuestion, 'service' | 'region' | 'credentials'>,
-    read: (text: string) => Answer | undefined,
-  ): Promise<Answer> => {
+  return async (service: keyof typeof TARGETS, operation: string, content?: object, path = '/') => {
     const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
     if (region === undefined) throw fail(new Error('Region is missing'));
     const credentials = await shell.credentials().catch((error) => Promise.reject(fail(error)));
+    const [type, prefix] = TARGETS[service];
+    const headers = {
+      'content-type': `application/${type}`,
+      ...(prefix && { 'x-amz-target': `${prefix}.${operation}` }),
+    };
+    const sent = { path, ...(content && { body: JSON.stringify(content), headers }) };
     for (let attempt = 1; ; attempt += 1) {
-      const { status, word, text, errorType } = await askAws(shell, { service, region, credentials, ...question });
-      const answer = status === 200 ? read(text) : undefined;
-      if (answer !== undefined) return answer;
-      const told = parseJsonObject(text)?.__type ?? elementOf(text, 'Code') ?? errorType;
+      const { status, word, text, errorType } = await askAws(shell, { service, region, credentials, ...sent });
+      const answer = parseJsonObject(text === '' ? '{}' : text);
+      if (status === 200 && answer !== undefined) return answer;
       // AWS's name of the error, if it looks like one; a proxy's answer has none.
-      const [called = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told}`.replace(/^.*#/, '')) ?? [];
+      const told = `${answer?.__type ?? errorType}`.replace(/^.*#/, '');
+      const [called = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(told) ?? [];
       const name = called || STATUS_CODES[status]?.replaceAll(' ', '') || word;
       const failure = fail(Object.assign(new Error('refused'), { name }));
       if (failure.type !== 'aws-throttled' || attempt === MAX_ATTEMPTS) throw failure;
@@ -87,6 +62,20 @@ function openAws(shell: Shell, region: string | undefined) {
     }
   };
 }
+
+/** The type of its JSON, and the name that goes before that of an operation; without one the path names the operation. */
+const TARGETS = {
+  cloudtrail: ['x-amz-json-1.1', 'CloudTrail_20131101'],
+  codedeploy: ['x-amz-json-1.1', 'CodeDeploy_20141006'],
+  dynamodb: ['x-amz-json-1.0', 'DynamoDB_20120810'],
+  events: ['x-amz-json-1.1', 'AWSEvents'],
+  kms: ['x-amz-json-1.1', 'TrentService'],
+  logs: ['x-amz-json-1.1', 'Logs_20140328'],
+  monitoring: ['x-amz-json-1.0', 'GraniteServiceVersion20100801'],
+  scheduler: ['json', ''],
+  secretsmanager: ['x-amz-json-1.1', 'secretsmanager'],
+  ssm: ['x-amz-json-1.1', 'AmazonSSM'],
+} as const;
 
 /** For throttled calls, which AWS has not begun. */
 const MAX_ATTEMPTS = 5;

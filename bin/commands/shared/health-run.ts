@@ -1,16 +1,13 @@
 import { styleText } from 'node:util';
-import { Sha256 } from '@aws-crypto/sha256-js';
-import { SignatureV4 } from '@smithy/signature-v4';
 import { z } from 'zod';
-import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
+import { CommandFailure } from '../../../client/commands/failure.ts';
 import { tableText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 import { FINDINGS } from '../../../functions/contract.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { healthFunctionName } from '../../../lib/settings/names.ts';
-import { awsFailure } from './ask-aws.ts';
+import { openClient } from './ask-aws.ts';
 import { SEVERITIES, type Severity } from './pair-state.ts';
 
 /** What one pair was found to be: a finding, or why there is none. */
@@ -33,17 +30,17 @@ export async function runHealth(
   place: Pick<Environment, 'name' | 'region'>,
   timeoutMs = RUN_MS,
 ): Promise<SeenRun> {
-  const functionName = healthFunctionName(place.name);
-  const fail = (error: unknown) =>
-    Promise.reject(shell.signal.aborted ? aborted() : awsFailure(error, 'lambda:InvokeFunction', place.region));
-  const { status, headers, body } = await invoke(shell, place.region, functionName, timeoutMs).catch(fail);
-  if (status !== 200) {
-    const name = headers['x-amzn-errortype']?.replace(/:.*/, '') ?? `${status}`;
-    return fail(Object.assign(new Error(name), { name }));
-  }
-  const { data } = HEALTH_RUN.safeParse(parseJsonObject(Buffer.from(body).toString()));
+  // Only here, because it takes longer to load than `health` takes to show a table.
+  const { Lambda } = await import('@aws-sdk/client-lambda');
+  const FunctionName = healthFunctionName(place.name);
+  // Another attempt would be another run.
+  const create = (config: object) => new Lambda({ ...config, maxAttempts: 1 });
+  const lambda = openClient(create, 'LAMBDA', shell, { environment: place.name, region: place.region });
+  const limits = { abortSignal: shell.signal, requestTimeout: timeoutMs };
+  const { Payload } = await lambda.invoke({ FunctionName, Payload: '{}' }, limits);
+  const { data } = HEALTH_RUN.safeParse(parseJsonObject(Payload?.transformToString() ?? ''));
   if (data === undefined) {
-    throw new CommandFailure('health-failed', `A run of ${functionName} did not come to its end`, 'Its log says why.');
+    throw new CommandFailure('health-failed', `A run of ${FunctionName} did not come to its end`, 'Its log says why.');
   }
   return seenRun(data);
 }
@@ -70,22 +67,8 @@ const HEALTH_RUN = z.object({
   probe: z.object({ condition: z.string(), said: z.string() }),
 });
 
-/** Not by `fetch`, which waits no longer than five minutes. */
-async function invoke({ env, signal, credentials }: Shell, region: string, functionName: string, timeoutMs: number) {
-  const host = `https://lambda.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
-  const url = new URL(`/2015-03-31/functions/${functionName}/invocations`, env.AWS_ENDPOINT_URL_LAMBDA || host);
-  const { protocol, hostname, pathname: path } = url;
-  const request = { method: 'POST', protocol, hostname, path, headers: { host: url.host }, body: '{}' } as const;
-  const signer = new SignatureV4({ service: 'lambda', region, credentials, sha256: Sha256 });
-  const { headers } = await signer.sign(request);
-  return createHttpsSender()({ ...request, url, headers }, { timeoutMs, maxBodyBytes: MAX_ANSWER_BYTES, signal });
-}
-
 /** Longer than the function may take. */
 const RUN_MS = 13 * 60_000;
-/** As much as Lambda gives. */
-const MAX_ANSWER_BYTES = 6 * 1_024 * 1_024;
-
 /** One row for each client, one column for each service. */
 export function findingsTable(pairs: readonly PairFinding[], { stdout, env }: Shell): string {
   const services = [...new Set(pairs.map(({ service }) => service))].toSorted();

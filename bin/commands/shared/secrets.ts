@@ -12,9 +12,9 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
-import { awsFailure, isRefused } from './ask-aws.ts';
+import { isRefused, openClient } from './ask-aws.ts';
 import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
-import { awsConfig, awsRegion, type CommandOptions } from './environment.ts';
+import type { CommandOptions } from './environment.ts';
 
 /** The clients' secrets of one environment: all that the commands do with Secrets Manager. */
 export type Secrets = ReturnType<typeof openSecrets>;
@@ -201,21 +201,7 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
 
 /** A client of Secrets Manager whose calls fail in a command's own words. */
 export function openSecretsManager(shell: Shell, options: CommandOptions): SecretsManager {
-  const region = awsRegion(shell, options);
-  const client = new SecretsManager(awsConfig(shell, options, 'SECRETS_MANAGER'));
-  client.middlewareStack.add(
-    (next, { commandName = '' }) =>
-      async (args) => {
-        const operation = commandName.replace(/Command$/, '');
-        try {
-          return await next(args);
-        } catch (error) {
-          throw conflict(error, operation) ?? awsFailure(error, `secretsmanager:${operation}`, region);
-        }
-      },
-    { step: 'initialize', priority: 'high' },
-  );
-  return client;
+  return openClient((config) => new SecretsManager(config), 'SECRETS_MANAGER', shell, options, conflict);
 }
 
 /** The failure of a call that the state of the secret rules out. */

@@ -1,4 +1,7 @@
-import { askService, queryService } from '../../../bin/commands/shared/ask-aws.ts';
+import { CloudFormation } from '@aws-sdk/client-cloudformation';
+import { SNS } from '@aws-sdk/client-sns';
+import { askService } from '../../../bin/commands/shared/ask-aws.ts';
+import { awsConfig } from '../../../bin/commands/shared/environment.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { Deployed } from '../aws/cloudformation.ts';
 
@@ -7,11 +10,10 @@ import type { Deployed } from '../aws/cloudformation.ts';
  * deletion. moto cannot deploy the template itself.
  */
 export async function makeInMoto(shell: Shell, resources: readonly Deployed[], stackName: string, region: string) {
-  const [json, xml] = [askService(shell, region), queryService(shell, region)];
+  const place = { environment: 'dev', region };
+  const put = askService(shell, region);
   const all = (type: string) => resources.filter((one) => one.type === type).map(({ properties }) => properties);
   const one = (type: string) => all(type)[0];
-  const put = (...[service, operation, body]: readonly [Parameters<typeof json>[0], string, object]) =>
-    json(service, operation, { body });
 
   const key = await put('kms', 'CreateKey', {});
   const { Arn: keyArn, KeyId } = Object(key.KeyMetadata);
@@ -42,7 +44,7 @@ export async function makeInMoto(shell: Shell, resources: readonly Deployed[], s
   const { Name: schedule, ScheduleExpression, State } = one('AWS::Scheduler::Schedule');
   const Target = { Arn: 'arn:aws:lambda:eu-west-1:111111111111:function:health', RoleArn: 'arn:aws:iam::1:role/r' };
   const body = { ScheduleExpression, State, Target, FlexibleTimeWindow: { Mode: 'OFF' } };
-  await json('scheduler', 'CreateSchedule', { path: `/schedules/${schedule}`, body });
+  await put('scheduler', 'CreateSchedule', body, `/schedules/${schedule}`);
 
   const { DashboardName, DashboardBody } = one('AWS::CloudWatch::Dashboard');
   await put('monitoring', 'PutDashboard', { DashboardName, DashboardBody });
@@ -53,13 +55,13 @@ export async function makeInMoto(shell: Shell, resources: readonly Deployed[], s
     await put('monitoring', 'PutMetricAlarm', { AlarmName, ...metric, ...compared });
     await put('monitoring', 'SetAlarmState', { AlarmName, StateValue: 'OK', StateReason });
   }
-  await xml('sns', 'CreateTopic', { Name: one('AWS::SNS::Topic').TopicName });
+  await new SNS(awsConfig(shell, place, 'SNS')).createTopic({ Name: one('AWS::SNS::Topic').TopicName });
 
   const Outputs = { Url: { Value: URL_IN_STACK }, KeyArn: { Value: keyArn } };
   const Resources = { Handle: { Type: 'AWS::CloudFormation::WaitConditionHandle' } };
   const TemplateBody = JSON.stringify({ Resources, Outputs });
-  const protectedOne = { StackName: stackName, TemplateBody, EnableTerminationProtection: 'true' };
-  await xml('cloudformation', 'CreateStack', protectedOne);
+  const protectedOne = { StackName: stackName, TemplateBody, EnableTerminationProtection: true };
+  await new CloudFormation(awsConfig(shell, place, 'CLOUDFORMATION')).createStack(protectedOne);
 }
 
 /** The output `Url` of the stack in moto. */

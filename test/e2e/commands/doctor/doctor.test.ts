@@ -52,11 +52,6 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     const { shell } = await startOperatorWorld();
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
-  'operators-unreachable': async () => {
-    const { shell } = await startOperatorWorld();
-    const { url } = await startFront({ subscribers: 0 });
-    return { env: { ...shell, ...OF_AWS(url) }, args: ['--operator', '--environment', 'dev'] };
-  },
   'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
   'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
@@ -116,26 +111,6 @@ describe('doctor', () => {
     expect(await world.run(DOCTOR)).toEqual(ended(0, had, unproven));
   });
 
-  it.for<readonly [roles: NonNullable<Front['roles']>, line: RegExp]>([
-    [{ ci: 'allowed', billing: 'implicitDeny', jane: 'allowed' }, /^\? .*guard .* these may: \S+\/ci, \S+\/jane$/],
-    [{ billing: 'explicitDeny', 'aws-service-role/x': 'allowed' }, /^ok .*None of the 1 roles of account 111111111111/],
-    [{ ci: 'denied', billing: 'implicitDeny' }, /^\? .*nothing of 1 roles \(iam:SimulatePrincipalPolicy\)$/],
-    [{}, /^\? .*You cannot list the roles of account 111111111111 \(iam:ListRoles\)$/],
-  ])('tells of the roles that may invoke the function past its URL: %o', async ([roles, line], { world }) => {
-    const { url, requests } = await startFront({ roles, subscribers: 2 });
-    const { exitCode, stdout } = await world.run('doctor --operator --environment dev', { env: OF_AWS(url) });
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/\nok +operators +Confirmed subscriptions of \S+:token-broker-dev: 2\n/);
-    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(line);
-    for (const { body } of requests.filter(({ body: sent }) => sent.includes('PolicySourceArn'))) {
-      expect(Object.fromEntries(new URLSearchParams(body))).toMatchObject({
-        'ActionNames.member.1': 'lambda:InvokeFunction',
-        'ResourceArns.member.2': 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live',
-        'ContextEntries.member.1.ContextKeyValues.member.1': 'false',
-      });
-    }
-  });
-
   it('looks at the named function, and lists the places that the operator may not read', async ({ world }) => {
     const { env } = await front({ policy: [] });
     const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
@@ -178,13 +153,6 @@ describe('doctor --auth-url', () => {
   });
 });
 
-/** All of AWS that `doctor --operator` looks at. */
-const OF_AWS = (url: string) => ({
-  AWS_ENDPOINT_URL_IAM: url,
-  AWS_ENDPOINT_URL_SNS: url,
-  AWS_ENDPOINT_URL_SECRETS_MANAGER: url,
-});
-
 async function front(...[options, env = {}]: [Parameters<typeof startFront>[0], Record<string, string>?]) {
   const { url } = await startFront(options);
   const aws = { AWS_ENDPOINT_URL_STS: url, AWS_ENDPOINT_URL_LAMBDA: url };
@@ -224,10 +192,6 @@ interface Front {
   readonly identity?: string;
   /** The actions that the function's policy allows the account. */
   readonly policy?: readonly string[] | 'denied';
-  /** The roles of the account by name, each with the simulated result of a direct invocation. */
-  readonly roles?: Readonly<Record<string, 'allowed' | 'implicitDeny' | 'explicitDeny' | 'denied'>>;
-  /** How many subscriptions of the topic are confirmed. */
-  readonly subscribers?: number;
 }
 
 /** Plays AWS in front of a broker, the two AWS services that tell more, and a token endpoint at `/base/oauth/token`. */
@@ -237,8 +201,6 @@ async function startFront(front: Front) {
     const { url, method, headers, body } = request;
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
     if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
-    else if (/Action=(ListRoles|SimulatePrincipalPolicy)/.test(body)) answerIam(response, body, front.roles);
-    else if (body.includes('Action=GetTopicAttributes')) answerTopic(front.subscribers)(response, request);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
     else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
@@ -276,31 +238,4 @@ function answerIdentity(response: ServerResponse, identity: string): void {
   const isArn = identity.startsWith('arn:');
   const body = isArn ? `<Arn>${identity}</Arn>` : `<Error><Code>${identity}</Code><Message>…</Message></Error>`;
   response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
-}
-
-function answerTopic(subscribers = NaN): Answer {
-  const entry = `<entry><key>SubscriptionsConfirmed</key><value>${subscribers}</value></entry>`;
-  const result = resultOf('GetTopicAttributes', `<Attributes>${entry}</Attributes>`);
-  return answerWith(subscribers >= 0 ? 200 : 403, result);
-}
-
-/** One role on each page; a role whose simulation is `denied` may not be asked about. */
-function answerIam(response: ServerResponse, body: string, roles: NonNullable<Front['roles']> = {}): void {
-  const names = Object.keys(roles);
-  const asked = new URLSearchParams(body);
-  const arnOf = (name = '') => `arn:aws:iam::111111111111:role/${name}`;
-  const at = Number(asked.get('Marker') ?? 0);
-  const next = at + 1 < names.length ? `<Marker>${at + 1}</Marker>` : '';
-  const page = `<Roles><member><Arn>${arnOf(names[at])}</Arn></member></Roles>${next}`;
-  const decision = roles[names.find((name) => arnOf(name) === asked.get('PolicySourceArn')) ?? ''];
-  const isList = asked.get('Action') === 'ListRoles';
-  const isRefused = isList ? names.length === 0 : decision === 'denied';
-  const decisions = ['implicitDeny', decision].map((one) => `<member><EvalDecision>${one}</EvalDecision></member>`);
-  const result = isList ? page : `<EvaluationResults>${decisions.join('')}</EvaluationResults>`;
-  response.writeHead(isRefused ? 403 : 200).end(resultOf(asked.get('Action'), isRefused ? '' : result));
-}
-
-/** An answer of AWS's query protocol. */
-function resultOf(action: string | null, result: string): string {
-  return `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>`;
 }

@@ -23,7 +23,7 @@ import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-s
 import { beginCommandLine, openShell, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
 
 const NAMES =
-  'CLOUDFORMATION CLOUDTRAIL CLOUDWATCH CLOUDWATCH_LOGS DYNAMODB EVENTBRIDGE KMS LAMBDA SCHEDULER SECRETS_MANAGER SNS SSM STS';
+  'CLOUDFORMATION CLOUDTRAIL CLOUDWATCH CLOUDWATCH_LOGS DYNAMODB EVENTBRIDGE IAM KMS LAMBDA SCHEDULER SECRETS_MANAGER SNS SSM STS';
 const DEV = parseEnvironment('dev', environments.dev);
 const FUNCTION = '/2015-03-31/functions/token-broker';
 const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
@@ -37,20 +37,47 @@ const LINES =
   );
 
 const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
+const XML_DENIED = { status: 403, body: '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' };
+/** An answer of AWS's query protocol. */
+const xml = (action: string, result: string) => ({
+  status: 200,
+  body: `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>`,
+});
 const NOT_AUTHORIZED = 'User: x is not authorized to perform: secretsmanager:GetSecretValue on resource: y';
 
 /** What AWS answers in place of moto, which has no code to run, no policies and no confirmed subscriptions. */
 const ANSWERS: Readonly<Record<string, (input: string) => HttpAnswer>> = {
   [LIVE]: () => json(200, { Name: 'live', FunctionVersion: '2', RoutingConfig: null }),
-  GetTopicAttributes: () => ({ status: 200, body: '<entry><key>SubscriptionsConfirmed</key><value>1</value></entry>' }),
+  GetTopicAttributes: () =>
+    xml(
+      'GetTopicAttributes',
+      '<Attributes><entry><key>SubscriptionsConfirmed</key><value>1</value></entry></Attributes>',
+    ),
+  ListRoles: (input) => rolesPage(Number(new URLSearchParams(input).get('Marker') ?? 0)),
+  SimulatePrincipalPolicy: (input) => {
+    world.simulation = input;
+    const decision = world.roles[new URLSearchParams(input).get('PolicySourceArn')?.split(':role/')[1] ?? ''];
+    if (decision === 'gone')
+      return { ...XML_DENIED, status: 404, body: XML_DENIED.body.replace('AccessDenied', 'NoSuchEntity') };
+    const results = ['implicitDeny', decision].map((one) => `<member><EvalDecision>${one}</EvalDecision></member>`);
+    return xml('SimulatePrincipalPolicy', `<EvaluationResults>${results.join('')}</EvaluationResults>`);
+  },
   [HEALTH]: () => json(200, RUN),
-  [DIRECT]: () => json(403, { Message: 'x with an explicit deny in a service control policy' }),
+  [DIRECT]: () => denied('x with an explicit deny in a service control policy'),
   GetSecretValue: (input) =>
     denied(
       `${NOT_AUTHORIZED}${input.includes('sealing') ? ' with an explicit deny in a resource-based policy' : ' because no identity-based policy allows it'}`,
     ),
   GetResourcePolicy: () => denied('it was marked for deletion', 'InvalidRequestException'),
 };
+
+/** One role on each page. */
+function rolesPage(at: number): HttpAnswer {
+  const names = Object.keys(world.roles);
+  const next = at + 1 < names.length ? `<Marker>${at + 1}</Marker>` : '';
+  const role = `<member><Arn>arn:aws:iam::111111111111:role/${names[at]}</Arn></member>`;
+  return xml('ListRoles', `<Roles>${role}</Roles>${next}`);
+}
 
 const RUN = {
   checked: [{ pair: { client: 'acme', service: 'customer-insights' }, finding: 'accepted' }],
@@ -64,8 +91,12 @@ const world = {
   /** In the answer to an operation. */
   replaced: new Map<string, readonly [from: string | RegExp, to: string]>(),
   caller: {} as object,
+  /** The roles of the account by name, each with the simulated result of a direct invocation. */
+  roles: {} as Readonly<Record<string, string>>,
   /** The access keys that may describe nothing. */
   blindKeys: [] as string[],
+  /** The last question for a role's rights. */
+  simulation: '',
   /** Every operation that AWS was asked for. */
   asked: [] as string[],
 };
@@ -93,6 +124,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     world.replaced.clear();
     world.blindKeys = [];
     world.asked = [];
+    world.roles = { billing: 'implicitDeny' };
     world.caller = { role: SHELL_KEY.role, account: DEV.account, rules: [RULE], rules_digest: rulesDigest(DEV) };
     vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', profiles('direct', 'deploy', 'emergency'));
     vi.stubEnv('AWS_CONFIG_FILE', '/nonexistent');
@@ -114,10 +146,8 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
       exitCode: 0,
       stderr: 'CLIENT  customer-insights\nacme    accepted\n19 proven, 0 failed, 0 not proven\n',
     });
-    const invocations = new Set([HEALTH, DIRECT]);
-    expect(new Set(world.asked.filter((one) => !/^(?:Describe|Get|List)/.test(one) && !/^GET /.test(one)))).toEqual(
-      invocations,
-    );
+    const changes = world.asked.filter((one) => !/^(?:Describe|Get|List|GET )/.test(one));
+    expect(new Set(changes)).toEqual(new Set([HEALTH, DIRECT]));
   });
 
   it.each<[line: string, said: string, operation: string, change: Change]>([
@@ -206,6 +236,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     world.blindKeys = [SHELL_KEY.accessKeyId];
     const alone = await doctor();
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +table .*dynamodb:DescribeTable.*--profile-deploy/));
+    expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +direct-invoke .*iam:ListRoles.*lookup role/));
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +versions .*lambda:GetAlias.*--profile-emergency/));
     expect(alone.exitCode).toBe(0);
     world.blindKeys.push('AKIDDEPLOY');
@@ -220,18 +251,34 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     const { lines } = await doctor('--report', report, '--json');
     const { environment, at, steps } = JSON.parse(lines.join('\n'));
     expect({ environment, at }).toEqual({ environment: 'dev', at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) });
-    expect(steps).toHaveLength(18);
+    expect(steps).toHaveLength(19);
     const text = readFileSync(report, 'utf8');
     expect(text).toContain(`Account ${DEV.account}, region eu-west-1, ${at}`);
     expect(text).toContain('| table | failed | TTL: DISABLED on forgetAt, and must be ENABLED on forgetAt. Deploy');
     expect(text).toContain('| logs | ok |');
   });
 
+  it.each<[roles: Readonly<Record<string, string>>, line: RegExp]>([
+    [{ ci: 'allowed', billing: 'implicitDeny', jane: 'allowed' }, /^\? .*guard .* these may: \S+\/ci, \S+\/jane$/],
+    [{ billing: 'explicitDeny', 'aws-service-role/x': 'allowed' }, /^ok .*None of the 1 roles of account 111111111111/],
+    [{ ci: 'gone', billing: 'implicitDeny' }, /^\? .*nothing of 1 roles \(iam:SimulatePrincipalPolicy\)$/],
+  ])('tells without --guarded which roles may invoke the function past its URL: %o', async (roles, line) => {
+    world.roles = roles;
+    const { exitCode, lines } = await doctor();
+    expect(exitCode).toBe(0);
+    expect(lines.find((one) => one.includes('  direct-invoke  '))).toMatch(line);
+    expect(Object.fromEntries(new URLSearchParams(world.simulation))).toMatchObject({
+      'ActionNames.member.1': 'lambda:InvokeFunction',
+      'ResourceArns.member.2': 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live',
+      'ContextEntries.member.1.ContextKeyValues.member.1': 'false',
+    });
+  });
+
   it('does not prove direct-invoke without a profile that has credentials', async () => {
     for (const args of [[], ['--profile-direct', 'nobody']]) {
       const { exitCode, lines } = await doctor('--guarded', ...args);
       expect(lines).toContainEqual(
-        expect.stringMatching(/^\? +direct-invoke +(?:--profile-direct must|The profile nobody)/),
+        expect.stringMatching(/^\? +direct-invoke +(?:--profile-direct must|No usable AWS credentials .* as nobody)/),
       );
       expect(exitCode).toBe(0);
     }
@@ -249,13 +296,17 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
 
   it('says that a report cannot be written, after it has shown its lines', async () => {
     const { exitCode, lines, stderr } = await doctor('--report', path.join(folder(), 'none', 'stack.md'));
-    expect({ exitCode, count: lines.length }).toEqual({ exitCode: 1, count: 18 });
+    expect({ exitCode, count: lines.length }).toEqual({ exitCode: 1, count: 19 });
     expect(stderr).toContain('error: report-not-written: ');
   });
 
   it.each<[what: string, change: Change, said: string]>([
     ['the stack came to no outputs', [/<Outputs>.*<\/Outputs>/s, ''], 'error: stack-incomplete: '],
-    ['AWS does not say', { status: 400, body: '<Code>ValidationError</Code>' }, 'cloudformation:DescribeStacks'],
+    [
+      'AWS does not say',
+      { status: 400, body: '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>' },
+      'cloudformation:DescribeStacks',
+    ],
   ])('ends with 1 when %s', async (_, change, said) => {
     alter('DescribeStacks', change);
     expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(said) });
@@ -277,10 +328,12 @@ function endpoints(url: string): Readonly<Record<string, string>> {
 async function answerFor(moto: string, ...[request, response]: Parameters<Respond>): Promise<HttpAnswer> {
   const body = Buffer.from(request.body).toString();
   const target = headerValue(request, 'x-amz-target')?.replace(/^.*\./, '');
-  const operation = target ?? new URLSearchParams(body).get('Action') ?? `${request.method} ${request.path}`;
+  const action = new URLSearchParams(body).get('Action');
+  const operation = target ?? action ?? `${request.method} ${request.path}`;
   world.asked.push(operation);
   const isBlind = world.blindKeys.some((key) => headerValue(request, 'authorization')?.includes(key));
   if (isBlind && !/Stacks|Topic|AssumeRole|SecretValue|ResourcePolicy|ListSecrets/.test(operation)) {
+    if (action !== null) return XML_DENIED;
     // As Lambda says it; the others say it in the body.
     response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
     return denied('');
