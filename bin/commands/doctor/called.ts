@@ -7,7 +7,7 @@ import { awsConfig } from '../shared/environment.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { listDirectInvokers, tryDirectInvocation } from './direct-invoke.ts';
-import { good, type Lines, placeOf, refusalOf, type Seen, sendOf, unproven, type World, wrong } from './world.ts';
+import { good, type Lines, refusalOf, type Seen, unproven, type World, wrong } from './world.ts';
 
 /** What AWS and the broker answer to calls that change nothing. */
 export const CALLED: Lines = {
@@ -75,7 +75,8 @@ export const CALLED: Lines = {
     const deleted = secrets.find(({ deletedAt }) => deletedAt !== undefined);
     if (deleted === undefined) return unproven('No client is marked for deletion');
     const SecretId = secretName(environment, deleted.client);
-    const { name } = await refusalBySecrets(world, (client, send) => client.getResourcePolicy({ SecretId }, send));
+    const answer = secretsOf(world).getResourcePolicy({ SecretId }, world.send);
+    const { name } = await refusalOf(answer, 'secretsmanager:GetResourcePolicy', world);
     return name === 'InvalidRequestException'
       ? good(`${name}, for ${deleted.client}`)
       : wrong(`AWS says ${name} for ${deleted.client}`, NEW_WORDS);
@@ -89,8 +90,8 @@ const NEW_WORDS = 'Tell the developers of the broker: AWS has changed its words.
 
 /** Whether AWS denies a secret in the words by which the broker, or a person who reads its log, goes. */
 async function examineDenial(world: World, SecretId: string, words: string): Promise<Seen> {
-  const input = { SecretId, VersionStage: 'doctor' };
-  const { name, message } = await refusalBySecrets(world, (client, send) => client.getSecretValue(input, send));
+  const answer = secretsOf(world).getSecretValue({ SecretId, VersionStage: 'doctor' }, world.send);
+  const { name, message } = await refusalOf(answer, 'secretsmanager:GetSecretValue', world);
   if (name === 'ResourceNotFoundException') {
     return unproven('Your identity may read secrets, so that AWS denies it nothing');
   }
@@ -99,12 +100,5 @@ async function examineDenial(world: World, SecretId: string, words: string): Pro
     : wrong(`AWS says ${name}, without "${words}"`, NEW_WORDS);
 }
 
-/** What Secrets Manager says against a call of the operator. */
-async function refusalBySecrets(
-  { shell, environment }: World,
-  call: (client: SecretsManager, send: ReturnType<typeof sendOf>) => Promise<unknown>,
-) {
-  const client = new SecretsManager(awsConfig(shell, placeOf(environment), 'SECRETS_MANAGER'));
-  const refusal = await refusalOf(call(client, sendOf(shell)), 'secretsmanager', environment.region);
-  return refusal ?? { name: 'nothing against it', message: '' };
-}
+/** Without a command's own words, which stand in place of AWS's. */
+const secretsOf = ({ shell, place }: World) => new SecretsManager(awsConfig(shell, place, 'SECRETS_MANAGER'));

@@ -12,7 +12,7 @@ import {
 } from '../../../lib/settings/names.ts';
 import { openClient } from '../shared/ask-aws.ts';
 import { arn } from '../shared/statements.ts';
-import { good, type Lines, type Properties, placeOf, type Seen, sendOf, unproven, wrong } from './world.ts';
+import { good, type Lines, type Properties, type Seen, unproven, wrong } from './world.ts';
 
 /** What AWS says of the parts of the stack, compared with what the settings of this checkout make of them. */
 export const DESCRIBED: Lines = {
@@ -59,12 +59,12 @@ export const DESCRIBED: Lines = {
     return compared({ 'missing log groups': [missing, 0], ...Object.fromEntries(groups) });
   },
 
-  async versions({ as, environment, synthesised }) {
+  async versions({ as, environment, place, send, synthesised }) {
     const FunctionName = functionName(environment.name);
     const names: readonly string[] = synthesised('AWS::Lambda::Alias').map(({ Name }) => Name);
     const aliases = await as('emergency', (who) => {
-      const lambda = openClient((config) => new Lambda(config), 'LAMBDA', who, placeOf(environment));
-      return Promise.all(names.map((Name) => lambda.getAlias({ FunctionName, Name }, sendOf(who))));
+      const lambda = openClient((config) => new Lambda(config), 'LAMBDA', who, place);
+      return Promise.all(names.map((Name) => lambda.getAlias({ FunctionName, Name }, send)));
     });
     // All of them must have the version that callers get, which then has all calls.
     const wanted = `version ${/^\d+$/.exec(`${aliases[0]?.FunctionVersion}`)?.[0] ?? 'by its number'}`;
@@ -76,11 +76,11 @@ export const DESCRIBED: Lines = {
   },
 
   /** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
-  async subscriptions({ as, environment }) {
+  async subscriptions({ as, environment, place, send }) {
     const TopicArn = arn(environment, 'sns', topicName(environment.name));
     const { Attributes } = await as('operator', (who) => {
-      const sns = openClient((config) => new SNS(config), 'SNS', who, placeOf(environment));
-      return sns.getTopicAttributes({ TopicArn }, sendOf(who));
+      const sns = openClient((config) => new SNS(config), 'SNS', who, place);
+      return sns.getTopicAttributes({ TopicArn }, send);
     });
     const confirmed = Attributes?.SubscriptionsConfirmed ?? '0';
     const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;

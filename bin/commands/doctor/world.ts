@@ -35,18 +35,16 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 
 /** What the lines look at: AWS, the outputs of the stack, and the template that the settings make now. @throws CommandFailure when there is no stack */
 export async function openWorld(shell: Shell, environment: Environment, options: StackOptions) {
+  const { name, region } = environment;
   const asker = createAsker(shell, environment, options);
-  const stack = await asker.as('operator', async (who) => {
-    const cloudformation = openClient(
-      (config) => new CloudFormation(config),
-      'CLOUDFORMATION',
-      who,
-      placeOf(environment),
-    );
-    const { Stacks } = await cloudformation.describeStacks({ StackName: stackName(environment.name) }, sendOf(who));
-    return Stacks?.[0];
+  /** Where the stack is, whatever region the broker is asked in. */
+  const place = { environment: name, region };
+  const send = { abortSignal: shell.signal };
+  const { Stacks: [stack] = [] } = await asker.as('operator', (who) => {
+    const client = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', who, place);
+    return client.describeStacks({ StackName: stackName(name) }, send);
   });
-  const output = (name: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === name)?.OutputValue ?? '';
+  const output = (key: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === key)?.OutputValue ?? '';
   if (output('Url') === '') {
     const detail = `The stack has no outputs: it is ${stack?.StackStatus}`;
     throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/operations.md, "When a deployment fails".');
@@ -57,6 +55,8 @@ export async function openWorld(shell: Shell, environment: Environment, options:
     shell,
     environment,
     options,
+    place,
+    send,
     /** As CloudFormation describes it. */
     stack,
     outputUrl: output('Url'),
@@ -93,7 +93,6 @@ const ROLES = {
 
 /** Asks AWS as the person who runs the command and, where that is denied, as the roles that have a profile. */
 function createAsker(shell: Shell, environment: Environment, { profileDeploy, profileEmergency }: StackOptions) {
-  const { region } = environment;
   const identities = [async () => shell];
   if (profileDeploy !== undefined) {
     const deployer = asProfile(shell, profileDeploy);
@@ -122,7 +121,7 @@ function createAsker(shell: Shell, environment: Environment, { profileDeploy, pr
     as,
     /** Describes something for those who may look at everything. */
     look: (...question: Parameters<ReturnType<typeof askService>>): Promise<Properties> =>
-      as('lookup', (who) => askService(who, region)(...question)),
+      as('lookup', (who) => askService(who, environment.region)(...question)),
   };
 }
 
@@ -137,28 +136,26 @@ export function asProfile(shell: Shell, profile: string): Shell {
 
 /** The role of the bootstrap that may read what there is, and change nothing. */
 async function asLookupRole(deployer: Shell, environment: Environment): Promise<Shell> {
-  const { account, region } = environment;
+  const { name, account, region } = environment;
   const { '@aws-cdk/core:bootstrapQualifier': qualifier = 'hnb659fds' }: Properties = cdkJson.context;
   const RoleArn = arn(environment, 'iam', `role/cdk-${qualifier}-lookup-role-${account}-${region}`, '');
-  const sts = openClient((config) => new STS(config), 'STS', deployer, placeOf(environment));
-  const { Credentials } = await sts.assumeRole({ RoleArn, RoleSessionName: 'doctor' }, sendOf(deployer));
+  const sts = openClient((config) => new STS(config), 'STS', deployer, { environment: name, region });
+  const send = { abortSignal: deployer.signal };
+  const { Credentials } = await sts.assumeRole({ RoleArn, RoleSessionName: 'doctor' }, send);
   const { AccessKeyId = '', SecretAccessKey = '', SessionToken } = Credentials ?? {};
   const credentials = { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, sessionToken: SessionToken ?? '' };
   return { ...deployer, credentials: async () => credentials };
 }
 
-/** Where the stack is, whatever region the broker is asked in. */
-export const placeOf = ({ name, region }: Environment) => ({ environment: name, region });
+export const NO_REFUSAL = 'nothing against it';
 
-export const sendOf = ({ signal }: Shell) => ({ abortSignal: signal });
-
-/** AWS's refusal, whose words are compared and shown nowhere; `undefined` for an answer. @throws CommandFailure without either */
-export async function refusalOf(answer: Promise<unknown>, action: string, region: string): Promise<Error | undefined> {
+/** AWS's name and words for a refusal; the words are compared, and shown nowhere. @throws CommandFailure when AWS does not say */
+export async function refusalOf(answer: Promise<unknown>, action: string, { place }: World) {
   try {
     await answer;
-    return undefined;
+    return { name: NO_REFUSAL, message: '' };
   } catch (error) {
     if (error instanceof Error && '$fault' in error) return error;
-    throw awsFailure(error, action, region);
+    throw awsFailure(error, action, place.region);
   }
 }
