@@ -1,11 +1,11 @@
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { KINDS } from '../../bench/start/cold-start.ts';
 import { MEASURES } from '../../bench/start/goals.ts';
 import { reportOf } from '../../bench/start/report.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ended, finished, startScript } from './commands/shared/command-line.ts';
 
 it.each([
@@ -20,8 +20,7 @@ it.each([
 
 describe('npm run bench', () => {
   it('measures everything once, prints only JSON, and writes the figures into the page and its chart', async () => {
-    const docs = await mkdtemp(join(tmpdir(), 'bench-'));
-    onTestFinished(() => rm(docs, { recursive: true }));
+    const docs = temporaryFolder();
     await cp(DOCS, docs, { recursive: true });
     const args = ['--rounds', '1', '--hits', '3', '--json', '--write', docs];
     const { exitCode, stdout } = await finished(startScript('bench/bench.ts', ...args));

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { finished, startScript } from './commands/shared/command-line.ts';
 
 const SMALL = ['--instances', '20', '--pairs', '10', '--hours', '2'];
@@ -10,8 +10,7 @@ const SMALL = ['--instances', '20', '--pairs', '10', '--hours', '2'];
 const start = (...args: readonly string[]) => startScript('bench/simulate.ts', ...args);
 
 it('npm run simulate shows the three ways side by side, by how much the goal is met, and their requests in a chart', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'charts-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const { exitCode, stdout } = await finished(start(...SMALL, '--charts', folder));
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/broker +memory only +no broker/);

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { synthesise } from '../support/stack/synthesise.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
 import { finished, ISOLATED } from './commands/shared/command-line.ts';
 
@@ -106,9 +107,7 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
 }
 
 function inFile(text: string): string {
-  const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  const file = path.join(directory, 'deployed.json');
+  const file = path.join(temporaryFolder(), 'deployed.json');
   writeFileSync(file, text);
   return file;
 }

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const PASSED = { status: 'passed', fullName: 'it works' };
 const FAILED = { status: 'failed', fullName: 'it breaks' };
@@ -56,8 +56,7 @@ it.each<readonly [what: string, runs: readonly Run[], code: number, lines: reado
     ['failed: no test ran', '1 passed, 1 failed'],
   ],
 ])('the summary of a test run %s', async (_, runs, code, lines) => {
-  const folder = await mkdtemp(join(tmpdir(), 'summary-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const given = runs.map(([text, exitCode], index) => ({ text, exitCode, path: join(folder, `${index}.json`) }));
   for (const { path, text } of given) await writeFile(path, text);
   expect(await summarise(given.flatMap(({ path, exitCode }) => [path, `${exitCode}`]))).toEqual({ code, lines });

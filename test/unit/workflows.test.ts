@@ -1,13 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { environments } from '../../lib/environments.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 interface Job {
   readonly if?: string;
@@ -131,9 +132,7 @@ describe('a deployment', () => {
 
   const noJq = spawnSync('jq', ['--version']).status === 0 ? '' : ' (skipped: jq is not installed)';
   it.skipIf(noJq !== '')(`reads the region of an environment from lib/environments.ts${noJq}`, () => {
-    const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
-    onTestFinished(() => rmSync(directory, { recursive: true }));
-    const output = path.join(directory, 'output');
+    const output = path.join(temporaryFolder(), 'output');
     const script = job.steps?.find(({ id }) => id === 'settings')?.run ?? '';
     const { status } = bash(script, { GITHUB_OUTPUT: output, TOKEN_BROKER_ENVIRONMENT: 'prod' });
     expect([status, readFileSync(output, 'utf8')]).toEqual([0, `region=${environments.prod?.region}\n`]);

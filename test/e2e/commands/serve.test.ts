@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { beginCommandLine, ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
 
@@ -35,8 +35,7 @@ describe('token-broker serve', () => {
   });
 
   it('writes the key where --key-file says, notes failures, and removes the file at SIGTERM', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'serve-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const file = join(folder, 'key');
     const child = startCommandLine(['serve', '--port', '0', '--key-file', file, '--json'], URL_OF_BROKER);
     const end = finished(child);

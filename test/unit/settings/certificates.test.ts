@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { endOfCertificates } from '../../../lib/settings/certificates.ts';
 import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/environment.ts';
 import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 import { createCertificateAuthority } from '../../support/services/certificates.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
 const FORM = {
@@ -67,8 +67,7 @@ describe('certificateAuthorities', () => {
 });
 
 function folderWith(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'certificates-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   mkdirSync(join(folder, 'ca'));
   writeFileSync(join(folder, 'ca/insights.pem'), text);
   return folder;

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DESCRIBED } from '../../../../bin/commands/doctor/described.ts';
@@ -19,6 +18,7 @@ import { type Environment, parseEnvironment } from '../../../../lib/settings/env
 import { motoIsInstalled, startMoto } from '../../../support/aws/moto.ts';
 import { deployStack } from '../../../support/stack/deployed-stack.ts';
 import { makeInMoto } from '../../../support/stack/moto-stack.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
 import { beginCommandLine, openShell, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
 
@@ -247,7 +247,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
 
   it('writes a report with its date, and answers in JSON', async () => {
     world.replaced.set('DescribeTimeToLive', ['ENABLED', 'DISABLED']);
-    const report = path.join(folder(), 'stack.md');
+    const report = path.join(temporaryFolder(), 'stack.md');
     const { lines } = await doctor('--report', report, '--json');
     const { environment, at, steps } = JSON.parse(lines.join('\n'));
     expect({ environment, at }).toEqual({ environment: 'dev', at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) });
@@ -295,7 +295,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   });
 
   it('says that a report cannot be written, after it has shown its lines', async () => {
-    const { exitCode, lines, stderr } = await doctor('--report', path.join(folder(), 'none', 'stack.md'));
+    const { exitCode, lines, stderr } = await doctor('--report', path.join(temporaryFolder(), 'none', 'stack.md'));
     expect({ exitCode, count: lines.length }).toEqual({ exitCode: 1, count: 19 });
     expect(stderr).toContain('error: report-not-written: ');
   });
@@ -354,14 +354,8 @@ async function forwarded(moto: string, request: Parameters<Respond>[0], body: st
 
 /** A file of AWS profiles with these names, each with a key of its own. */
 function profiles(...names: readonly string[]): string {
-  const file = path.join(folder(), 'credentials');
+  const file = path.join(temporaryFolder(), 'credentials');
   const keys = (name: string) => `[${name}]\naws_access_key_id=AKID${name.toUpperCase()}\naws_secret_access_key=x\n`;
   writeFileSync(file, names.map(keys).join(''));
   return file;
-}
-
-function folder(): string {
-  const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  return directory;
 }

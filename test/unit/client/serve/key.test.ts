@@ -1,12 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { makeKey } from '../../../../client/serve/key.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 describe('the file of a key that is made', () => {
   it('can be read by its owner alone, and holds another key each time', async () => {
-    const folder = tempFolder();
+    const folder = temporaryFolder();
     const { key, file } = await makeKey(join(folder, 'key'));
     expect(readFileSync(file, 'utf8')).toBe(key);
     expect(key).toMatch(/^[\w-]{43}$/);
@@ -22,7 +22,7 @@ describe('the file of a key that is made', () => {
   });
 
   it('takes the place of a file or a link of another program, which it does not write into', async () => {
-    const folder = tempFolder();
+    const folder = temporaryFolder();
     const [other, link] = [join(folder, 'other'), join(folder, 'key')];
     writeFileSync(other, 'kept', { mode: 0o666 });
     symlinkSync(other, link);
@@ -32,7 +32,7 @@ describe('the file of a key that is made', () => {
   });
 
   it('stays when another server has put its key there', async () => {
-    const file = join(tempFolder(), 'key');
+    const file = join(temporaryFolder(), 'key');
     const first = await makeKey(file);
     const second = await makeKey(file);
     await first.remove();
@@ -41,9 +41,3 @@ describe('the file of a key that is made', () => {
     expect(() => statSync(file)).toThrow('ENOENT');
   });
 });
-
-function tempFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'key-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
