@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
@@ -109,7 +108,14 @@ async function openLog(
 ): Promise<() => Promise<readonly AuditLine[]>> {
   const { environment, client } = options;
   const ask = askService(shell, awsRegion(shell, options));
-  const logGroupName = isLocal(environment) ? functionName(environment) : await findLog(shell, options);
+  const FunctionName = functionName(environment);
+  let logGroupName: string | undefined = FunctionName;
+  if (!isLocal(environment)) {
+    const { Lambda } = await import('@aws-sdk/client-lambda');
+    const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, options);
+    const { LoggingConfig } = await lambda.getFunctionConfiguration({ FunctionName }, { abortSignal: shell.signal });
+    logGroupName = LoggingConfig?.LogGroup;
+  }
   let startTime = from;
   /** The events of the last read; only these can come again. */
   let seen = new Set<string>();
@@ -132,15 +138,6 @@ async function openLog(
       .toSorted((one, other) => one.timestamp - other.timestamp)
       .flatMap((event) => readCall(event, options));
   };
-}
-
-async function findLog(shell: Shell, options: AuditOptions): Promise<string> {
-  const { Lambda } = await import('@aws-sdk/client-lambda');
-  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, options);
-  const FunctionName = functionName(options.environment);
-  const { LoggingConfig } = await lambda.getFunctionConfiguration({ FunctionName }, { abortSignal: shell.signal });
-  if (LoggingConfig?.LogGroup !== undefined) return LoggingConfig.LogGroup;
-  throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
 }
 
 const EVENT = z.object({ eventId: z.string(), timestamp: z.number(), message: z.string() });

@@ -38,8 +38,9 @@ describe('npm run deploy', () => {
     ]);
   });
 
-  it.each<[what: string, run: Partial<HealthRun> | 'crashed' | 'denied', said: RegExp]>([
+  it.each<[what: string, run: Outcome, said: RegExp]>([
     ['crashes', 'crashed', /error: health-failed: A run of token-broker-health-dev did not come to its end/],
+    ['cannot be asked for', 'down', /error: aws-unavailable: .*lambda:InvokeFunction/],
     ['is not allowed', 'denied', /error: aws-access-denied: .*lambda:InvokeFunction/],
     [
       'gets no finding of the version in use',
@@ -51,11 +52,11 @@ describe('npm run deploy', () => {
       { probe: { condition: 'not-denied', said: 'a-token' } },
       /error: a role without an access rule was not refused: a-token\n.*release back --environment dev/,
     ],
-  ])('fails when the run %s', async (_, run, said) => {
+  ])('fails, and asks for no other run, when the run %s', async (_, run, said) => {
     const { deployTo, state } = await startWorld();
     state.run = run;
     const { exitCode, told } = await deployTo(DEV);
-    expect(exitCode).toBe(1);
+    expect({ exitCode, runs: state.runs.length }).toEqual({ exitCode: 1, runs: 1 });
     expect(told.join('\n')).toMatch(said);
   });
 
@@ -110,16 +111,18 @@ describe('npm run deploy after a first deployment that failed', () => {
   });
 });
 
+type Outcome = Partial<HealthRun> | 'crashed' | 'denied' | 'down';
 type Stack = Readonly<Record<'StackStatus' | 'EnableTerminationProtection', string>>;
 
 /** Stands in for what CloudFormation and Lambda are asked beside the CDK; `denied` is an operation that the identity may not use. */
 async function startWorld(stack?: Stack, denied?: string) {
-  const state = { stack, runs: [] as string[], run: {} as Partial<HealthRun> | 'crashed' | 'denied' };
+  const state = { stack, runs: [] as string[], run: {} as Outcome };
   const { url, close } = await serve(async (request, response) => {
     const text = Buffer.from(request.body).toString();
     if (headerValue(request, 'content-type') !== 'application/x-www-form-urlencoded') {
       await signerOf(request, 'lambda', { keys: [SHELL_KEY] });
       state.runs.push(request.path.split('/')[3] ?? '');
+      if (state.run === 'down') return json(503, {});
       if (state.run === 'denied') response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
       if (state.run === 'denied') return json(403, {});
       if (state.run === 'crashed') return json(200, { errorType: 'Error', errorMessage: 'broken' });

@@ -17,25 +17,14 @@ interface PairFinding {
   readonly finding: string;
 }
 
-/** What a run of health has found. */
-interface SeenRun {
-  readonly pairs: readonly PairFinding[];
-  /** What speaks against the version in use, as the release check says it. */
-  readonly faults: readonly string[];
-}
-
 /** Has the health function run once, as its schedule does. @throws CommandFailure also when the run itself fails */
-export async function runHealth(
-  shell: Shell,
-  place: Pick<Environment, 'name' | 'region'>,
-  timeoutMs = RUN_MS,
-): Promise<SeenRun> {
+export async function runHealth(shell: Shell, { name, region }: Environment, timeoutMs = RUN_MS) {
   // Only here, because it takes longer to load than `health` takes to show a table.
   const { Lambda } = await import('@aws-sdk/client-lambda');
-  const FunctionName = healthFunctionName(place.name);
+  const FunctionName = healthFunctionName(name);
   // Another attempt would be another run.
   const create = (config: object) => new Lambda({ ...config, maxAttempts: 1 });
-  const lambda = openClient(create, 'LAMBDA', shell, { environment: place.name, region: place.region });
+  const lambda = openClient(create, 'LAMBDA', shell, { environment: name, region });
   const limits = { abortSignal: shell.signal, requestTimeout: timeoutMs };
   const { Payload } = await lambda.invoke({ FunctionName, Payload: '{}' }, limits);
   const { data } = HEALTH_RUN.safeParse(parseJsonObject(Payload?.transformToString() ?? ''));
@@ -45,7 +34,8 @@ export async function runHealth(
   return seenRun(data);
 }
 
-function seenRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>): SeenRun {
+/** The findings, and what speaks against the version in use, as the release check says it. */
+function seenRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
   const failed = missed.filter(({ reason, failure }) => reason === 'failed' && failure !== 'secrets-unavailable');
   return {
     pairs: [
@@ -69,6 +59,7 @@ const HEALTH_RUN = z.object({
 
 /** Longer than the function may take. */
 const RUN_MS = 13 * 60_000;
+
 /** One row for each client, one column for each service. */
 export function findingsTable(pairs: readonly PairFinding[], { stdout, env }: Shell): string {
   const services = [...new Set(pairs.map(({ service }) => service))].toSorted();
