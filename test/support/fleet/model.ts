@@ -1,22 +1,22 @@
-import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { Issue } from '../../../functions/broker/pair/decision.ts';
-import { MAX_CLOCK_DIFFERENCE_MS } from '../../../functions/broker/pair/record.ts';
+import { isIssuable } from '../../../functions/broker/pair/freshness.ts';
+import { MAX_CLOCK_DIFFERENCE_MS, type StoredToken } from '../../../functions/broker/pair/record.ts';
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { hardMarginMs } from '../../../functions/contract.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { createFleet, PATIENCE_MS } from './fleet.ts';
-import { createHosts, type Host, LONGEST_CALL_MS } from './model-hosts.ts';
+import { createFleet } from './fleet.ts';
+import { createHosts, type Host, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
 import { keepLedger } from './model-ledger.ts';
-import { CLIENTS, createModelWorld, type HandOut, SERVICES, type ServiceMood } from './model-world.ts';
-import type { SentRequest, StoreFault } from './surroundings.ts';
+import { CLIENTS, createModelWorld, SERVICES, type ServiceMood } from './model-world.ts';
+import type { HandOut, SentRequest, StoreFault } from './surroundings.ts';
 
 interface Ask {
   readonly pair: Pair;
-  readonly minTtlSeconds: number;
-  readonly refuses: 'nothing' | 'the last token' | 'an unknown token';
+  readonly minTtlSeconds?: number;
+  readonly refuses?: 'nothing' | 'the last token' | 'an unknown token';
 }
 
 /** A fault for a share (from 0 to 1) of all calls to a dependency, drawn with a seed of its own. */
@@ -24,11 +24,6 @@ interface Trouble<Fault> {
   readonly fault: Fault;
   readonly share: number;
   readonly seed: number;
-}
-
-interface Telling {
-  readonly expiresAt: number;
-  readonly lifetimeMs: number;
 }
 
 export type FleetModel = ReturnType<typeof createFleetModel>;
@@ -43,17 +38,14 @@ interface Options extends NonNullable<Parameters<typeof createFleet>[0]> {
 export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Options = {}) {
   const fleet = createFleet(changes);
   const { clock, shared, surroundings } = fleet;
+  const { isShared, secretsLatencyMs } = surroundings;
   const pairs = clients.flatMap((client) => SERVICES.map((service): Pair => ({ client, service })));
-  const secretsLatencyMs = surroundings.secretsLatencyMs;
   const world = createModelWorld(clock, normal);
   const hosts = createHosts(fleet);
   const { accuse } = hosts;
   const ledger = keepLedger(fleet, hosts);
-  const lastTokens = new Map<string, string>();
-  const disabledAt = new Map<string, number>();
-  const handedOut = new WeakMap<object, { readonly handOut: HandOut; readonly toldMs: number }>();
-  /** By token: the ends of its life that the service told the instances, by their clocks. */
-  const tokens = new Map<string, { pair: Pair; tellings: Telling[] }>();
+  /** By its text. */
+  const handOuts = new Map<string, HandOut>();
   let hasRepeated = false;
   let formats = 2;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
@@ -62,26 +54,21 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   surroundings.serviceLatencyMs = changes.serviceLatencyMs ?? (({ service }) => world.moodOf(service).latencyMs);
   surroundings.onClosedToken = hosts.noteStoreFailure;
   surroundings.answer = (_, request) => {
-    const { pair, version } = request;
-    if (surroundings.isShared) ledger.seeRequest(request);
+    if (isShared) ledger.seeRequest(request);
     checkCredential(request);
-    const { answer, handOut, toldMs } = world.answer(pair, version);
-    if (handOut !== undefined) handedOut.set(request, { handOut, toldMs });
-    return answer;
+    return world.answer(request.pair, request.version);
   };
-  surroundings.onHeard = (request, { response }) => {
-    if (!surroundings.isShared) return;
+  surroundings.onHeard = (request, { response, handOut, toldMs = 0 }) => {
+    if (!isShared) return;
     const { status, headers } = response;
     if (status === 401 || status === 400) ledger.seeRejection(request);
     if (status === 429) ledger.seeRetryAfter(request, world.secondsOf(headers['retry-after'], request.at));
-    const heard = handedOut.get(request);
-    if (heard === undefined) return;
-    const tellings = tokens.get(heard.handOut.text)?.tellings ?? [];
-    hasRepeated ||= tellings.length > 0;
-    const lifetimeMs = Math.min(heard.toldMs, MAX_LIFETIME_MS);
-    const skewMs = hosts.nowOf(request.from) - clock.now();
-    tellings.push({ expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
-    tokens.set(heard.handOut.text, { pair: heard.handOut.pair, tellings });
+    if (handOut === undefined) return;
+    hasRepeated ||= handOut.tellings.length > 0;
+    const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
+    const skewMs = (hosts.get(request.from)?.instance.now() ?? clock.now()) - clock.now();
+    handOut.tellings.push({ expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
+    handOuts.set(handOut.text, handOut);
   };
 
   const model = {
@@ -89,22 +76,26 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     ...fleet,
     pairs,
     world,
-    ledger,
 
-    async ask(host: Host, { pair, minTtlSeconds, refuses }: Ask): Promise<Issue | Problem> {
-      const lastToken = lastTokens.get(pairKey(pair));
+    async ask(host: Host, { pair, minTtlSeconds = 0, refuses = 'nothing' }: Ask): Promise<Issue | Problem> {
+      const { lastToken } = ledger.pageOf(pair);
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
+      const living = isShared && refused === undefined ? livingToken(pair) : undefined;
       const asked = host.instance.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
       const trace = host.instance.traces.at(-1);
-      const answer = await follow(host, asked);
+      const answer = await follow(host, pair, asked);
+      if (!isShared) return answer;
+      const { number } = host.instance;
       if (answer instanceof Problem) {
-        if (answer.type === 'credential-rejected') checkBlame(pair);
+        const isServed = living !== undefined && living === livingToken(pair) && !hosts.wasAlone(number, startedAt);
+        // Memory may still hold the flag of an operator.
+        if (isServed && answer.type !== 'client-disabled' && !hosts.hasAnyClockJumped())
+          accuse(`instance ${number}: ${answer.type}, though a token lives`);
         return answer;
       }
-      lastTokens.set(pairKey(pair), answer.token.fingerprint);
-      if (!surroundings.isShared) return answer;
-      const who = `instance ${host.instance.number}, ${answer.token.accessToken.reveal()}`;
+      ledger.pageOf(pair).lastToken = answer.token.fingerprint;
+      const who = `instance ${number}, ${answer.token.accessToken.reveal()}`;
       judgeLife(answer, pair, host.instance.now(), who);
       if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
       const isAlone = trace?.warnings.has('shared-cache-unavailable') ?? false;
@@ -113,7 +104,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     },
 
     async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
-      const result = await follow(host, host.instance.check({ pair, stage }));
+      const result = await follow(host, pair, host.instance.check({ pair, stage }));
       if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
     },
 
@@ -121,17 +112,16 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       const random = seededRandom(trouble?.seed ?? 0);
       surroundings.storeFault = (_, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
-        const { fault } = trouble;
         // A call that is repeated costs nothing: the store answers.
-        if (fault !== 'repeated') hosts.noteStoreFailure(from);
-        return fault;
+        if (trouble.fault !== 'repeated') hosts.noteStoreFailure(from);
+        return trouble.fault;
       };
     },
 
     troubleSecrets(trouble: Trouble<'unavailable' | 'denied'> | undefined) {
       const random = seededRandom(trouble?.seed ?? 0);
       surroundings.secretsLatencyMs = trouble?.fault === 'unavailable' ? 1_000 : secretsLatencyMs;
-      surroundings.secret = (client, stage): SecretReading => {
+      surroundings.secret = (client, stage) => {
         if (trouble === undefined || random() >= trouble.share) return world.read(client, stage);
         secretsFailedAt = clock.now();
         return { outcome: trouble.fault, cause: 'trouble' };
@@ -139,10 +129,10 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     },
 
     setDisabled(pair: Pair, isDisabled: boolean) {
-      const disabled = isDisabled ? { since: clock.now() } : undefined;
-      shared.change(pair, (record) => ({ ...record, disabled }));
-      if (!isDisabled) disabledAt.delete(pairKey(pair));
-      else if (!disabledAt.has(pairKey(pair))) disabledAt.set(pairKey(pair), clock.now());
+      const page = ledger.pageOf(pair);
+      const since = clock.now();
+      shared.change(pair, (record) => ({ ...record, disabled: isDisabled ? { since } : undefined }));
+      page.disabledAt = isDisabled ? (page.disabledAt ?? since) : undefined;
     },
 
     /** The item of the pair is deleted, with its flag. */
@@ -150,7 +140,6 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       shared.restore(pair, undefined);
       ledger.forget(pair);
       hosts.noteTrouble();
-      disabledAt.delete(pairKey(pair));
     },
 
     /** All that is sealed can be opened no more. */
@@ -168,14 +157,22 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       shared.change(pair, cleared);
     },
 
+    /** The service refuses a credential for days; callers ask all the same, and no operator hears of it. */
+    async refuseForDays(pair: Pair) {
+      world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), false);
+      for (const ms of BETWEEN_ASKS_MS) {
+        await clock.advance(ms);
+        for (const host of hosts.living()) void model.ask(host, { pair });
+        await hosts.settle();
+        model.verify();
+      }
+    },
+
     /** Throws when a rule was broken so far. */
     verify() {
       ledger.settle();
-      for (const { host, deadline } of hosts.openCalls) {
-        const isLate = clock.now() > deadline + ANSWER_RESERVE_MS;
-        if (isLate) accuse(`instance ${host.instance.number} does not answer`);
-      }
-      for (const pair of hosts.isAtRest() ? pairs : []) {
+      hosts.verifyAnswers();
+      for (const pair of hosts.isAtRest() ? ledger.leasedPairs() : []) {
         const { lease } = shared.peek(pair);
         if (lease !== undefined && lease.until > clock.now()) accuse(`no instance ends the lease of ${pairKey(pair)}`);
       }
@@ -190,7 +187,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       for (const client of clients) world.setDeleted(client, false);
       for (const pair of pairs) {
         world.setNamed(pair, true);
-        if (disabledAt.has(pairKey(pair))) model.setDisabled(pair, false);
+        if (ledger.pageOf(pair).disabledAt !== undefined) model.setDisabled(pair, false);
         world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), true);
       }
     },
@@ -205,7 +202,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
         const latch = shared.peek(pair).rejected.get(world.versionWith(pair.client, 'AWSCURRENT') ?? '');
         if (latch !== undefined && latch.count >= 3) continue;
         for (const host of hosts.living()) {
-          const outcome = await clock.run(model.ask(host, { pair, minTtlSeconds: 0, refuses: 'nothing' }));
+          const outcome = await clock.run(model.ask(host, { pair }));
           if (outcome instanceof Problem) accuse(`${pairKey(pair)} is stuck: ${outcome.message}`);
         }
       }
@@ -215,11 +212,9 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   return model;
 
   /** Follows one call to its answer, a result or a problem. */
-  async function follow<Result>(host: Host, work: Promise<Result>): Promise<Result | Problem> {
-    const call = { host, deadline: clock.now() + PATIENCE_MS };
-    hosts.openCalls.add(call);
+  async function follow<Result>(host: Host, pair: Pair, work: Promise<Result>): Promise<Result | Problem> {
     try {
-      return await work;
+      return await hosts.follow(host, pair, work);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       const { type, retryAfterSeconds = 1 } = error;
@@ -228,22 +223,27 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       const mostSeconds = (mayBeLong ? 3_600 : 300) + MAX_CLOCK_DIFFERENCE_MS / 1_000;
       const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= mostSeconds;
       if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
+      if (type === 'credential-rejected') checkBlame(pair);
       return error;
-    } finally {
-      hosts.openCalls.delete(call);
-      const lateMs = clock.now() - call.deadline;
-      if (lateMs > ANSWER_RESERVE_MS) accuse(`an answer ${lateMs} ms late`);
     }
   }
 
   /** Accuses an instance that reports a rejection which the service has not given. */
   function checkBlame(pair: Pair): void {
-    if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
+    if (!ledger.pageOf(pair).wasRejected) accuse(`${pairKey(pair)} is said to be rejected`);
+  }
+
+  /** The shared token that every instance knows by now, and may issue by its clock. */
+  function livingToken(pair: Pair): StoredToken | undefined {
+    const { token, disabled } = shared.peek(pair);
+    if (disabled || token?.accessToken === undefined) return undefined;
+    const isKnown = clock.now() - token.issuedAt > TRUST_MS + LONGEST_CALL_MS;
+    return isKnown && isIssuable(token, clock.now() + MAX_SKEW_MS) ? token : undefined;
   }
 
   /** Compares the life of a token with the one that the services handed out. */
   function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
-    const known = tokens.get(token.accessToken.reveal());
+    const known = handOuts.get(token.accessToken.reveal());
     if (known === undefined || pairKey(known.pair) !== pairKey(pair)) {
       accuse(`${who}: not this pair’s`);
       return;
@@ -270,36 +270,29 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   function judgeStops(
     { cache }: Issue,
     pair: Pair,
-    host: Host,
+    { hasJumped, instance }: Host,
     isAlone: boolean,
     startedAt: number,
     who: string,
   ): void {
-    const since = (at: number | undefined, failedAt: number) =>
-      at === undefined || host.hasJumped ? 0 : startedAt - Math.max(at, failedAt);
-    const storeFailedAt = hosts.storeFailedAt(host.instance.number);
-    const disabledMs = since(disabledAt.get(pairKey(pair)), storeFailedAt);
-    const withdrawnMs = since(ledger.withdrawnAt(pair), storeFailedAt);
-    const goneMs = since(world.goneAt(pair), secretsFailedAt);
-    if (disabledMs > TRUST_MS) accuse(`${who}: issued ${disabledMs} ms after it was disabled`);
-    if (cache !== 'none' && withdrawnMs > TRUST_MS) accuse(`${who}: issued ${withdrawnMs} ms after it was withdrawn`);
-    if (isAlone && cache === 'memory' && goneMs > TRUST_MS) {
-      accuse(`${who}: issued alone ${goneMs} ms after its credential was gone`);
-    }
+    const { disabledAt, withdrawnAt } = ledger.pageOf(pair);
+    const isOld = (at = Infinity, failedAt = hosts.storeFailedAt(instance.number)) =>
+      !hasJumped && startedAt - Math.max(at, failedAt) > TRUST_MS;
+    if (isOld(disabledAt)) accuse(`${who}: issued long after it was disabled`);
+    if (cache !== 'none' && isOld(withdrawnAt)) accuse(`${who}: issued long after it was withdrawn`);
+    const isGone = isAlone && cache === 'memory' && isOld(world.goneAt(pair), secretsFailedAt);
+    if (isGone) accuse(`${who}: issued alone long after its credential was gone`);
   }
 
   /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
   function checkCredential({ from, pair, version, at }: SentRequest): void {
-    const isAlone = hosts.hasStoreFailed(from, at - LONGEST_CALL_MS);
     const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
-    const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? TRUST_MS : 0);
+    const isLate = goneMs > LONGEST_CALL_MS + (hosts.wasAlone(from, at) ? TRUST_MS : 0);
     if (isLate && !hosts.hasAnyClockJumped()) {
       accuse(`instance ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
     }
   }
 }
-
-const ANSWER_RESERVE_MS = 500;
 
 /** How long memory is trusted, and a secret by an instance that is alone. */
 const TRUST_MS = 60_000;
@@ -313,3 +306,5 @@ const MAX_LIFETIME_MS = 86_400_000;
 
 /** An instance’s own latch, which no operator reaches, by the worst clock. */
 const LONGEST_WAIT_MS = 25 * 60 * 60_000;
+/** Just after a rejection, and after each of the chances that a rejected version gets; a fourth must never come. */
+const BETWEEN_ASKS_MS = [0, 31_000, 16 * 60_000, 3 * 3_600_000, 3 * 3_600_000, 25 * 3_600_000];
