@@ -52,7 +52,7 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     /** A clock of the fleet has been wrong by more than the skew. */
     hasAnyClockJumped: () => hasJumped,
 
-    start(skewMs: number, format = 1): Host {
+    start(skewMs: number, format: number): Host {
       const instance = createInstance({ skewMs, format });
       const host = { instance, skewMs, calls: new Set<OpenCall>(), isDead: false, hasJumped: false };
       living.set(instance.number, host);

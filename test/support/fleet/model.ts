@@ -1,11 +1,11 @@
+import type { Trace } from '../../../functions/broker/audit.ts';
 import type { Issue } from '../../../functions/broker/pair/decision.ts';
 import { isIssuable } from '../../../functions/broker/pair/freshness.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, type StoredToken } from '../../../functions/broker/pair/record.ts';
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
-import { hardMarginMs } from '../../../functions/contract.ts';
+import { hardMarginMs, type SecretStage } from '../../../functions/contract.ts';
 import { seededRandom } from '../seeded-random.ts';
 import { createFleet } from './fleet.ts';
 import { createHosts, type Host, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
@@ -47,7 +47,8 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   /** By its text. */
   const handOuts = new Map<string, HandOut>();
   let hasRepeated = false;
-  let formats = 2;
+  /** In which new instances seal. */
+  let format = 1;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
 
   surroundings.secret = (client, stage) => world.read(client, stage);
@@ -88,7 +89,8 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       if (!isShared) return answer;
       const { number } = host.instance;
       if (answer instanceof Problem) {
-        const isServed = living !== undefined && living === livingToken(pair) && !hosts.wasAlone(number, startedAt);
+        const wasAlone = hosts.wasAlone(number, startedAt - TRUST_MS);
+        const isServed = living !== undefined && living === livingToken(pair) && !wasAlone;
         // Memory may still hold the flag of an operator.
         if (isServed && answer.type !== 'client-disabled' && !hosts.hasAnyClockJumped())
           accuse(`instance ${number}: ${answer.type}, though a token lives`);
@@ -98,8 +100,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       const who = `instance ${number}, ${answer.token.accessToken.reveal()}`;
       judgeLife(answer, pair, host.instance.now(), who);
       if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
-      const isAlone = trace?.warnings.has('shared-cache-unavailable') ?? false;
-      judgeStops(answer, pair, host, isAlone, startedAt, who);
+      judgeStops(answer, pair, host, startedAt, trace);
       return answer;
     },
 
@@ -144,12 +145,12 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
 
     /** All that is sealed can be opened no more. */
     retireKey() {
-      formats += 1;
-      for (const { instance } of hosts.living()) instance.setFormat(formats);
+      format += 2;
+      for (const { instance } of hosts.living()) instance.setFormat(format);
     },
 
-    /** The format in which new instances seal. */
-    format: () => formats,
+    /** A new instance seals as the last ones do. */
+    start: (skewMs: number) => hosts.start(skewMs, format),
 
     /** As an operator does once the service accepts the credential again. */
     retry(pair: Pair) {
@@ -197,7 +198,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       model.heal();
       await hosts.settle();
       await clock.advance(LONGEST_WAIT_MS);
-      if (hosts.living().length === 0) hosts.start(0);
+      if (hosts.living().length === 0) model.start(0);
       for (const pair of pairs) {
         const latch = shared.peek(pair).rejected.get(world.versionWith(pair.client, 'AWSCURRENT') ?? '');
         if (latch !== undefined && latch.count >= 3) continue;
@@ -219,7 +220,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       if (!(error instanceof Problem)) throw error;
       const { type, retryAfterSeconds = 1 } = error;
       // A wait counts as it was written, also by a clock that is ahead; a trial's short hold can be a long one by a clock that jumped.
-      const mayBeLong = HELD.has(type) || hosts.hasAnyClockJumped();
+      const mayBeLong = HELD.includes(type) || hosts.hasAnyClockJumped();
       const mostSeconds = (mayBeLong ? 3_600 : 300) + MAX_CLOCK_DIFFERENCE_MS / 1_000;
       const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= mostSeconds;
       if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
@@ -244,11 +245,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   /** Compares the life of a token with the one that the services handed out. */
   function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
     const known = handOuts.get(token.accessToken.reveal());
-    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) {
-      accuse(`${who}: not this pair’s`);
-      return;
-    }
-
+    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) return accuse(`${who}: not this pair’s`);
     const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
     if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
     // All instances know of the tellings before the one that the token was issued by; when something went wrong, a
@@ -267,41 +264,29 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
    * Whether the pair had been disabled, its token withdrawn, or its credential gone for long when the call began. A clock
    * that has jumped cannot tell ages, and an instance that cannot ask cannot know.
    */
-  function judgeStops(
-    { cache }: Issue,
-    pair: Pair,
-    { hasJumped, instance }: Host,
-    isAlone: boolean,
-    startedAt: number,
-    who: string,
-  ): void {
+  function judgeStops({ cache }: Issue, pair: Pair, host: Host, startedAt: number, trace: Trace | undefined): void {
     const { disabledAt, withdrawnAt } = ledger.pageOf(pair);
-    const isOld = (at = Infinity, failedAt = hosts.storeFailedAt(instance.number)) =>
-      !hasJumped && startedAt - Math.max(at, failedAt) > TRUST_MS;
-    if (isOld(disabledAt)) accuse(`${who}: issued long after it was disabled`);
-    if (cache !== 'none' && isOld(withdrawnAt)) accuse(`${who}: issued long after it was withdrawn`);
-    const isGone = isAlone && cache === 'memory' && isOld(world.goneAt(pair), secretsFailedAt);
-    if (isGone) accuse(`${who}: issued alone long after its credential was gone`);
+    const who = `instance ${host.instance.number} issued a token of ${pairKey(pair)}`;
+    const isOld = (at = Infinity, failedAt = hosts.storeFailedAt(host.instance.number)) =>
+      !host.hasJumped && startedAt - Math.max(at, failedAt) > TRUST_MS;
+    if (isOld(disabledAt)) accuse(`${who} long after it was disabled`);
+    if (cache !== 'none' && isOld(withdrawnAt)) accuse(`${who} long after it was withdrawn`);
+    const isAlone = cache === 'memory' && trace?.warnings.has('shared-cache-unavailable');
+    if (isAlone && isOld(world.goneAt(pair), secretsFailedAt)) accuse(`${who} long after its credential was gone`);
   }
 
   /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
   function checkCredential({ from, pair, version, at }: SentRequest): void {
     const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
     const isLate = goneMs > LONGEST_CALL_MS + (hosts.wasAlone(from, at) ? TRUST_MS : 0);
-    if (isLate && !hosts.hasAnyClockJumped()) {
-      accuse(`instance ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
-    }
+    if (isLate && !hosts.hasAnyClockJumped()) accuse(`instance ${from} sent ${version} ${goneMs} ms after it was gone`);
   }
 }
 
 /** How long memory is trusted, and a secret by an instance that is alone. */
 const TRUST_MS = 60_000;
 /** The problems of a hold, which lasts an hour at most; a pause lasts five minutes. */
-const HELD: ReadonlySet<string> = new Set([
-  'token-response-unusable',
-  'token-endpoint-error',
-  'token-endpoint-timeout',
-]);
+const HELD = ['token-response-unusable', 'token-endpoint-error', 'token-endpoint-timeout'];
 const MAX_LIFETIME_MS = 86_400_000;
 
 /** An instance’s own latch, which no operator reaches, by the worst clock. */

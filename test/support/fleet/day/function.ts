@@ -56,7 +56,7 @@ export function createInvoke({ scale, model, clock, tally, random }: Day): Invok
     if (host !== undefined) model.retire(host);
     counts.coldStarts += 1;
     await clock.sleep(logNormal(INIT_MS, INIT_SPREAD));
-    place.host = model.start(0, model.format());
+    place.host = model.start(0);
     place.endsAt = clock.now() + exponential(MEAN_LIFE_MS);
     return place.host;
   }
