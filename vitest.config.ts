@@ -35,7 +35,7 @@ export default defineConfig({
       tier('stack', ['test/stack/**/*.test.ts']),
       tier('e2e', ['test/e2e/**/*.test.ts'], SLOW),
       // `npm run test:rest` runs these, and test/fleet.
-      tier('attacks', ['test/attacks/*.test.ts']),
+      tier('attacks', ['test/attacks/**/*.test.ts']),
       tier('slow', SLOW),
     ],
   },

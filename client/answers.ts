@@ -1,7 +1,7 @@
 import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/contract.ts';
 import { type Caller, type CallerRule, ruleText } from './caller.ts';
 import { failure, isProblem, TokenBrokerError } from './error.ts';
-import { type Connection, type Members, type Reply, request, retryAfter } from './request.ts';
+import { type Connection, type Members, request, retryAfter } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
 interface Pair {
@@ -134,11 +134,10 @@ export async function askForCaller(connection: Connection, limits: WorkLimits): 
 }
 
 /** As `request`; the error `access-denied` has the refused role and its access rules, too. */
-async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits): Promise<Reply> {
-  let used = connection.credentials;
+async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits) {
+  let reading: ReturnType<Connection['credentials']> | undefined;
   const credentials = () => {
-    const reading = connection.credentials();
-    used = () => reading;
+    reading ??= connection.credentials();
     return reading;
   };
   try {
@@ -147,7 +146,7 @@ async function requestForPair(connection: Connection, path: string, asked: objec
     if (!isProblem(error, 'access-denied')) throw error;
     // The same credentials sign, because their role was refused; the time limit leaves room to report the refusal.
     const timeoutMs = Math.min(connection.timeoutMs, 3_000, (limits.deadline() - connection.now()) / 2);
-    const signing = { ...connection, credentials: used, maxAttempts: 1, timeoutMs };
+    const signing = { ...connection, credentials, maxAttempts: 1, timeoutMs };
     const caller = await askForCaller(signing, limits).catch(() => undefined);
     if (caller === undefined) throw error;
     const rules = caller.rules.map(ruleText).join('; ');

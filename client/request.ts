@@ -1,3 +1,4 @@
+import { parseJsonObject } from '../functions/broker/json.ts';
 import { type BrokerProblem, type FailureType, failure, isProblem, TokenBrokerError } from './error.ts';
 import { type Signing, type SigningClock, sign } from './sign.ts';
 import { type WorkLimits, within } from './single-flight.ts';
@@ -17,27 +18,15 @@ export interface Connection extends Signing {
   readonly random: () => number;
 }
 
-/** The broker's answer with status 200, and when the attempt that got it began: epoch milliseconds. */
-export interface Reply {
-  readonly members: Members;
-  readonly headers: Headers;
-  readonly startedAt: number;
-}
-
 export type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Sends members to the broker until it answers with 200. Only a retryable failure is repeated, signed anew,
+ * Sends members to the broker until it answers with 200, and tells when that attempt began. Only a retryable failure is repeated, signed anew,
  * and only if there is time before the deadline: otherwise the caller learns the reason at once.
  *
  * @throws TokenBrokerError the last failure
  */
-export async function request(
-  connection: Connection,
-  path: string,
-  members: object,
-  { signal, deadline }: WorkLimits,
-): Promise<Reply> {
+export async function request(connection: Connection, path: string, members: object, { signal, deadline }: WorkLimits) {
   const { now, maxAttempts, timeoutMs, clock, random, sleep } = connection;
   const body = JSON.stringify(members);
   let hasCorrectedClock = false;
@@ -81,7 +70,7 @@ async function send(connection: Connection, path: string, body: string, signal: 
   const init = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
   const [response, text] = await exchange(connection.fetch, new URL(path, endpoint.url), init);
   clock.hear(response.headers.get('date'));
-  const members = parseMembers(text);
+  const members = parseJsonObject(text);
   if (response.status !== 200) throw readFailure(response, members);
   if (members === undefined) throw failure('unexpected-answer', 'it is not a JSON object', { status: 200 });
   return { members, headers: response.headers };
@@ -109,16 +98,6 @@ async function readText({ body, status }: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-/** The members of a JSON object; `undefined` for any other text, because a parser's message would quote it. */
-function parseMembers(text: string): Members | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Only the code of a network failure (`ECONNREFUSED`) is told: messages may quote the request. */

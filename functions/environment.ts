@@ -4,8 +4,8 @@ import type { ServiceName } from './broker/pair.ts';
 import type { Service } from './broker/service.ts';
 
 /**
- * The environment variables of the token function. `lib/` must fill exactly these and `functions/` reads only these,
- * so a missing or misspelled one is a compile error in the stack.
+ * The environment variables of each function. `lib/` must fill exactly these and `functions/` reads only these, so a
+ * missing or misspelled one is a compile error in the stack.
  */
 export type BrokerVariables = Filled<typeof BROKER_NAMES>;
 
@@ -38,7 +38,6 @@ export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings
   return createHash('sha256').update(rules).digest('hex').slice(0, 16);
 }
 
-/** The environment variables of the health function. */
 export type HealthVariables = Filled<typeof HEALTH_NAMES>;
 
 export const HEALTH_NAMES = [
@@ -59,7 +58,6 @@ export const HEALTH_NAMES = [
   'TOKEN_BROKER_HEALTH_INTERVAL_SECONDS',
 ] as const;
 
-/** The environment variables of the release check. */
 export type ReleaseCheckVariables = Filled<typeof RELEASE_CHECK_NAMES>;
 
 export const RELEASE_CHECK_NAMES = [

@@ -3,7 +3,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SNSClient } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
-import { type FailureType, TokenBrokerError } from '../client/error.ts';
+import { TokenBrokerError } from '../client/error.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from './aws/client-secrets.ts';
 import type { InvocationContext } from './aws/function-url.ts';
@@ -96,9 +96,8 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
       const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
       return { kind: 'checked', finding, provenBy, version, checkedAt };
     } catch (error) {
-      const failure = failureType(error);
-      const isRetryable = error instanceof TokenBrokerError && error.retryable;
-      return { kind: 'failed', failure, retryable: isRetryable || failure === TIMEOUT };
+      const retryable = error instanceof TokenBrokerError && (error.retryable || error.type === 'aborted');
+      return { kind: 'failed', failure: failureType(error), retryable };
     }
   };
 }
@@ -126,11 +125,9 @@ function conditionOf(error: unknown): ProbeAnswer['condition'] {
 function failureType(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
   // The signal is only ever that of the time limit.
-  if (error.type === 'aborted') return TIMEOUT;
+  if (error.type === 'aborted') return 'timeout';
   return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
 }
-
-const TIMEOUT = 'timeout' satisfies FailureType;
 
 /** Ends after so many milliseconds, and at once when there are none left. */
 export function signalAfter(timeoutMs: number): AbortSignal {

@@ -50,7 +50,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
     const listOnce = (timeoutMs: number) => listClients(timeoutMs).catch(() => undefined);
     const listed = await askUntil((one) => one !== undefined, listOnce, { endsAt }, { now, sleep });
     if (listed === undefined) return ['the clients could not be listed'];
-    const { pairs: all } = pairsOf(listed.clients, services);
+    const { pairs: all } = pairsOf(listed, services);
     const pairs = services.flatMap((service) => all.find((pair) => pair.service === service) ?? []);
     const madeUp = services.slice(0, 1).map((service) => ({ client: 'no-such-client', service }));
     const faults = await Promise.all([

@@ -128,7 +128,7 @@ async function openLog(
     do {
       const filterPattern = `{ $.pair = "${client}/*" }`;
       const body = { logGroupName, startTime, filterPattern, nextToken };
-      const page = PAGE.parse(await ask('logs', 'FilterLogEvents', { target: 'Logs_20140328.FilterLogEvents', body }));
+      const page = PAGE.parse(await ask('logs', 'FilterLogEvents', { body }));
       events.push(...page.events);
       nextToken = page.nextToken;
     } while (nextToken !== undefined);

@@ -68,20 +68,21 @@ function parseAuthUrl(text: string): string {
  * exists answers neither 404 nor 405.
  */
 async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep> {
-  const answers: Readonly<{ path: string; word: string; isSilent: boolean; isThere: boolean }>[] = [];
+  const answers: string[] = [];
+  const [present, silent]: [string[], string[]] = [[], []];
   for (const path of DOCUMENTED_PATHS) {
     const answer = await ask(new URL(`${authUrl.replace(/\/$/, '')}${path}`), 'POST', shell.signal);
-    const word = 'code' in answer ? `gives no answer (${answer.code})` : `answers ${answer.status}`;
-    const isSilent = 'code' in answer;
-    answers.push({ path, word, isSilent, isThere: !isSilent && !isMissing(answer.status) });
+    answers.push(`${path} ${'code' in answer ? `gives no answer (${answer.code})` : `answers ${answer.status}`}`);
+    if ('code' in answer) silent.push(path);
+    else if (!isMissing(answer.status)) present.push(path);
   }
-  const detail = answers.map(({ path, word }) => `${path} ${word}`).join(', ');
-  if (answers.every(({ isSilent }) => isSilent)) return failed('token-path', 'auth-url-unreachable', detail);
-  const [there, ...others] = answers.filter(({ isThere }) => isThere);
-  if (there === undefined || others.length > 0) {
+  const detail = answers.join(', ');
+  if (silent.length === answers.length) return failed('token-path', 'auth-url-unreachable', detail);
+  const [tokenPath, ...others] = present;
+  if (tokenPath === undefined || others.length > 0) {
     return unknown('token-path', `${detail}: this does not tell which is right`);
   }
-  return { ...ok('token-path', `${detail}: set tokenPath to ${there.path}`), tokenPath: there.path };
+  return { ...ok('token-path', `${detail}: set tokenPath to ${tokenPath}`), tokenPath };
 }
 
 /** The specification's examples have the first, its prose the second. */
@@ -92,21 +93,15 @@ async function examineSecret(environment: string, pair: Pair, secrets: Secrets |
   const step = 'secret';
   const name = secretName(environment, pair.client);
   if (secrets === undefined) return unknown(step, `Where ${name} is stored is not set`);
-  return asFarAsAllowed(step, `look at ${name} yourself`, async () => {
+  try {
     const secret = await secrets.find(pair.client);
     if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
     const isThere = versionWith('AWSCURRENT', secret) !== undefined;
     if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
     const others = 'was it stored just now, or is the broker one of another environment?';
     return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
-  });
-}
-
-async function asFarAsAllowed(step: string, what: string, examine: () => Promise<DoctorStep>): Promise<DoctorStep> {
-  try {
-    return await examine();
   } catch (error) {
     if (!isRefused(error)) throw error;
-    return unknown(step, `You cannot ${what}: ${error.detail}`);
+    return unknown(step, `You cannot look at ${name} yourself: ${error.detail}`);
   }
 }

@@ -4,7 +4,7 @@ import { printJson, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
-import { type ClientSecret, checkedPairs, tellOld, tellUnlisted } from './shared/client-secret.ts';
+import { type ClientSecret, checkedPairs, tellOfCredentials } from './shared/client-secret.ts';
 import { addWatchOptions, checkEndpoint, operate, type WatchOptions, watch } from './shared/environment.ts';
 import { findingsTable, summaryOf } from './shared/health-run.ts';
 import { openSecrets } from './shared/secrets.ts';
@@ -14,7 +14,6 @@ export function addHealthCommand(program: Command, shell: Shell): void {
   addWatchOptions(addConnectionOptions(program.command('health')))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .option('--run', 'let the local broker run its schedule first')
-    .option('--json', 'answer in JSON')
     .action(
       operate<HealthOptions>(shell, [], async (options, command) => {
         const { environment, run, json } = options;
@@ -41,9 +40,8 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         // A disabled client was stopped on purpose.
         const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
-        tellUnlisted(shell, clients);
         const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
-        tellOld(shell, await mapConcurrently(clients, dated), environment);
+        tellOfCredentials(shell, await mapConcurrently(clients, dated), environment);
       }),
     );
 }

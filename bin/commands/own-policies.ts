@@ -4,16 +4,13 @@ import { functionName, stackName, topicName } from '../../lib/settings/names.ts'
 import { execution } from './execution-policy.ts';
 import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './shared/statements.ts';
 
-/** The permissions, in an environment's account, to deploy it, operate it, or stop it in an emergency. */
+/** The permissions, in an environment's account, to deploy it, operate it, or stop it in an emergency: option, statements, words. */
 export const OWN_POLICIES = {
-  deploy: {
-    statements: deploy,
-    text: 'of the role that deploys: the roles of the CDK bootstrap, the outputs, one run of health',
-  },
-  execution: { statements: execution, text: 'of the role with which CloudFormation makes the stack' },
-  operator: { statements: operator, text: 'of the role that looks after the clients; it reads no credential' },
-  emergency: { statements: emergency, text: 'of the role that stops the broker or a client in an emergency' },
-  sealingKey: { statements: sealingKey, text: 'of the role that rotates the sealing key, and does nothing else' },
+  deploy: ['--deploy', deploy, 'that deploys: the roles of the CDK bootstrap, the outputs, one run of health'],
+  execution: ['--execution', execution, 'with which CloudFormation makes the stack'],
+  operator: ['--operator', operator, 'that looks after the clients; it reads no credential'],
+  emergency: ['--emergency', emergency, 'that stops the broker or a client in an emergency'],
+  sealingKey: ['--sealing-key', sealingKey, 'that rotates the sealing key, and does nothing else'],
 } as const;
 
 /**
@@ -25,9 +22,9 @@ export const OWN_POLICIES = {
 export function ownPolicies(kind: keyof typeof OWN_POLICIES, environment: Environment, boundary?: string) {
   const document = (Statement: readonly object[]) => ({ Version: '2012-10-17', Statement });
   const fits = (Statement: readonly object[]) => JSON.stringify(document(Statement)).length <= MAX_CHARACTERS;
-  const statements: readonly object[] = OWN_POLICIES[kind].statements(environment, boundary);
+  const [, statementsOf] = OWN_POLICIES[kind];
   const parts: object[][] = [[]];
-  for (const statement of statements) {
+  for (const statement of statementsOf(environment, boundary)) {
     const last = parts.at(-1) ?? [];
     if (fits([...last, statement])) last.push(statement);
     else parts.push([statement]);

@@ -6,17 +6,14 @@ import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
-import { ALIAS, functionName, partitionOf } from '../../lib/settings/names.ts';
 import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './own-policies.ts';
 import { knownSettings, settingsOf } from './shared/environment.ts';
-import { arn } from './shared/statements.ts';
+import { arn, resourcesOf } from './shared/statements.ts';
 
 /** The `policy` of the client package, with the settings' function and access rules, and the account's own denials. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   const policy = addPolicyCommand(program, shell, {
-    functionArn(environment, of, command) {
-      return `${functionArn(knownSettings(environment, command), of)}:${ALIAS}`;
-    },
+    functionArn: (environment, _, command) => resourcesOf(knownSettings(environment, command)).alias,
     rulesOf(arn, environment) {
       // Matched on account and name, because a caller arrives without its role's path.
       const role = JSON.stringify(parseRoleArn(arn));
@@ -27,11 +24,12 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       const options = command.optsWithGlobals<ChosenOptions>();
       const { environment, guard, breakGlass, deployTrust, json } = options;
       const kind = KINDS.find((one) => options[one]);
-      if (kind !== undefined) return printOwnPolicies(shell, kind, knownSettings(environment, command));
-      if (deployTrust !== undefined)
-        return printJson(shell, deployTrustPolicy(knownSettings(environment, command), deployTrust));
-      if (!guard) command.error("error: missing required argument 'role-arn'");
+      if (kind === undefined && deployTrust === undefined && !guard) {
+        return command.error("error: missing required argument 'role-arn'");
+      }
       const settings = knownSettings(environment, command);
+      if (kind !== undefined) return printOwnPolicies(shell, kind, settings);
+      if (deployTrust !== undefined) return printJson(shell, deployTrustPolicy(settings, deployTrust));
       const { account } = settings;
       const guardedBy = guardPolicy(settings, breakGlass);
       printJson(shell, json ? { environment, account, policy: guardedBy } : guardedBy);
@@ -39,25 +37,27 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       const from = 'as a service control policy, from the management account of the organization';
       talk(shell, `Attach it to the account ${account} ${from}: ${page}`);
     },
-  })
-    .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
-    .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole);
-  for (const kind of KINDS) policy.option(flagOf(kind), `print the policy ${OWN_POLICIES[kind].text}`);
-  const trust = "print the trust policy with which GitHub's workflow of this environment may be the role that deploys";
-  policy.option('--deploy-trust <owner/repository>', trust, parseRepository);
-  policy.hook('preAction', (command) => {
-    const options = command.opts<ChosenOptions>();
-    const choices = [...KINDS, 'deployTrust', 'guard'] as const;
-    if (choices.filter((choice) => options[choice]).length + command.args.length > 1) {
-      command.error(`error: a role, ${choices.map(flagOf).join(', ')}: name one of them alone`);
-    }
-    if (options.breakGlass !== undefined && !options.guard) {
-      command.error('error: --break-glass is an exception to --guard');
-    }
   });
+  for (const [flag, , text] of Object.values(OWN_POLICIES)) policy.option(flag, `print the policy of the role ${text}`);
+  const trust = "print the trust policy with which GitHub's workflow of this environment may be the role that deploys";
+  policy
+    .option('--deploy-trust <owner/repository>', trust, parseRepository)
+    .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
+    .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
+    .hook('preAction', (command) => {
+      const options = command.opts<ChosenOptions>();
+      const choices = command.options.filter((one) => CHOICES.some((choice) => choice === one.attributeName()));
+      if (CHOICES.filter((choice) => options[choice]).length + command.args.length > 1) {
+        command.error(`error: a role, ${choices.map(({ long }) => long).join(', ')}: name one of them alone`);
+      }
+      if (options.breakGlass !== undefined && !options.guard) {
+        command.error('error: --break-glass is an exception to --guard');
+      }
+    });
 }
 
 const KINDS = ['deploy', 'execution', 'operator', 'emergency', 'sealingKey'] as const;
+const CHOICES = [...KINDS, 'deployTrust', 'guard'] as const;
 
 interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], boolean>>> {
   readonly environment: string;
@@ -65,11 +65,6 @@ interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], 
   readonly guard?: boolean;
   readonly breakGlass?: string;
   readonly json?: boolean;
-}
-
-/** How the option of commander's name is written. */
-function flagOf(option: string): string {
-  return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** Prints the policy for a role of the environment itself, in two where it is too long for one, and its limits. */
@@ -152,16 +147,15 @@ function parseRepository(text: string): string {
  * @see https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html
  */
 function guardPolicy(environment: Environment, breakGlass: string | undefined) {
-  const arn = functionArn(environment);
-  const condition = {
-    BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' },
-    ...(breakGlass !== undefined && { ArnNotEquals: { 'aws:PrincipalArn': breakGlass } }),
+  const guard = {
+    Sid: 'InvokeOnlyThroughTheFunctionUrl',
+    Effect: 'Deny',
+    Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'],
+    Resource: resourcesOf(environment).functions,
+    Condition: {
+      BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' },
+      ...(breakGlass !== undefined && { ArnNotEquals: { 'aws:PrincipalArn': breakGlass } }),
+    },
   };
-  const Action = ['lambda:InvokeFunction', 'lambda:InvokeAsync'];
-  const guard = { Sid: 'InvokeOnlyThroughTheFunctionUrl', Effect: 'Deny', Action, Resource: [arn, `${arn}:*`] };
-  return { Version: '2012-10-17', Statement: [{ ...guard, Condition: condition }] };
-}
-
-function functionArn({ name, account, region }: Environment, of = partitionOf(region)): string {
-  return `arn:${of}:lambda:${region}:${account}:function:${functionName(name)}`;
+  return { Version: '2012-10-17', Statement: [guard] };
 }

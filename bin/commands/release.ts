@@ -65,8 +65,6 @@ function openReleases(shell: Shell, { name: environment, region }: { readonly na
   const ask = askService(shell, region);
   const name = functionName(environment);
   const path = `/2015-03-31/functions/${name}`;
-  const deploy = (operation: string, body: object) =>
-    ask('codedeploy', operation, { target: `CodeDeploy_20141006.${operation}`, body });
   return {
     /** The alias, and all versions, newest first. */
     async read() {
@@ -86,14 +84,15 @@ function openReleases(shell: Shell, { name: environment, region }: { readonly na
       const includeOnlyStatuses = ['Created', 'Queued', 'InProgress', 'Ready'];
       const body = { applicationName: name, deploymentGroupName: name, includeOnlyStatuses };
       try {
-        return DEPLOYMENTS_ANSWER.parse(await deploy('ListDeployments', body)).deployments;
+        return DEPLOYMENTS_ANSWER.parse(await ask('codedeploy', 'ListDeployments', { body })).deployments;
       } catch (error) {
         if (!isRefused(error)) throw error;
         talk(shell, `Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
         return [];
       }
     },
-    stop: (deploymentId: string) => deploy('StopDeployment', { deploymentId, autoRollbackEnabled: true }),
+    stop: (deploymentId: string) =>
+      ask('codedeploy', 'StopDeployment', { body: { deploymentId, autoRollbackEnabled: true } }),
     /** Without weights, so that no other version keeps a part of the calls. */
     moveTo: (FunctionVersion: string, RevisionId: string | undefined) =>
       ask('lambda', 'UpdateAlias', {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { membersOf } from '../../functions/broker/json.ts';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
 import { adviceFor, explainFailure, shapeText } from './failure.ts';
 import { examinePermissions, findCredentials, identify } from './identity.ts';
 import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
-import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
+import { examineConnection, isMissing, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
@@ -31,7 +32,6 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
     .option('--client <name>', 'the client of the call', parseName)
     .option('--service <name>', 'the service of the call', parseName)
     .option('--function-arn <arn>', "the broker's function with its alias, to read its policy", parseFunctionArn)
-    .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
       const { client, service, json } = options;
@@ -107,8 +107,6 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
-    // An older broker has no `whoami`, but it has taken the signature.
-    if (client === undefined && type === 'not-found') return ok(step, 'The broker takes your signature and answers');
     // A broker that may not read the secret does not ask its caller to come back later.
     const isDenied = type === 'secrets-unavailable' && retryAfterSeconds === undefined;
     if (isDenied) return failed(step, 'secret-denied', message);

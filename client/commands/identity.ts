@@ -1,10 +1,11 @@
 import { Sha256 } from '@aws-crypto/sha256-js';
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
+import { membersOf, parseJson } from '../../functions/broker/json.ts';
 import { ASSUMED_ROLE_ARN } from '../../functions/contract.ts';
 import type { Endpoint } from '../index.ts';
 import { aborted, emptyProfile } from './failure.ts';
-import { causeWord, membersOf, parseJson } from './reach.ts';
+import { causeWord } from './reach.ts';
 import type { Shell } from './shell.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
@@ -55,11 +56,9 @@ export async function identify(shell: Shell, credentials: Credentials, { url, re
   return { step: unknown(step, `AWS does not tell (sts:GetCallerIdentity, ${code})`) };
 }
 
-interface Question {
+interface Question extends Pick<AwsRequest, 'region' | 'credentials'> {
   /** Its ARN, or `<name>:<alias>`. */
   readonly functionName: string | undefined;
-  readonly region: string;
-  readonly credentials: Credentials;
   readonly account: string | undefined;
 }
 
@@ -97,7 +96,8 @@ async function readPolicy(shell: Shell, functionName: string, { region, credenti
 }
 
 interface AwsRequest {
-  readonly service: 'codedeploy' | 'lambda' | 'logs' | 'sns' | 'sts' | OperatorService;
+  /** As in its host name. */
+  readonly service: string;
   readonly region: string;
   readonly credentials: Credentials;
   /** When left out, POST with a body and GET without. */
@@ -109,11 +109,6 @@ interface AwsRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Services that an operator's commands alone call. */
-type OperatorService =
-  | ('cloudformation' | 'cloudtrail' | 'dynamodb' | 'events' | 'kms' | 'monitoring')
-  | ('scheduler' | 'secretsmanager' | 'ssm');
-
 /** The name in the variable of an endpoint, `AWS_ENDPOINT_URL_…`, where it is not that of the service. */
 const ENDPOINTS: Readonly<Record<string, string>> = {
   logs: 'CLOUDWATCH_LOGS',
@@ -122,18 +117,11 @@ const ENDPOINTS: Readonly<Record<string, string>> = {
   secretsmanager: 'SECRETS_MANAGER',
 };
 
-/** The outcome of a call of AWS. */
-interface AwsAnswer {
-  /** 0 when there was no answer; `word` says why. */
-  readonly status: number;
-  readonly word: string;
-  readonly text: string;
-  /** AWS's name of the error, if a header has it. */
-  readonly errorType?: string | undefined;
-}
-
-/** One call of AWS, signed here: an SDK client would be too much for it. @throws CommandFailure `aborted` */
-export async function askAws(shell: Shell, asked: AwsRequest): Promise<AwsAnswer> {
+/**
+ * One call of AWS, signed here: an SDK client would be too much for it. The status is 0 when there was no answer, and `word`
+ * says why; `errorType` is AWS's name of the error, if a header has it. @throws CommandFailure `aborted`
+ */
+export async function askAws(shell: Shell, asked: AwsRequest) {
   const { service, region, credentials, body, method = body === undefined ? 'GET' : 'POST', query = {} } = asked;
   const standIn = shell.env[`AWS_ENDPOINT_URL_${ENDPOINTS[service] ?? service.toUpperCase()}`];
   const url = new URL(

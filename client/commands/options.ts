@@ -15,9 +15,10 @@ export interface CallerOptions extends ConnectionOptions {
   readonly environment?: string;
 }
 
-/** Adds the options that say where the broker is. */
+/** Adds the options that say where the broker is, and `--json`. */
 export function addConnectionOptions(command: Command): Command {
   return command
+    .option('--json', 'answer in JSON, failures too')
     .addOption(new Option('--url <url>', "the broker's Function URL").env('TOKEN_BROKER_URL'))
     .option('--region <region>', 'its AWS region (default: as its URL says, else env: AWS_REGION)', parseRegion);
 }

@@ -10,11 +10,8 @@ export function printJson(shell: Out, data: Readonly<Record<string, unknown>>): 
 /** Writes data for a person: one line per member on stdout, members that are `undefined` left out. */
 export function printMembers(shell: Out, data: Readonly<Record<string, unknown>>): void {
   const members = Object.entries(data).filter(([, value]) => value !== undefined);
-  const width = Math.max(...members.map(([name]) => name.length));
-  for (const [name, value] of members) {
-    const text = typeof value === 'string' ? value : JSON.stringify(value);
-    shell.stdout.write(`${plain(name).padEnd(width)}  ${plain(text)}\n`);
-  }
+  const rows = members.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
+  shell.stdout.write(tableText(['', ''], rows).replace(/^.*\n/, ''));
 }
 
 /** Writes one line of data for a person on stdout. */

@@ -1,3 +1,4 @@
+import { membersOf, parseJson } from '../../functions/broker/json.ts';
 import { type Endpoint, parseEndpoint } from '../index.ts';
 import { aborted } from './failure.ts';
 import { type Cause, type DoctorStep, failed, ok } from './step.ts';
@@ -75,18 +76,4 @@ export function causeWord(error: unknown): string {
   if (!(cause instanceof Error)) return 'unknown';
   const word = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name;
   return /^[A-Za-z0-9_]{1,64}$/.test(word) ? word : 'unknown';
-}
-
-/** The value of a JSON text, or `undefined` when it is none. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The members of an object; anything else has none. */
-export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }

@@ -4,7 +4,7 @@ import { makeKey } from '../serve/key.ts';
 import { startServer } from '../serve/server.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { addConnectionOptions, type CallerOptions, connect, invocation, parseWhole } from './options.ts';
-import { printJson, printLine, talk } from './output.ts';
+import { printJson, talk } from './output.ts';
 import { causeWord } from './reach.ts';
 import type { Shell } from './shell.ts';
 
@@ -14,7 +14,6 @@ export function addServeCommand(program: Command, shell: Shell): void {
     .description('Be the broker of programs on this machine: they call it with a key and any OAuth 2.0 library.')
     .option('--port <n>', 'where to listen on 127.0.0.1; 0: a free one', parseWhole('numbers', 0, 65_535), 2_775)
     .option('--key-file <path>', 'where to write the key that is made (default: into a new folder)')
-    .option('--json', 'print in JSON where it listens')
     .addHelpText('after', help(invocation(program)))
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
@@ -28,11 +27,12 @@ export function addServeCommand(program: Command, shell: Shell): void {
       const broker = connect(shell, options, command, {});
       await explainFailure(shell, options, async () => {
         shell.heedTermination();
-        const made = given === undefined ? await makeKey(options.keyFile).catch(failWith(...NO_KEY_FILE)) : undefined;
+        const made = given === undefined ? await makeKey(options.keyFile).catch(NO_KEY_FILE) : undefined;
         try {
           const how = { port: options.port, key: given ?? made?.key ?? '', note: (line: string) => talk(shell, line) };
-          const server = await startServer({ broker, ...how }).catch(failWith(...NO_PORT));
-          tell(shell, server.url, made?.file, options.json);
+          const server = await startServer({ broker, ...how }).catch(NO_PORT);
+          if (options.json) printJson(shell, { url: server.url, key_file: made?.file });
+          else shell.stdout.write(usage(server.url, made?.file));
           if (!shell.signal.aborted) await once(shell.signal, 'abort');
           talk(shell, 'Ending; answers under way have 30 s.');
           await server.close(30_000);
@@ -49,26 +49,18 @@ interface ServeOptions extends CallerOptions {
 }
 
 /** Where it listens and how to call it: neither a key nor a token. */
-function tell(shell: Shell, url: string, file: string | undefined, json: boolean | undefined): void {
-  const lines = [
-    `Listening on ${url}; Ctrl-C ends it. The key is in ${file ?? 'TOKEN_BROKER_SERVE_KEY'}.`,
-    `An OAuth 2.0 library takes the token URL ${url}/token, the client as client_id,`,
-    'the key as client_secret, and the service as scope. In a shell:',
-    `  printf 'user = "CLIENT:%s"' "${file === undefined ? '$TOKEN_BROKER_SERVE_KEY' : `$(cat '${file}')`}" |`,
-    `    curl -sK - -d grant_type=client_credentials -d scope=SERVICE ${url}/token`,
-  ];
-  if (json) printJson(shell, { url, key_file: file });
-  else for (const line of lines) printLine(shell, line);
-}
+const usage = (url: string, file: string | undefined) => `\
+Listening on ${url}; Ctrl-C ends it. The key is in ${file ?? 'TOKEN_BROKER_SERVE_KEY'}.
+An OAuth 2.0 library takes the token URL ${url}/token, the client as client_id,
+the key as client_secret, and the service as scope. In a shell:
+  printf 'user = "CLIENT:%s"' "${file === undefined ? '$TOKEN_BROKER_SERVE_KEY' : `$(cat '${file}')`}" |
+    curl -sK - -d grant_type=client_credentials -d scope=SERVICE ${url}/token
+`;
 
-function failWith(type: string, detail: string, advice: string) {
-  return (error: unknown): never => {
-    throw new CommandFailure(type, `${detail} (${causeWord(error)})`, advice);
-  };
-}
-
-const NO_PORT = ['port-unavailable', 'It cannot listen on the port', 'Give another --port: a program has it.'] as const;
-const NO_KEY_FILE = ['key-file-failed', 'The key cannot be written', 'Give --key-file in a folder of yours.'] as const;
+const failWith = (type: string, detail: string, advice: string) => (error: unknown) =>
+  Promise.reject(new CommandFailure(type, `${detail} (${causeWord(error)})`, advice));
+const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port: a program has it.');
+const NO_KEY_FILE = failWith('key-file-failed', 'The key cannot be written', 'Give --key-file in a folder of yours.');
 
 const help = (run: string) => `
 The key is in TOKEN_BROKER_SERVE_KEY, or is made and kept in a file until the end.

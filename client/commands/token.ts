@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { IssuedToken } from '../index.ts';
+import { tokenMembers } from '../serve/answers.ts';
 import { explainFailure } from './failure.ts';
 import { addConnectionOptions, type CallerOptions, connect, invocation, parseName, parseWhole } from './options.ts';
 import { printJson, printMembers, talk } from './output.ts';
@@ -15,7 +16,6 @@ export function addTokenCommand(program: Command, shell: Shell): void {
     .option('--service <name>', 'the service, in place of the argument', parseName)
     .option('--min-ttl <seconds>', 'how long the token should still live', parseWhole('seconds', 0, 86_400))
     .option('--refused <fingerprint>', 'the token that the service turned away, to get its successor', parseFingerprint)
-    .option('--json', 'answer in JSON, problems too')
     .option('--reveal', 'show the token itself')
     .addHelpText('after', examples(invocation(program)))
     .action(async (first: string | undefined, second: string | undefined, _: unknown, command: Command) => {
@@ -48,18 +48,11 @@ interface TokenCommandOptions extends CallerOptions {
 }
 
 function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: TokenCommandOptions): void {
-  const lifetime = Math.max(0, Math.floor((token.expiresAt - Date.now()) / 1000));
   // Named as on the wire, so that a script reads the same members here and there.
-  const shown = {
-    token_type: token.tokenType,
-    expires_in: lifetime,
-    expires_at: token.expiresAtBroker,
-    expiry_source: token.expirySource,
-    fingerprint: token.fingerprint,
-    scope: token.scope,
-  };
+  const { access_token, ...shown } = tokenMembers(token);
   // Further members may be as secret as the token: a refresh token, for example.
-  const members = reveal ? { access_token: token.accessToken, ...shown, ...token.passThrough } : shown;
+  const members = reveal ? { access_token, ...shown, ...token.passThrough } : shown;
+  const lifetime = shown.expires_in;
   // A second for the way.
   if (lifetime + 1 < minTtl) {
     const why = 'the broker could get none that lives longer';

@@ -9,7 +9,6 @@ import type { Shell } from './shell.ts';
 export function addWhoamiCommand(program: Command, shell: Shell): void {
   addConnectionOptions(program.command('whoami'))
     .description('Print the role that signs your calls, and what the access rules of the broker allow it.')
-    .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<CallerOptions>();
       const broker = connect(shell, options, command);

@@ -34,9 +34,6 @@ export function unauthorized(): Refusal {
   return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
 }
 
-/** What headers with the key name beside it. */
-export type Shown = { readonly clientId: string | undefined };
-
 /** Looks for the key where callers show it, and for the client that HTTP Basic names beside it. */
 export function createAccess(key: string) {
   const expected = Buffer.from(key);
@@ -48,7 +45,7 @@ export function createAccess(key: string) {
 
   return {
     /** `undefined` when the headers show no key. @throws Refusal when they show another one */
-    inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders): Shown | undefined {
+    inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders) {
       const basic = authorization === undefined ? undefined : parseBasic(authorization);
       const keys = [basic?.password, header].flat().filter((one) => one !== undefined);
       if (keys.length === 0) return undefined;
@@ -56,7 +53,7 @@ export function createAccess(key: string) {
       return { clientId: basic?.user };
     },
     /** The form, with the client that the headers name. @throws Refusal without the key; Problem where the two differ */
-    inForm(form: URLSearchParams, shown: Shown | undefined): URLSearchParams {
+    inForm(form: URLSearchParams, shown: { readonly clientId: string | undefined } | undefined): URLSearchParams {
       const keys = form.getAll('client_secret');
       if (shown === undefined && !(keys.length > 0 && keys.every(isKey))) throw unauthorized();
       if (!keys.every(isKey)) throw new Problem('invalid-request', 'client_secret: is not the key of the headers.');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { oauthError, oauthToken } from '../../functions/broker/http/oauth.ts';
+import { oauthError } from '../../functions/broker/http/oauth.ts';
 import {
   type BrokerResponse,
   problemResponse,
@@ -10,10 +10,9 @@ import { Problem } from '../../functions/broker/problem.ts';
 import { type IssuedToken, TokenBrokerError } from '../index.ts';
 import { Refusal } from './access.ts';
 
-/** A token in the members of the broker's contract. */
-export function tokenAnswer(token: IssuedToken, isOAuth: boolean): BrokerResponse {
-  const members = {
-    ...token.passThrough,
+/** A token in the members of the broker's contract, without those that the broker hands on. */
+export function tokenMembers(token: IssuedToken) {
+  return {
     access_token: token.accessToken,
     token_type: token.tokenType,
     expires_in: Math.max(0, Math.floor((token.expiresAt - Date.now()) / 1_000)),
@@ -22,27 +21,32 @@ export function tokenAnswer(token: IssuedToken, isOAuth: boolean): BrokerRespons
     fingerprint: token.fingerprint,
     scope: token.scope,
   };
-  return respond(200, isOAuth ? oauthToken(members) : members);
 }
 
-/** What a caller is told of a failure; and a line for the log, unless the caller itself has caused it. */
+/** The answer to a failure; and a line for the log, unless the caller itself has caused it. */
 export function failureAnswer(error: unknown, isOAuth: boolean): { answer: BrokerResponse; line?: string } {
   if (error instanceof Refusal) return { answer: error.answer };
-  const id = randomUUID();
-  if (error instanceof Problem) return { answer: problemResponse(error, id, isOAuth) };
+  const request_id = randomUUID();
+  if (error instanceof Problem) return { answer: problemResponse(error, request_id, isOAuth) };
   if (!(error instanceof TokenBrokerError)) {
     // The message of a defect may quote what the code stumbled over.
-    const line = `internal: ${error instanceof Error ? error.name : typeof error} (request ${id})`;
-    return { answer: problemResponse(new Problem('internal', 'The command has a defect.'), id, isOAuth), line };
+    const line = `internal: ${error instanceof Error ? error.name : typeof error} (request ${request_id})`;
+    return { answer: problemResponse(new Problem('internal', 'The command has a defect.'), request_id, isOAuth), line };
   }
-  const { type, detail, retryable, retryAfterSeconds, problem, message: line } = error;
+  const { type, detail, retryable, retryAfterSeconds, message: line } = error;
   // As the broker has it: 5xx where trying again makes sense, 424 where an operator must act.
-  const own = { type, title: 'The broker gave no answer', status: retryable ? 503 : 424, detail, retryable };
-  const members = problem ?? { ...own, request_id: id };
-  const more = isOAuth ? oauthError(members) : {};
-  const headers = isOAuth ? {} : { 'content-type': 'application/problem+json' };
-  return {
-    answer: respond(members.status, { ...members, ...more }, { ...headers, ...retryAfter(retryAfterSeconds) }),
-    line,
+  const own = {
+    type,
+    title: 'The broker gave no answer',
+    status: retryable ? 503 : 424,
+    detail,
+    retryable,
+    request_id,
   };
+  const told = error.problem ?? own;
+  const waiting = retryAfter(retryAfterSeconds);
+  const answer = isOAuth
+    ? respond(told.status, { ...told, ...oauthError(told) }, waiting)
+    : respond(told.status, told, { 'content-type': 'application/problem+json', ...waiting });
+  return { answer, line };
 }

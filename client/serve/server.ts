@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { parseOAuthForm, readOAuthForm } from '../../functions/broker/http/oauth.ts';
+import { oauthToken, parseOAuthForm, readOAuthForm } from '../../functions/broker/http/oauth.ts';
 import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/http/request.ts';
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenBroker } from '../index.ts';
-import { createAccess, refuseForeign, type Shown, unauthorized } from './access.ts';
-import { failureAnswer, tokenAnswer } from './answers.ts';
+import { createAccess, refuseForeign, unauthorized } from './access.ts';
+import { failureAnswer, tokenMembers } from './answers.ts';
 
 interface Options {
   readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
@@ -45,45 +45,39 @@ export async function startServer({ broker, key, port, note }: Options) {
 
   /** Never throws. */
   async function answer(request: IncomingMessage): Promise<BrokerResponse> {
+    let form: URLSearchParams | undefined;
     try {
       const { method, url: path, headers } = request;
       refuseForeign(headers);
       if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
       const shown = access.inHeaders(headers);
-      if (path === '/token' && method === 'POST') return await answerToken(request, shown);
-      if (shown === undefined) throw unauthorized();
+      // A form may hold the key, on this path alone.
+      const mayShowLater = method === 'POST' && path === '/token';
+      if (shown === undefined && !mayShowLater) throw unauthorized();
       if (path !== '/token' && path !== '/whoami') {
         throw new Problem('not-found', 'There are POST /token, POST /whoami and GET /ping.');
       }
       if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
-      parseWhoamiRequest(await readBody(request));
-      return respond(200, await broker.whoami());
-    } catch (error) {
-      return failed(error, false);
-    }
-  }
-
-  async function answerToken(request: IncomingMessage, shown: Shown | undefined): Promise<BrokerResponse> {
-    const body = await readBody(request);
-    const contentType = request.headers['content-type'];
-    const form = readOAuthForm(contentType, body);
-    if (form === undefined && shown === undefined) throw unauthorized();
-    try {
+      const body = await readBody(request);
+      if (path === '/whoami') {
+        parseWhoamiRequest(body);
+        return respond(200, await broker.whoami());
+      }
+      const contentType = headers['content-type'];
+      form = readOAuthForm(contentType, body);
+      if (form === undefined && shown === undefined) throw unauthorized();
       const wanted = form ? parseOAuthForm(access.inForm(form, shown)) : parseIssueRequest(contentType, body);
       const { pair, minTtlMs, refused } = wanted;
       const token = await broker.token({ ...pair, minTtl: minTtlMs / 1_000, refused });
-      return tokenAnswer(token, form !== undefined);
+      const members = { ...token.passThrough, ...tokenMembers(token) };
+      return respond(200, form ? oauthToken(members) : members);
     } catch (error) {
-      return failed(error, form !== undefined);
+      const { answer, line } = failureAnswer(error, form !== undefined);
+      // All callers that waited for one request get the same error.
+      if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
+      if (error instanceof Error) noted.add(error);
+      return answer;
     }
-  }
-
-  function failed(error: unknown, isOAuth: boolean): BrokerResponse {
-    const { answer, line } = failureAnswer(error, isOAuth);
-    // All callers that waited for one request get the same error.
-    if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
-    if (error instanceof Error) noted.add(error);
-    return answer;
   }
 }
 

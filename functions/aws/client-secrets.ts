@@ -1,8 +1,7 @@
 import {
   DescribeSecretCommand,
-  ListSecretsCommand,
+  paginateListSecrets,
   ResourceNotFoundException,
-  type SecretListEntry,
   type SecretsManagerClient,
   type Tag,
 } from '@aws-sdk/client-secrets-manager';
@@ -21,31 +20,26 @@ interface Dependencies {
 
 /** Lists the clients, also those planned for deletion; the list may be some minutes old. @throws Error with one word of the cause */
 export function createClientList({ environment, secretsManager, timeoutMs = 60_000 }: Dependencies) {
-  const prefix = secretName(environment, '');
-
-  return async (withinMs = timeoutMs): Promise<ClientList> => {
-    const secrets = await withTimeLimit(Math.min(withinMs, timeoutMs), listSecrets).catch((error: unknown) => {
+  return (withinMs = timeoutMs): Promise<ClientList> =>
+    withTimeLimit(Math.min(withinMs, timeoutMs), listClients).catch((error: unknown) => {
       throw new Error(`The clients cannot be listed: ${causeWord(error)}`);
     });
-    // The filter compares beginnings by rules of AWS, which may let in other names.
-    const found = [...secrets].filter(([name]) => name.startsWith(prefix));
-    const all = found.map(([name, { Tags }]) => ({ client: name.slice(prefix.length), services: servicesTag(Tags) }));
-    const clients = all.filter(({ client }) => NAME_PATTERN.test(client));
-    return { clients, ignored: all.filter((one) => !clients.includes(one)).map(({ client }) => client) };
-  };
 
-  /** By name, because a list that changes from page to page can show a secret twice. */
-  async function listSecrets(abortSignal: AbortSignal) {
-    const secrets = new Map<string, SecretListEntry>();
-    const Filters = [{ Key: 'name' as const, Values: [prefix] }];
-    let NextToken: string | undefined;
-    do {
-      const command = new ListSecretsCommand({ Filters, IncludePlannedDeletion: true, MaxResults: 100, NextToken });
-      const page = await secretsManager.send(command, { abortSignal });
-      for (const secret of page.SecretList ?? []) secrets.set(secret.Name ?? '', secret);
-      NextToken = page.NextToken;
-    } while (NextToken !== undefined);
-    return secrets;
+  async function listClients(abortSignal: AbortSignal): Promise<ClientList> {
+    // By name, because a list that changes from page to page can show a secret twice.
+    const clients = new Map<ClientName, string | undefined>();
+    const asked = {
+      Filters: [{ Key: 'name' as const, Values: [secretName(environment, '')] }],
+      IncludePlannedDeletion: true,
+    };
+    const pages = paginateListSecrets({ client: secretsManager, pageSize: 100 }, asked, { abortSignal });
+    for await (const { SecretList = [] } of pages) {
+      for (const { Name = '', Tags } of SecretList) {
+        const client = clientOf(Name, environment);
+        if (client !== undefined) clients.set(client, servicesTag(Tags));
+      }
+    }
+    return [...clients].map(([client, services]) => ({ client, services }));
   }
 }
 
@@ -86,10 +80,15 @@ export function parseSecretEvent(event: unknown, environment: string): SecretEve
   const { name, labelUpdated, versionId: version } = membersOf(detail);
   if (!isText(name) || !isText(labelUpdated) || !isText(version) || !VERSION_ID.test(version))
     return { kind: 'malformed' };
+  const client = clientOf(name, environment);
+  return client && labelUpdated === 'AWSCURRENT' ? { kind: 'promotion', client, version } : { kind: 'foreign' };
+}
+
+/** The client whose secret has this name in the environment. The filter of a list compares by rules of AWS, which are less strict. */
+function clientOf(name: string, environment: string): ClientName | undefined {
   const prefix = secretName(environment, '');
   const client = name.slice(prefix.length);
-  const isOfClient = name.startsWith(prefix) && NAME_PATTERN.test(client);
-  return isOfClient && labelUpdated === 'AWSCURRENT' ? { kind: 'promotion', client, version } : { kind: 'foreign' };
+  return name.startsWith(prefix) && NAME_PATTERN.test(client) ? client : undefined;
 }
 
 function isText(value: unknown): value is string {

@@ -2,13 +2,6 @@ import { withRetry, withTimeLimit } from './calls.ts';
 import { createHttpsSender } from './https/sender.ts';
 import { createJsonApi } from './json-api.ts';
 
-/** The result of a hook that CodeDeploy started. */
-interface HookStatus {
-  readonly deploymentId: string;
-  readonly lifecycleEventHookExecutionId: string;
-  readonly status: 'Succeeded' | 'Failed';
-}
-
 /**
  * Tells CodeDeploy how a hook ended.
  *
@@ -17,7 +10,7 @@ interface HookStatus {
 export function createHookReporter(timeoutMs = 10_000) {
   const send = createHttpsSender({ keepAlive: true });
   const call = createJsonApi('codedeploy', 'CodeDeploy_20141006', 'application/x-amz-json-1.1', { send });
-  return (status: HookStatus) =>
+  return (status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) =>
     withTimeLimit(timeoutMs, (signal) =>
       withRetry(signal, () => call('PutLifecycleEventHookExecutionStatus', status, signal)),
     );

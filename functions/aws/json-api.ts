@@ -34,7 +34,7 @@ export function createJsonApi(service: string, version: string, contentType: str
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
     if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
-    if (answer.status !== 200) throw new AwsError(errorName(members.__type), answer.status);
+    if (answer.status !== 200) throw awsError(members.__type, answer.status);
     return members;
   };
 }
@@ -50,20 +50,10 @@ function base64ToBytes(name: string, value: unknown): unknown {
   return name === 'B' && typeof value === 'string' ? Buffer.from(value, 'base64') : value;
 }
 
-/** Without its name space: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException`. */
-function errorName(type: unknown): string {
-  return (typeof type === 'string' && /([^#:]+)(?::.*)?$/.exec(type)?.[1]) || 'UnknownError';
-}
-
 /** Has only the members of the SDK's errors that `isDefinitive` and `causeWord` read. */
-class AwsError extends Error {
-  override readonly name: string;
-  readonly $fault = 'client';
-  readonly $metadata: { readonly httpStatusCode: number };
-
-  constructor(name: string, httpStatusCode: number) {
-    super(`AWS answered with the status ${httpStatusCode}`);
-    this.name = name;
-    this.$metadata = { httpStatusCode };
-  }
+function awsError(type: unknown, httpStatusCode: number): Error {
+  // Without its name space: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException`.
+  const name = (typeof type === 'string' && /([^#:]+)(?::.*)?$/.exec(type)?.[1]) || 'UnknownError';
+  const error = new Error(`AWS answered with the status ${httpStatusCode}`);
+  return Object.assign(error, { name, $fault: 'client', $metadata: { httpStatusCode } });
 }

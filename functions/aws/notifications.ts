@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   ConditionalCheckFailedException,
   type DynamoDBClient,
@@ -37,14 +36,12 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
     write(service, { entries, revision }) {
       const command = new UpdateItemCommand({
         ...keyOf(service),
-        UpdateExpression: 'SET entries = :entries, revision = :revision, writeId = :writeId, forgetAt = :forgetAt',
-        // The first part creates the item; the last makes a repeated call idempotent when its answer was lost.
-        ConditionExpression:
-          'NOT attribute_type(revision, :number) OR revision = :before OR (revision = :revision AND writeId = :writeId)',
+        UpdateExpression: 'SET entries = :entries, revision = :revision, forgetAt = :forgetAt',
+        // The first part creates the item.
+        ConditionExpression: 'NOT attribute_type(revision, :number) OR revision = :before',
         ExpressionAttributeValues: {
           ':entries': json(rowsOf(entries)),
           ':revision': numeric(revision),
-          ':writeId': { S: randomUUID() },
           ':forgetAt': forgetAt(now()),
           ':before': numeric(revision - 1),
           ':number': { S: 'N' },

@@ -26,39 +26,33 @@ export interface SecretDependencies {
 export function createSecretReader(dependencies: SecretDependencies): ReadSecret {
   return async (client, stage, deadline = Infinity) => {
     const asked = { SecretId: secretName(dependencies.environment, client), VersionStage: stage };
-    return getSecretValue(dependencies, asked, deadline).then((answer) => readAnswer(answer, asked), readFailure);
+    return getSecretValue(dependencies, asked, deadline).then((answer) => readAnswer(answer, stage), readFailure);
   };
 }
 
-/** Asks for the value of a secret, by the deadline (epoch milliseconds) at the latest. */
-export function getSecretValue(
-  { secretsManager, now, timeoutMs = 1_000 }: SecretDependencies,
+/** Asks for the value of a secret, by the deadline (epoch milliseconds) at the latest. An answer about another one is a failure. */
+export async function getSecretValue(
+  dependencies: SecretDependencies,
   asked: GetSecretValueCommandInput,
   deadline: number,
-): Promise<GetSecretValueCommandOutput> {
+) {
+  const { secretsManager, now, timeoutMs = 1_000 } = dependencies;
   const command = new GetSecretValueCommand(asked);
   const send = (abortSignal: AbortSignal) =>
     withRetry(abortSignal, () => secretsManager.send(command, { abortSignal }));
-  return withTimeLimit(timeoutMs, send, deadline - now());
-}
-
-/** Whether an answer is about the requested secret and version; any other answer is discarded. */
-export function isAbout(answer: GetSecretValueCommandOutput, asked: GetSecretValueCommandInput): boolean {
+  const answer = await withTimeLimit(timeoutMs, send, deadline - now());
   const { SecretId, VersionId = answer.VersionId, VersionStage } = asked;
   const hasStage = VersionStage === undefined || answer.VersionStages?.includes(VersionStage) === true;
-  return answer.Name === SecretId && answer.VersionId === VersionId && hasStage;
+  if (answer.Name === SecretId && answer.VersionId === VersionId && hasStage) return answer;
+  throw Object.assign(new Error('another secret'), { name: 'AnotherSecret' });
 }
 
-function readAnswer(
-  answer: GetSecretValueCommandOutput,
-  asked: { SecretId: string; VersionStage: SecretStage },
-): SecretReading {
+function readAnswer(answer: GetSecretValueCommandOutput, stage: SecretStage): SecretReading {
   const { VersionId: versionId, SecretString: text, SecretBinary: binary } = answer;
-  if (!isAbout(answer, asked)) return { outcome: 'unavailable', cause: 'another secret' };
   if (binary !== undefined) return { outcome: 'binary' };
   if (typeof text !== 'string' || typeof versionId !== 'string')
     return { outcome: 'unavailable', cause: 'an answer without a value' };
-  return { outcome: 'found', secret: { versionId, stage: asked.VersionStage, text: new Redacted(text) } };
+  return { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } };
 }
 
 /**
@@ -91,7 +85,9 @@ export function createSecretsManagerClient({
   send = createHttpsSender({ keepAlive: true }),
   ...config
 }: SecretsManagerOptions = {}): SecretsManagerClient {
-  const requestHandler = { handle: (sent: Sent, limits: Signal) => exchange(send, sent, limits) };
+  const requestHandler = {
+    handle: (sent: Sent, { abortSignal }: { abortSignal?: AbortSignal }) => exchange(send, sent, abortSignal),
+  };
   const provide = defaultProvider();
   // Given this client, the provider would send its own requests, to STS or SSO, over its connections.
   const credentials = () => provide();
@@ -111,12 +107,8 @@ interface Sent {
   readonly body: Uint8Array;
 }
 
-interface Signal {
-  readonly abortSignal?: AbortSignal;
-}
-
 /** Sends one request of the SDK, which has signed it. */
-async function exchange(send: HttpsSender, sent: Sent, { abortSignal: signal }: Signal) {
+async function exchange(send: HttpsSender, sent: Sent, signal: AbortSignal | undefined) {
   const { protocol, hostname, port, path, headers } = sent;
   // The bytes' own `toString` would write a warning.
   const body = new TextDecoder().decode(sent.body);

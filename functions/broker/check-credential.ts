@@ -5,9 +5,7 @@ import type { createAcquireToken } from './pair/acquire-token.ts';
 import { type Call, isTrial } from './pair/call.ts';
 import { goneProblem } from './pair/choose-version.ts';
 import type { Step, View } from './pair/decision.ts';
-import { isIssuable } from './pair/freshness.ts';
-import { isLatched } from './pair/latch-and-pause.ts';
-import { holdKey, type PairRecord, type VisibleToken, type Wait } from './pair/record.ts';
+import { holdKey, isIssuable, isLatched, type PairRecord, type VisibleToken, type Wait } from './pair/record.ts';
 import type { Pair } from './pair.ts';
 import { findingOfProblem, Problem } from './problem.ts';
 
@@ -43,13 +41,7 @@ interface Dependencies {
  */
 export function createCheckCredential({ acquireToken, provenForMs, now }: Dependencies) {
   return async (call: Call): Promise<CheckResult> => {
-    const acquire = (one: Call) => acquireToken(one, (view) => decide(view, one, provenForMs, now()));
-    const acquired = await acquire(call).catch((error: unknown) => {
-      // The secret has changed between the look and the lease, so the check looks at it once more.
-      const isChanged = error instanceof Problem && error.type.startsWith('credential-');
-      if (isChanged && call.trace.tokenRequests === 0) return acquire({ ...call, startedAt: now() });
-      throw error;
-    });
+    const acquired = await acquireToken(call, (view) => decide(view, call, provenForMs, now()));
     if (acquired.kind === 'answer') return acquired.answer;
     if (acquired.kind === 'token') return accepted(acquired.token, 'request');
     const { problem, version } = acquired;
@@ -90,12 +82,10 @@ function credentialOf(
     return leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
   }
   if (gone?.type === 'client-disabled') return answer({ ...missing, finding: 'disabled', provenBy: 'operator' });
-  if (gone !== undefined) return { kind: 'fail', problem: gone };
+  if (gone !== undefined) throw gone;
   const malformed = { ...missing, finding: 'secret-malformed' } as const;
   if (reading.outcome === 'binary') return answer(malformed);
-  if (reading.outcome !== 'found') {
-    return { kind: 'fail', problem: secretProblem(reading, versions.name, versions.stage) };
-  }
+  if (reading.outcome !== 'found') throw secretProblem(reading, versions.name, versions.stage);
   const { secret } = reading;
   return isWellFormed(secret, call) ? secret : answer({ ...malformed, version: secret.versionId });
 }

@@ -56,7 +56,6 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       const known = knownRecord(request);
       const step = known && decide(viewOf(known), call, request, now());
       if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
-      if (step?.kind === 'fail') throw step.problem;
       // Calls that want the same of a pair share one way to it, unless that began long ago and would soon give up.
       const key = flightKey(request);
       const running = flights.get(key);
@@ -97,7 +96,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
     const service = services[pair.service];
     if (service === undefined) throw accessDenied();
     const ofService = { service, isOnlyService, settingsDigest: digests.get(service) ?? '' };
-    return { pair, ...ofService, startedAt: now(), deadline, trace };
+    return { pair, ...ofService, deadline, trace };
   }
 }
 

@@ -196,7 +196,6 @@ const RUN: HealthRun = {
   ],
   missed: [],
   clients: 1,
-  ignored: [],
   unknown: [],
   incidents: [],
   probe: { condition: 'denied', said: 'access-denied' },

@@ -20,7 +20,7 @@ beforeAll(async () => {
   for (let instance = 1; instance < INSTANCES; instance += 1) {
     await askAtOnce(processes, [instance], 'warm-up');
   }
-  fleet.tokenService.latency(SERVICE_MS * SLOWNESS);
+  fleet.tokenService.behave(undefined, { latencyMs: SERVICE_MS * SLOWNESS });
 });
 afterAll(() => fleet.close());
 

@@ -88,6 +88,15 @@ describe.each<[string, StoreFault, number]>([
   });
 });
 
+it('200 rejections of instances that are alone are told to the table that is back without a storm of writes', async () => {
+  const { counts, requests, surroundings, recordNow, askAll } = fleetOf(200, { accepted: new Set() });
+  surroundings.storeFault = () => (requests.length < 200 ? 'unavailable' : undefined);
+  await askAll();
+
+  expect(recordNow().rejected.get('v1')).toMatchObject({ count: 3 });
+  expect(counts.storeCalls.replace).toBeLessThanOrEqual(3 * 200);
+});
+
 it('calls that are alone at the same time in one instance lose none of each other’s rejections', async () => {
   const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2' };
   const { clock, requests, createInstance } = fleetOf(0, {

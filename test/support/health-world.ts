@@ -22,7 +22,7 @@ interface Answer {
 
 interface World {
   services: readonly string[];
-  clients: ClientList['clients'];
+  clients: ClientList;
   intervalMs: number;
   /** The time limit of a run. */
   timeoutMs: number;
@@ -79,7 +79,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     createHealthRun({
       ...dependencies,
       intervalMs: world.intervalMs,
-      listClients: async () => ({ clients: world.clients, ignored: [] }),
+      listClients: async () => world.clients,
       askAsProbe: async (pair, timeoutMs) => {
         probed.push({ pair, timeoutMs });
         return world.probe();

@@ -2,12 +2,20 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
+import { parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { LOCAL_ACCOUNT } from '../../local/config.ts';
 import { isPassing, isRefused } from '../shared/ask-aws.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
-import { awsRegion, type ClientOptions, type CommandOptions, isLocal, settingsOf } from '../shared/environment.ts';
+import {
+  addAwsOptions,
+  awsRegion,
+  type ClientOptions,
+  type CommandOptions,
+  isLocal,
+  settingsOf,
+} from '../shared/environment.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
 
 /** The options of every command that changes a client. */
@@ -21,6 +29,11 @@ export function addChangeOptions(command: Command): Command {
   return command
     .option('--yes', 'do it without asking; needed where there is no terminal to ask at')
     .option('--dry-run', 'say what it would do, and change nothing');
+}
+
+/** A command that changes one client in AWS, without the broker. */
+export function addChangeCommand(parent: Command, name: string, client = '<client>'): Command {
+  return addChangeOptions(addAwsOptions(parent.command(name))).argument(client, 'the client', parseName);
 }
 
 /**

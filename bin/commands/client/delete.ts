@@ -1,30 +1,26 @@
-import { type Command, Option } from 'commander';
-import { parseName, parseWhole } from '../../../client/commands/options.ts';
+import type { Command } from 'commander';
 import { printJson, talk, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { addAwsOptions, type ClientOptions, operate } from '../shared/environment.ts';
+import { type ClientOptions, operate } from '../shared/environment.ts';
 import { findSecret, openSecrets, secretDeleted } from '../shared/secrets.ts';
-import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
+import { addChangeCommand, type ChangeOptions, isConfirmed } from './confirm.ts';
 import { findVersion } from './versions.ts';
 
 /** `client delete` and `client restore`: marks the secret of a client for deletion, and takes the mark back. */
 export function addDeleteCommands(parent: Command, shell: Shell): void {
-  const days = new Option('--recovery-days <days>', 'how long it can be restored').default(30);
-  addChangeOptions(addAwsOptions(parent.command('delete')))
-    .description('Mark the secret of a client for deletion; until its day comes it can be restored.')
-    .argument('<client>', 'the client', parseName)
-    .addOption(days.argParser(parseWhole('days', 7, 30)))
+  addChangeCommand(parent, 'delete')
+    .description('Mark the secret of a client for deletion; for 30 days it can be restored.')
     .action(
-      operate<DeleteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { environment, client, recoveryDays, json } = options;
+      operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+        const { environment, client, json } = options;
         const secrets = openSecrets(shell, options);
         const secret = await findSecret(secrets, client);
         if (secret.deletedAt !== undefined) throw secretDeleted();
         const name = secretName(environment, client);
-        const changes = [`marks the secret ${name} for deletion, which can be taken back for ${recoveryDays} days`];
+        const changes = [`marks the secret ${name} for deletion, which can be taken back for 30 days`];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        const goneAt = await secrets.delete(client, recoveryDays);
+        const goneAt = await secrets.delete(client);
         if (json) printJson(shell, { environment, client, secret: name, deleted_at: goneAt.toISOString() });
         else shell.stdout.write(`${client} is marked for deletion, gone on ${timeText(goneAt.getTime())}\n`);
         talk(shell, 'The broker stops using it with its next check, and at the latest when the token in use ends.');
@@ -32,9 +28,8 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
       }),
     );
 
-  addChangeOptions(addAwsOptions(parent.command('restore')))
+  addChangeCommand(parent, 'restore')
     .description('Take the mark for deletion back from the secret of a client.')
-    .argument('<client>', 'the client', parseName)
     .action(
       operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, json } = options;
@@ -52,15 +47,10 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
     );
 }
 
-interface DeleteOptions extends ClientOptions, ChangeOptions {
-  readonly recoveryDays: number;
-}
-
 /** `client discard`: takes a version of a credential out of reach that is not in use. */
 export function addDiscardCommand(parent: Command, shell: Shell): void {
-  addChangeOptions(addAwsOptions(parent.command('discard')))
+  addChangeCommand(parent, 'discard')
     .description('Throw away the version of a credential that waits, or the one before the current one.')
-    .argument('<client>', 'whose credential', parseName)
     .option('--previous', 'the one before the current one, after a leak: the broker never falls back to it')
     .action(
       operate<DiscardOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {

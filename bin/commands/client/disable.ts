@@ -1,22 +1,22 @@
 import type { Command } from 'commander';
-import { CommandFailure } from '../../../client/commands/failure.ts';
+import { CommandFailure, withNames } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { tableName, tokenRoleName } from '../../../lib/settings/names.ts';
-import { addAwsOptions, type ClientOptions, operate } from '../shared/environment.ts';
+import { isDenied } from '../shared/ask-aws.ts';
+import { type ClientOptions, operate } from '../shared/environment.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets, type Secrets } from '../shared/secrets.ts';
-import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
+import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client disable` and `client enable`: the emergency stop, and its end. */
 export function addDisableCommands(parent: Command, shell: Shell): void {
   for (const verb of ['disable', 'enable'] as const) {
-    addChangeOptions(addAwsOptions(parent.command(verb)))
+    addChangeCommand(parent, verb)
       .description(WORDS[verb].description)
-      .argument('<client>', 'the client', parseName)
       .option('--service <name>', 'on this service only: its flag alone, the secret stays as it is', parseName)
       .option('--even-if-missing', 'also a client without a secret, to stop one in advance')
       .action(
@@ -29,13 +29,15 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
           const found = { ...options, isDeleted: secret?.deletedAt !== undefined };
           if (!(await isConfirmed(shell, plannedChanges(verb, services, found), options, command, secret))) return;
           const setFlags = () => changePairs(shell, pairs, options, (admin, pair) => admin[verb](pair));
-          const isDenied = await change[service === undefined ? verb : 'flags'](shell, setFlags, secrets, found);
+          const change = { disable, enable }[verb];
+          const secret_denied = service === undefined ? await change(shell, setFlags, secrets, found) : undefined;
+          if (service !== undefined) await setFlags();
           const told = { environment, client, services, disabled: verb === 'disable', within_seconds: 60 };
-          if (json) printJson(shell, { ...told, secret_denied: isDenied });
+          if (json) printJson(shell, { ...told, secret_denied });
           else shell.stdout.write(`${client} is ${verb}d on ${services.join(', ')}\n`);
-          talk(shell, WORDS[verb].effect.replaceAll('<client>', client));
-          if (service !== undefined) talk(shell, WORDS[verb].flagAlone.replaceAll('<client>', client));
-          else if (verb === 'disable' && !isDenied) talk(shell, secretState(isDenied, found));
+          talk(shell, withNames(WORDS[verb].effect, options));
+          if (service !== undefined) talk(shell, withNames(WORDS[verb].flagAlone, options));
+          else if (verb === 'disable' && !secret_denied) talk(shell, secretState(false, found));
         }),
       );
   }
@@ -63,48 +65,41 @@ function plannedChanges(verb: 'disable' | 'enable', services: readonly string[],
   return service !== undefined || (verb === 'disable' && isDeleted) ? [flags] : [flags, secret];
 }
 
-/** Each change; tells whether the secret's policy then denies the broker the credential. */
-const change = {
-  /** Leaves the secret as it is. */
-  async flags(_: Shell, setFlags: SetFlags): Promise<undefined> {
+/**
+ * The flags first, which stop the fleet; then the secret's policy, even if a flag failed: each works alone. Tells whether
+ * the policy denies the broker the credential.
+ */
+async function disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
+  const [flags] = await Promise.allSettled([setFlags()]);
+  const [denial] = await Promise.allSettled([denyBroker(secrets, found).catch(sendToEmergency('disable'))]);
+  if (flags.status === 'fulfilled' && denial.status === 'fulfilled') return denial.value;
+  talk(shell, withNames(flags.status === 'fulfilled' ? FLAGS_SET : FLAG_MISSING, found));
+  talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, found));
+  throw [flags, denial].find((part) => part.status === 'rejected')?.reason;
+}
+
+const FLAGS_SET =
+  'The flag is set: within 60 s no instance of the function that can read the table issues a token of <client>.';
+const FLAG_MISSING = 'The flag is not set on every service: there the broker may go on issuing tokens of <client>.';
+
+/** The secret's policy first: while it denies the broker, clearing the flags ends nothing. */
+async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
+  let state = 'no flag was taken away.';
+  try {
+    await allowBroker(secrets, client).catch(sendToEmergency('enable'));
+    state = 'the broker may read the secret again, but a flag could not be taken away.';
     await setFlags();
-  },
-
-  /** The flags first, which stop the fleet; then the secret's policy, even if a flag failed: each works alone. */
-  async disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
-    const { client } = found;
-    const [flags] = await Promise.allSettled([setFlags()]);
-    const [denial] = await Promise.allSettled([denyBroker(secrets, found).catch(sendToEmergency('disable'))]);
-    if (flags.status === 'fulfilled' && denial.status === 'fulfilled') return denial.value;
-    talk(
-      shell,
-      flags.status === 'fulfilled'
-        ? `The flag is set: within 60 s no instance of the function that can read the table issues a token of ${client}.`
-        : `The flag is not set on every service: there the broker may go on issuing tokens of ${client}.`,
-    );
-    talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, found));
-    throw [flags, denial].find((part) => part.status === 'rejected')?.reason;
-  },
-
-  /** The secret's policy first: while it denies the broker, clearing the flags ends nothing. */
-  async enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: ClientOptions): Promise<false> {
-    let state = `${client} is still disabled: no flag was taken away.`;
-    try {
-      await allowBroker(secrets, client).catch(sendToEmergency('enable'));
-      state = `The broker may read the secret again, but where the flag could not be taken away ${client} is still disabled.`;
-      await setFlags();
-      return false;
-    } catch (error) {
-      talk(shell, state);
-      throw error;
-    }
-  },
-};
+    return false;
+  } catch (error) {
+    talk(shell, `${client} is still disabled: ${state}`);
+    throw error;
+  }
+}
 
 /** Explains a denial: the emergency role alone writes the policies of secrets, so that no operator can let itself read. */
 function sendToEmergency(verb: 'disable' | 'enable') {
   return (error: unknown): never => {
-    if (!(error instanceof CommandFailure && error.type === 'aws-access-denied')) throw error;
+    if (!isDenied(error)) throw error;
     const command = `client ${verb} <client> --environment <environment>`;
     const advice = `The emergency role may (policy --emergency), the operator may not. As that role: ${command}`;
     throw new CommandFailure(error.type, error.detail, advice);
@@ -115,15 +110,12 @@ type SetFlags = () => Promise<unknown>;
 
 /** How far the stop reaches beyond the table; `undefined` when the policy could not be changed. */
 function secretState(isDenied: boolean | undefined, { environment, client, isDeleted }: Found): string {
-  const name = secretName(environment, client);
-  const [none, then] = isDeleted
-    ? [`The secret ${name} is marked for deletion`, 'it is restored']
-    : [`There is no secret ${name} to deny`, 'it has one'];
-  if (isDenied)
-    return `The secret is denied to the broker: no instance of the function can use the credential of ${client} any more.`;
-  return isDenied === undefined
-    ? `The secret is not denied to the broker: an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens of ${client}.`
-    : `${none}: disable ${client} again when ${then}, because the flag does not hold for an instance of the function that cannot read the table.`;
+  if (isDenied) return `The secret is denied to the broker: no instance of the function can use it any more.`;
+  const alone =
+    'an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens';
+  if (isDenied === undefined) return `The secret is not denied to the broker: ${alone}.`;
+  const state = isDeleted ? 'is marked for deletion' : 'is missing';
+  return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it is there, because ${alone}.`;
 }
 
 /**
@@ -164,13 +156,7 @@ const SID = 'TokenBrokerDisabled';
 /** Splits a policy: its frame, the statements of others, and whether ours is there. */
 function parsePolicy(policy = '{"Version":"2012-10-17"}') {
   const document = parseJsonObject(policy);
-  if (document === undefined) {
-    throw new CommandFailure(
-      'secret-policy-unreadable',
-      "The secret's resource policy is not a JSON object",
-      'Look at it with aws secretsmanager get-resource-policy, and correct it first.',
-    );
-  }
+  if (document === undefined) throw new TypeError('AWS keeps no policy that is not a JSON object');
   const { Statement, ...rest } = document;
   const statements = [Statement ?? []].flat();
   const others = statements.filter((statement) => !isRecord(statement) || statement.Sid !== SID);

@@ -15,8 +15,7 @@ import {
   type DatedSecret,
   hasService,
   isOld,
-  tellOld,
-  tellUnlisted,
+  tellOfCredentials,
   versionWith,
 } from '../shared/client-secret.ts';
 import {
@@ -25,7 +24,6 @@ import {
   awsConfig,
   awsRegion,
   type ClientOptions,
-  isLocal,
   operate,
   type WatchOptions,
   watch,
@@ -43,7 +41,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
     .option('--service <name>', 'the clients of this service only', parseName)
     .addHelpText('after', STATES)
     .action(
-      operate<ListOptions>(shell, ['SECRETS_MANAGER'], async (options) => {
+      operate<ListOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
         const { environment, service, json } = options;
         const secrets = openSecrets(shell, options);
         const look = async () => {
@@ -55,7 +53,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(clients, options));
         if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
-        warnOfClients(shell, clients, environment);
+        tellOfCredentials(shell, clients, environment);
       }),
     );
 
@@ -64,13 +62,13 @@ export function addListCommands(parent: Command, shell: Shell): void {
     .argument('<client>', 'the client', parseName)
     .addHelpText('after', STATES)
     .action(
-      operate<ListOptions & ClientOptions>(shell, ['SECRETS_MANAGER'], async (options) => {
+      operate<ListOptions & ClientOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
         const { environment, client, json } = options;
         const secrets = openSecrets(shell, options);
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
-        else shell.stdout.write(`${textOf(shown, options)}\n${versionsText(shown)}`);
-        warnOfClients(shell, shown, environment);
+        else shell.stdout.write(`${textOf(shown, options)}\n${shown.map(versionsText)}`);
+        tellOfCredentials(shell, shown, environment);
       }),
     );
 }
@@ -84,18 +82,11 @@ interface Listed extends DatedSecret {
   readonly pairs: readonly PairState[] | undefined;
 }
 
-async function lookAt(
-  shell: Shell,
-  found: readonly ClientSecret[],
-  secrets: Secrets,
-  options: ListOptions,
-): Promise<readonly Listed[]> {
-  const look = async (secret: ClientSecret) => ({ ...secret, dates: await secrets.versionDates(secret) });
-  const clients = await mapConcurrently(found, look, talkOfProgress(shell, 'Looking at the versions'));
-  const states = (await readStates(shell, found, options))?.filter(
-    ({ service }) => service === (options.service ?? service),
-  );
-  return clients.map((one) => ({ ...one, pairs: states?.filter(({ client }) => client === one.client) }));
+async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Secrets, options: ListOptions) {
+  const date = async (secret: ClientSecret) => ({ ...secret, dates: await secrets.versionDates(secret) });
+  const clients = await mapConcurrently(found, date, talkOfProgress(shell, 'Looking at the versions'));
+  const states = await readStates(shell, found, options);
+  return clients.map((one): Listed => ({ ...one, pairs: states?.filter(({ client }) => client === one.client) }));
 }
 
 function members({ client, servicesTag, versions, deletedAt, dates, pairs }: Listed) {
@@ -131,20 +122,12 @@ function textOf(clients: readonly Listed[], { environment }: ListOptions): strin
   return tableText(['CLIENT', 'SERVICE', 'STATE', 'PROVEN AT', 'TOKEN UNTIL', 'CURRENT', 'PENDING', 'STORED AT'], rows);
 }
 
-function versionsText(clients: readonly Listed[]): string {
-  const rows = clients.flatMap((one) =>
-    SECRET_STAGES.flatMap((stage) => {
-      const version = versionWith(stage, one);
-      return version === undefined ? [] : [[stage, version, timeText(one.dates.get(version))]];
-    }),
-  );
+function versionsText(one: Listed): string {
+  const rows = SECRET_STAGES.flatMap((stage) => {
+    const version = versionWith(stage, one);
+    return version === undefined ? [] : [[stage, version, timeText(one.dates.get(version))]];
+  });
   return tableText(['STAGE', 'VERSION', 'STORED AT'], rows);
-}
-
-/** Warns of clients without a tag, and of old credentials. */
-function warnOfClients(shell: Shell, clients: readonly Listed[], environment: string): void {
-  tellUnlisted(shell, clients);
-  tellOld(shell, clients, environment);
 }
 
 function iso(time: number | undefined): string | undefined {
@@ -152,22 +135,15 @@ function iso(time: number | undefined): string | undefined {
 }
 
 /** The states of the pairs of these clients; `undefined`, with a word why, when the table cannot be read. */
-async function readStates(
-  shell: Shell,
-  secrets: readonly ClientSecret[],
-  options: ListOptions,
-): Promise<readonly PairState[] | undefined> {
-  const { environment } = options;
-  if (isLocal(environment) && !shell.env.AWS_ENDPOINT_URL_DYNAMODB) {
-    talk(shell, 'With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the states of the pairs are shown, too.');
-    return undefined;
-  }
+async function readStates(shell: Shell, secrets: readonly ClientSecret[], options: ListOptions) {
+  const { environment, service } = options;
   const dynamodb = new DynamoDB({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
   const admin = createPairAdmin(dynamodb, tableName(environment), shell.signal);
   try {
-    const pairs = secrets.flatMap((secret) =>
-      checkedPairs(shell, secret, environment).map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) })),
-    );
+    const pairs = secrets.flatMap((secret) => {
+      const own = checkedPairs(shell, secret, environment).filter((pair) => pair.service === (service ?? pair.service));
+      return own.map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) }));
+    });
     return await mapConcurrently(pairs, ({ pair, current }) => readPairState(admin, pair, current));
   } catch (error) {
     const failure =

@@ -17,7 +17,7 @@ import {
   operate,
   settingsOf,
 } from '../shared/environment.ts';
-import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
+import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
 import { namesOf, prepareCredential, readAs, readCredential } from './credential.ts';
 import { conclude, type ForceOptions, servicesChanges } from './versions.ts';
@@ -36,7 +36,6 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     )
     .option('--accept-rejected', 'with --force: promote it even if a service rejects it')
     .addOption(key)
-    .option('--json', 'answer in JSON')
     .addHelpText('after', HELP)
     .action(operate<PutOptions>(shell, ['SECRETS_MANAGER'], (options, command) => put(shell, options, command)));
 }
@@ -52,14 +51,14 @@ function parseServices(text: string): readonly string[] | 'all' {
 }
 
 async function put(shell: Shell, options: PutOptions, command: Command): Promise<void> {
-  const { environment, client, services: said, yes, dryRun } = options;
+  const { environment, client, services: said, create, yes, dryRun, kmsKeyId } = options;
   const broker = connect(shell, options, command);
   for (const service of said === 'all' ? [] : (said ?? [])) checkService(shell, service, environment, command);
   const secrets = openSecrets(shell, options);
-  const before = await secrets.find(client);
+  // A typing error must neither create a client nor take one over, and leave the intended one without its rotation.
+  const before = create ? await refuseTaken(secrets, client) : await findSecret(secrets, client, NOTHING_STORED);
   if (before?.deletedAt !== undefined) throw secretDeleted();
-  await refuseWrongName(secrets, before, options);
-  if (before === undefined && !options.kmsKeyId && !isLocal(environment)) command.error(KEY_MISSING);
+  if (before === undefined && !kmsKeyId && !isLocal(environment)) command.error(KEY_MISSING);
 
   const configured = configuredServices(shell, environment);
   const tag = before?.servicesTag ?? 'all';
@@ -83,10 +82,11 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   talk(shell, `Storing version ${version} of ${secretName(environment, client)}.`);
   try {
     const services = [prepared.services].flat().join(' ');
-    const stage = await store(secrets, { text: prepared.text, services, versionId: version }, before, options);
+    const stored = { text: prepared.text, services, versionId: version };
+    const stage = await (before ? secrets.add(before, stored) : secrets.create(client, stored, kmsKeyId));
     talk(shell, `Checking it on ${names.join(', ')}.`);
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
-    await conclude(shell, secrets, options, { version, stage, checks, secret: before, services });
+    await conclude(shell, secrets, options, { version, stage, checks }, before, services);
   } catch (error) {
     talk(shell, 'client list shows whether the version is stored, and its stage. A pending one affects no caller:');
     talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
@@ -94,14 +94,15 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   }
 }
 
-/** A typing error must neither create a client nor take one over, and leave the intended one without its rotation. */
-async function refuseWrongName(secrets: Secrets, before: ClientSecret | undefined, { client, create }: PutOptions) {
-  if (before !== undefined && !create) return;
-  if (!create) throw await unknownClient(secrets, client, 'Nothing was stored. --create makes a new client.');
+const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';
+
+/** Fails if there is a client of this name, in small or capital letters. */
+async function refuseTaken(secrets: Secrets, client: string): Promise<undefined> {
   const isTwin = (one: ClientSecret) => one.client.toLowerCase() === client.toLowerCase();
   // Without the right to list, no other name is known.
-  const twin = before ?? (await secrets.list().catch(() => [])).find(isTwin);
+  const twin = (await secrets.find(client)) ?? (await secrets.list().catch(() => [])).find(isTwin);
   if (twin === undefined) return;
+  if (twin.deletedAt !== undefined) throw secretDeleted();
   const advice = 'Nothing was stored. client put without --create rotates its credential.';
   throw new CommandFailure('client-exists', `There is a client "${twin.client}" already`, advice);
 }
@@ -139,23 +140,6 @@ async function clientIdChanges(
   // The version in use may have none for a new service.
   const isOther = (service: string) => ![undefined, idIn(text, service)].includes(idIn(used, service));
   return names.some(isOther) ? ['changes the client_id: it is another one than that in use'] : [];
-}
-
-/** Stores the version beside the others. AWS makes the first version of a secret current at once. */
-async function store(
-  secrets: Secrets,
-  version: NewVersion,
-  before: ClientSecret | undefined,
-  { client, kmsKeyId }: PutOptions,
-): Promise<'AWSCURRENT' | 'AWSPENDING'> {
-  if (before === undefined) {
-    await secrets.create(client, version, kmsKeyId);
-    return 'AWSCURRENT';
-  }
-  const stages = await secrets.putPending(before, version);
-  if (!stages.includes('AWSCURRENT')) return 'AWSPENDING';
-  await secrets.setServices(client, version.services);
-  return 'AWSCURRENT';
 }
 
 const HELP = `

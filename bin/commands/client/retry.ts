@@ -6,20 +6,18 @@ import type { Pair } from '../../../functions/broker/pair.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { shortVersion } from '../shared/checks.ts';
 import { hasService } from '../shared/client-secret.ts';
-import { addAwsOptions, operate } from '../shared/environment.ts';
+import { operate } from '../shared/environment.ts';
 import { changePairs, type PairAdmin, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets } from '../shared/secrets.ts';
-import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
+import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client retry`: ends latches, holds and pauses, so that credentials are sent again. */
 export function addRetryCommand(parent: Command, shell: Shell): void {
-  addChangeOptions(addAwsOptions(parent.command('retry')))
+  addChangeCommand(parent, 'retry', '[client]')
     .description(
       'Let credentials be sent again that were rejected, held or paused, once their service has been mended.',
     )
-    .argument('[client]', 'the client; left out: every client of the service', parseName)
-    .option('--service <name>', 'on this service only', parseName)
-    .option('--even-if-missing', 'also a client without a secret')
+    .option('--service <name>', 'on this service only; without a client: for every client of it', parseName)
     .action(
       operate<RetryOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, service, json } = options;
@@ -47,7 +45,6 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
 
 interface RetryOptions extends ChangeOptions {
   readonly client?: string;
-  readonly evenIfMissing?: boolean;
   readonly service?: string;
 }
 

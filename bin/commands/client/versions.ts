@@ -7,9 +7,9 @@ import type { Pair } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
 import { askInTurn, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { type ClientSecret, checkedPairs, provablePairs, versionWith } from '../shared/client-secret.ts';
-import { addAwsOptions, type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
+import { type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
-import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal, isYes } from './confirm.ts';
+import { addChangeCommand, addChangeOptions, type ChangeOptions, isConfirmed, isTerminal, isYes } from './confirm.ts';
 
 /** `client check`: does the credential work on the client's services? */
 export function addCheckCommand(parent: Command, shell: Shell): void {
@@ -18,7 +18,6 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
     .argument('<client>', 'whose credential', parseName)
     .option('--service <name>', 'on this service only', parseName)
     .addOption(new Option('--stage <stage>', 'which version').choices(SECRET_STAGES).default('AWSCURRENT'))
-    .option('--json', 'answer in JSON')
     .action(
       operate<CheckOptions>(shell, [], async (options, command) => {
         const { environment, client, service, stage, json } = options;
@@ -33,14 +32,14 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
     );
 }
 
-async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pair[]> {
-  const secret = await findSecret(openSecrets(shell, options), options.client);
-  return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
-}
-
 interface CheckOptions extends ClientOptions, ConnectionOptions {
   readonly service?: string;
   readonly stage: SecretStage;
+}
+
+async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pair[]> {
+  const secret = await findSecret(openSecrets(shell, options), options.client);
+  return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
 }
 
 /** `client promote` and `client rollback`: which version of a credential is the current one. */
@@ -50,7 +49,6 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
     .argument('<client>', 'whose credential', parseName)
     .option('--force', 'also where the client is disabled, or a service gives no answer; asks if one rejects it')
     .option('--accept-rejected', 'with --force: even if a service rejects it')
-    .option('--json', 'answer in JSON')
     .action(
       operate<PromoteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, force } = options;
@@ -66,13 +64,12 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         } else for (const change of services) talk(shell, `Promoting it ${change}.`);
         const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
-        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, secret });
+        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks }, secret);
       }),
     );
 
-  addChangeOptions(addAwsOptions(parent.command('rollback')))
+  addChangeCommand(parent, 'rollback')
     .description('Make the previous version the current one again, at once and without checking it.')
-    .argument('<client>', 'whose credential', parseName)
     .action(
       operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { client, environment } = options;
@@ -132,9 +129,10 @@ export async function conclude(
   shell: Shell,
   secrets: Secrets,
   options: ClientOptions & ForceOptions,
-  outcome: Outcome & { readonly secret: ClientSecret | undefined; readonly services?: string },
+  { version, stage, checks }: Outcome,
+  secret: ClientSecret | undefined,
+  services?: string,
 ): Promise<void> {
-  const { version, stage, checks, secret, services } = outcome;
   const areAccepted = checks.every((check) => isAccepted(check, version));
   const rejecting = checks.filter((check) => ['rejected', 'secret-malformed'].includes(findingOf(check)));
   const isPromoted =
@@ -144,20 +142,15 @@ export async function conclude(
   if (isPromoted) {
     // Fails when another operator was faster; AWS makes the old version AWSPREVIOUS.
     await secrets.makeCurrent(secret, version, services);
-    // AWS leaves AWSPENDING on it, as if it still waited to be promoted.
-    await secrets.moveStage(options.client, 'AWSPENDING', version).catch((error: unknown) => {
-      if (!(error instanceof CommandFailure)) throw error;
-      const state = `Version ${version} is current now, but still carries AWSPENDING too`;
-      talk(shell, `${state}: ${error.detail}. This does no harm.`);
-    });
+    // AWS leaves AWSPENDING on it, as if it still waited; there it does no harm.
+    await secrets.moveStage(options.client, 'AWSPENDING', version).catch(() => undefined);
   }
-  const word = areAccepted ? 'accepted' : rejecting.length > 0 ? 'refused' : 'unclear';
-  printOutcome(
-    shell,
-    options,
-    { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks },
-    NEXT[isPromoted ? 'promoted' : stage][word],
-  );
+  const next = {
+    promoted: areAccepted ? TAKES_EFFECT : `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`,
+    AWSPENDING: `It stays pending, and callers are not affected. ${rejecting.length > 0 ? ALL_THE_SAME : TRY_AGAIN}`,
+    AWSCURRENT: `It is the first version, so AWS made it the current one at once${areAccepted ? CALLABLE : UNUSED}`,
+  }[isPromoted ? 'promoted' : stage];
+  printOutcome(shell, options, { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks }, next);
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
 }
 
@@ -193,21 +186,7 @@ function printOutcome(
 const TAKES_EFFECT =
   'The broker uses it within 60 s; if the event of Secrets Manager is lost, with the next check or renewal of a token.';
 const ROLLED_BACK = `${TAKES_EFFECT} What was current is AWSPREVIOUS now; rollback once more undoes this.`;
-const FIRST = 'It is the first version, so AWS made it the current one at once';
-const FORCED = `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`;
-const PENDING = 'It stays pending, and callers are not affected.';
-
-/** The next step, by the stage of the version and the answers of the services. */
-const NEXT = {
-  promoted: { accepted: TAKES_EFFECT, refused: FORCED, unclear: FORCED },
-  AWSPENDING: {
-    accepted: '',
-    refused: `${PENDING} --force --accept-rejected promotes it all the same.`,
-    unclear: `${PENDING} client promote tries it again; --force promotes it as long as no service rejects it.`,
-  },
-  AWSCURRENT: {
-    accepted: `${FIRST}. Callers get tokens as soon as an access rule lets them.`,
-    refused: `${FIRST}; no caller had a token of the client before.`,
-    unclear: `${FIRST}; no caller had a token of the client before. client check tries it again.`,
-  },
-} as const;
+const ALL_THE_SAME = '--force --accept-rejected promotes it all the same.';
+const TRY_AGAIN = 'client promote tries it again; --force promotes it as long as no service rejects it.';
+const CALLABLE = '. Callers get tokens as soon as an access rule lets them.';
+const UNUSED = '; no caller had a token of the client before. client check tries it again.';

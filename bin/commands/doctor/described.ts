@@ -5,186 +5,138 @@ import {
   healthFunctionName,
   stackName,
   tableName,
-  topicName,
   urlParameterName,
 } from '../../../lib/settings/names.ts';
 import { elementOf } from '../shared/ask-aws.ts';
 import { arn } from '../shared/statements.ts';
-import type { Properties } from './ask.ts';
-import { compared, good, type Line, unproven, type World, wrong } from './world.ts';
+import { confirmedSubscriptions } from './operators.ts';
+import { good, type Lines, type Properties, type Seen, unproven, wrong } from './world.ts';
 
 /** What AWS says of the parts of the stack, compared with what the settings of this checkout make of them. */
-export const DESCRIBED: readonly Line[] = [
-  {
-    line: 'stack',
-    async look({ stack }) {
-      const status = elementOf(stack, 'StackStatus') ?? 'unknown';
-      const isProtected = elementOf(stack, 'EnableTerminationProtection') === 'true';
-      return compared(`${status}, protected from deletion`, [
-        !/^(?:CREATE|UPDATE)_COMPLETE$/.test(status) && `it is ${status}`,
-        !isProtected && 'it is not protected from deletion',
-      ]);
-    },
+export const DESCRIBED: Lines = {
+  async stack({ stack }) {
+    const status = elementOf(stack, 'StackStatus');
+    return compared({
+      status: [status, status === 'CREATE_COMPLETE' ? status : 'UPDATE_COMPLETE'],
+      'protection from deletion': [elementOf(stack, 'EnableTerminationProtection'), 'true'],
+    });
   },
-  {
-    line: 'table',
-    async look({ asker, environment, keyArn, synthesised }) {
-      const TableName = tableName(environment.name);
-      const [{ AttributeName: wanted }] = synthesised('AWS::DynamoDB::Table').map((one) => one.TimeToLiveSpecification);
-      const { Table } = await asker.look('dynamodb', 'DynamoDB_20120810.DescribeTable', { TableName });
-      const ttl = await asker.look('dynamodb', 'DynamoDB_20120810.DescribeTimeToLive', { TableName });
-      const { TimeToLiveStatus, AttributeName } = ttl.TimeToLiveDescription ?? {};
-      return compared(`${TableName} is protected, encrypted with the key of the stack, and has its TTL`, [
-        Table?.DeletionProtectionEnabled !== true && 'it is not protected from deletion',
-        Table?.SSEDescription?.KMSMasterKeyArn !== keyArn && 'it is not encrypted with the key of the stack',
-        (TimeToLiveStatus !== 'ENABLED' || AttributeName !== wanted) && `it has no TTL on ${wanted}`,
-      ]);
-    },
-  },
-  {
-    line: 'key',
-    async look({ asker, keyArn: KeyId }) {
-      const { KeyMetadata } = await asker.look('kms', 'TrentService.DescribeKey', { KeyId });
-      const { KeyRotationEnabled } = await asker.look('kms', 'TrentService.GetKeyRotationStatus', { KeyId });
-      return compared(`${KeyId} is enabled, and AWS rotates it`, [
-        KeyMetadata?.KeyState !== 'Enabled' && `it is ${KeyMetadata?.KeyState}`,
-        KeyRotationEnabled !== true && 'it is not rotated',
-      ]);
-    },
-  },
-  {
-    line: 'sealing-key',
-    async look({ asker, environment, keyArn }) {
-      const SecretId = sealingKeyName(environment.name);
-      const secret = await asker.look('secretsmanager', 'secretsmanager.DescribeSecret', { SecretId });
-      return compared(`${SecretId} is encrypted with the key of the stack`, [
-        secret.KmsKeyId !== keyArn && 'it is not encrypted with the key of the stack',
-        Boolean(secret.DeletedDate) && 'it is marked for deletion',
-      ]);
-    },
-  },
-  {
-    line: 'logs',
-    async look({ asker, environment: { name, logRetentionDays: days }, synthesised }) {
-      const prefix = { logGroupNamePrefix: `${stackName(name)}-` };
-      const { logGroups = [] } = await asker.look('logs', 'Logs_20140328.DescribeLogGroups', prefix);
-      const count = synthesised('AWS::Logs::LogGroup').length;
-      return compared(`${logGroups.length} log groups are encrypted, and keep their lines for ${days} days`, [
-        logGroups.length < count && `there are ${logGroups.length} of ${count}`,
-        ...logGroups.map(({ logGroupName, retentionInDays, kmsKeyId }: Properties) => {
-          const isRight = retentionInDays === days && kmsKeyId;
-          return (
-            !isRight && `${logGroupName} keeps ${retentionInDays ?? 'all'} days, ${kmsKeyId ? '' : 'not '}encrypted`
-          );
-        }),
-      ]);
-    },
-  },
-  {
-    line: 'versions',
-    async look({ asker, environment, synthesised }) {
-      const path = `/2015-03-31/functions/${functionName(environment.name)}`;
-      const names = synthesised('AWS::Lambda::Alias').map(({ Name }) => `${Name}`);
-      const read = (of: string, operation: string): Promise<Properties> =>
-        asker.json('emergency', 'lambda', operation, { path: `${path}/${of}` });
-      const aliases = await Promise.all(names.map((name) => read(`aliases/${name}`, 'GetAlias')));
-      const { Versions = [] } = await read('versions', 'ListVersionsByFunction');
-      const [{ FunctionVersion: live }] = aliases;
-      const isShared = aliases.some(
-        ({ RoutingConfig }) => Object.keys(Object(RoutingConfig?.AdditionalVersionWeights))[0],
-      );
-      return compared(`Version ${live} has all calls; ${Versions.length - 1} are kept`, [
-        !/^\d+$/.test(live) && `live is ${live}`,
-        isShared && 'another version has a part of the calls: is a deployment under way?',
-        aliases.some((one) => one.FunctionVersion !== live) && 'the newest version is not the one that has the calls',
-      ]);
-    },
-  },
-  {
-    line: 'subscriptions',
-    async look({ asker, environment }) {
-      const TopicArn = arn(environment, 'sns', topicName(environment.name));
-      const xml = await asker.xml('operator', 'sns', 'GetTopicAttributes', { TopicArn });
-      const count = /<key>SubscriptionsConfirmed<\/key>\s*<value>(\d+)<\/value>/.exec(xml)?.[1] ?? '0';
-      if (Number(count) > 0) return good(`${count} confirmed`);
-      const advice =
-        'Have an address of notify confirm the e-mail of AWS, or subscribe a chat or a pager to the topic.';
-      return wrong('None is confirmed: neither alarms nor messages reach an operator', advice);
-    },
-  },
-  {
-    line: 'trail',
-    isFor: ({ environment }) => environment.trail !== 'off',
-    async look({ asker, environment }) {
-      const Name = arn(environment, 'cloudtrail', `trail/${functionName(environment.name)}`);
-      const { IsLogging } = await asker.look('cloudtrail', 'CloudTrail_20131101.GetTrailStatus', { Name });
-      return compared('CloudTrail records', [IsLogging !== true && 'it does not record']);
-    },
-  },
-  {
-    line: 'event-rule',
-    async look({ asker, environment, synthesised }) {
-      const [template] = synthesised('AWS::Events::Rule');
-      const prefix = { NamePrefix: `${stackName(environment.name)}-` };
-      const { Rules = [] } = await asker.look('events', 'AWSEvents.ListRules', prefix);
-      const isOurs = ({ EventPattern = '{}' }) => isDeepStrictEqual(JSON.parse(EventPattern), template.EventPattern);
-      const rule = Rules.find(isOurs);
-      return compared('New versions of secrets start the health function', [
-        rule === undefined && 'no rule has the pattern of the template',
-        rule !== undefined && rule.State !== 'ENABLED' && `it is ${rule.State}`,
-      ]);
-    },
-  },
-  {
-    line: 'schedule',
-    async look({ asker, environment }) {
-      const path = `/schedules/${healthFunctionName(environment.name)}`;
-      const { State, ScheduleExpression } = await asker.json('lookup', 'scheduler', 'GetSchedule', { path });
-      const { every } = environment.health;
-      return compared(`Health runs at ${every}`, [
-        State !== 'ENABLED' && `it is ${State}`,
-        ScheduleExpression !== every && `it runs at ${ScheduleExpression}, and the settings say ${every}`,
-      ]);
-    },
-  },
-  {
-    line: 'dashboard',
-    async look({ asker, synthesised }) {
-      const [{ DashboardName }] = synthesised('AWS::CloudWatch::Dashboard');
-      const xml = await asker.xml('lookup', 'monitoring', 'GetDashboard', { DashboardName });
-      const widgets = xml.split(/(?:"|&quot;)markdown(?:"|&quot;)/).length - 1;
-      return compared(`${DashboardName} has ${widgets} sections`, [widgets === 0 && 'it is empty']);
-    },
-  },
-  {
-    line: 'url-parameter',
-    async look({ asker, environment, outputUrl }) {
-      const Name = urlParameterName(environment.name);
-      const { Parameter } = await asker.look('ssm', 'AmazonSSM.GetParameter', { Name });
-      return compared(`${Name} is the URL of the stack`, [Parameter?.Value !== outputUrl && 'it is another URL']);
-    },
-  },
-  { line: 'alarms', look: examineAlarms },
-];
 
-async function examineAlarms({ asker, synthesised }: World) {
-  const wanted: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
-  const members = Object.fromEntries(wanted.map((name, index) => [`AlarmNames.member.${index + 1}`, name]));
-  const xml = await asker.xml('lookup', 'monitoring', 'DescribeAlarms', { ...members, MaxRecords: '100' });
-  const [, ...texts] = xml.split('<AlarmName>');
-  const alarms = texts.map((text) => ({
-    name: text.slice(0, text.indexOf('<')),
-    state: elementOf(text, 'StateValue'),
-    hasData: !/Unchecked: Initial alarm creation|no datapoints were received/.test(
-      elementOf(text, 'StateReason') ?? '',
-    ),
-  }));
-  const missing = wanted.filter((name) => !alarms.some((alarm) => alarm.name === name));
-  const ringing = alarms.flatMap(({ name, state }) => (state === 'ALARM' ? name : []));
-  const silent = alarms.flatMap(({ name, hasData }) => (hasData ? [] : name));
-  if (missing.length > 0) return compared('', [`there is no ${missing.join(', ')}`]);
-  if (ringing.length > 0)
-    return wrong(`In ALARM: ${ringing.join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
-  if (silent.length > 0) return unproven(`None of ${alarms.length} in ALARM; no data ever for ${silent.join(', ')}`);
-  return good(`None of ${alarms.length} in ALARM, and each has had data`);
+  async table({ look, environment, keyArn, synthesised }) {
+    const TableName = tableName(environment.name);
+    const [{ TimeToLiveSpecification: wanted }] = synthesised('AWS::DynamoDB::Table');
+    const { Table } = await look('dynamodb', 'DescribeTable', { TableName });
+    const { TimeToLiveDescription: ttl } = await look('dynamodb', 'DescribeTimeToLive', { TableName });
+    return compared({
+      'protection from deletion': [Table?.DeletionProtectionEnabled, true],
+      key: [Table?.SSEDescription?.KMSMasterKeyArn, keyArn],
+      TTL: [`${ttl?.TimeToLiveStatus} on ${ttl?.AttributeName}`, `ENABLED on ${wanted.AttributeName}`],
+    });
+  },
+
+  async key({ look, keyArn: KeyId }) {
+    const { KeyMetadata } = await look('kms', 'DescribeKey', { KeyId });
+    const { KeyRotationEnabled } = await look('kms', 'GetKeyRotationStatus', { KeyId });
+    return compared({ state: [KeyMetadata?.KeyState, 'Enabled'], rotation: [KeyRotationEnabled, true] });
+  },
+
+  async 'sealing-key'({ look, environment, keyArn }) {
+    const SecretId = sealingKeyName(environment.name);
+    const { KmsKeyId, DeletedDate } = await look('secretsmanager', 'DescribeSecret', { SecretId });
+    return compared({ key: [KmsKeyId, keyArn], 'mark for deletion': [Boolean(DeletedDate), false] });
+  },
+
+  async logs({ look, environment: { name, logRetentionDays: days }, keyArn, synthesised }) {
+    const prefix = { logGroupNamePrefix: `${stackName(name)}-` };
+    const { logGroups = [] } = await look('logs', 'DescribeLogGroups', prefix);
+    const missing = Math.max(0, synthesised('AWS::Logs::LogGroup').length - logGroups.length);
+    const groups = logGroups.map(({ logGroupName, retentionInDays, kmsKeyId }: Properties) => [
+      logGroupName,
+      [`${retentionInDays} days, key ${kmsKeyId}`, `${days} days, key ${keyArn}`],
+    ]);
+    return compared({ 'missing log groups': [missing, 0], ...Object.fromEntries(groups) });
+  },
+
+  async versions({ json, environment, synthesised }) {
+    const path = `/2015-03-31/functions/${functionName(environment.name)}/aliases`;
+    const names = synthesised('AWS::Lambda::Alias').map(({ Name }) => `${Name}`);
+    const aliases = await Promise.all(
+      names.map((name) => json('emergency', 'lambda', 'GetAlias', { path: `${path}/${name}` })),
+    );
+    // All of them must have the version that callers get, which then has all calls.
+    const wanted = `version ${/^\d+$/.exec(aliases[0].FunctionVersion)?.[0] ?? 'by its number'}`;
+    const facts = aliases.map(({ FunctionVersion, RoutingConfig }, index) => {
+      const [other] = Object.keys(RoutingConfig?.AdditionalVersionWeights ?? {});
+      return [names[index], [`version ${FunctionVersion}${other ? ` with a part for ${other}` : ''}`, wanted]];
+    });
+    return compared(Object.fromEntries(facts));
+  },
+
+  async subscriptions({ query, environment }) {
+    const confirmed = await confirmedSubscriptions(query, environment);
+    if (confirmed > 0) return good(`${confirmed} confirmed`);
+    const advice = 'Have an address of notify confirm the e-mail of AWS, or subscribe a chat or a pager to the topic.';
+    return wrong('None is confirmed: neither alarms nor messages reach an operator', advice);
+  },
+
+  async trail({ look, environment }) {
+    if (environment.trail === 'off') return undefined;
+    const Name = arn(environment, 'cloudtrail', `trail/${functionName(environment.name)}`);
+    const { IsLogging } = await look('cloudtrail', 'GetTrailStatus', { Name });
+    return compared({ recording: [IsLogging, true] });
+  },
+
+  async 'event-rule'({ look, environment, synthesised }) {
+    const [template] = synthesised('AWS::Events::Rule');
+    const { Rules = [] } = await look('events', 'ListRules', { NamePrefix: `${stackName(environment.name)}-` });
+    const isOurs = ({ EventPattern = '{}' }) => isDeepStrictEqual(JSON.parse(EventPattern), template.EventPattern);
+    return compared({ 'the rule with the pattern of the template': [Rules.find(isOurs)?.State, 'ENABLED'] });
+  },
+
+  async schedule({ json, environment }) {
+    const path = `/schedules/${healthFunctionName(environment.name)}`;
+    const { State, ScheduleExpression } = await json('lookup', 'scheduler', 'GetSchedule', { path });
+    return compared({ state: [State, 'ENABLED'], interval: [ScheduleExpression, environment.health.every] });
+  },
+
+  async dashboard({ look, synthesised }) {
+    const [{ DashboardName }] = synthesised('AWS::CloudWatch::Dashboard');
+    const { DashboardBody } = await look('monitoring', 'GetDashboard', { DashboardName });
+    return compared({ [DashboardName]: [`${DashboardBody}`.includes('markdown') ? 'filled' : 'empty', 'filled'] });
+  },
+
+  async 'url-parameter'({ look, environment, outputUrl }) {
+    const Name = urlParameterName(environment.name);
+    const { Parameter } = await look('ssm', 'GetParameter', { Name });
+    return compared({ [Name]: [Parameter?.Value, outputUrl] });
+  },
+
+  async alarms({ look, synthesised }) {
+    const AlarmNames: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
+    const { MetricAlarms = [] } = await look('monitoring', 'DescribeAlarms', { AlarmNames, MaxRecords: 100 });
+    const namesOf = (alarms: readonly Properties[]) => alarms.map(({ AlarmName }) => AlarmName);
+    const missing = AlarmNames.filter((name) => !namesOf(MetricAlarms).includes(name));
+    const ringing = MetricAlarms.filter(({ StateValue }: Properties) => StateValue === 'ALARM');
+    const silent = MetricAlarms.filter(({ StateReason }: Properties) => NO_DATA.test(StateReason));
+    if (missing.length > 0) return compared({ 'missing alarms': [missing.join(', '), ''] });
+    if (ringing.length > 0)
+      return wrong(`In ALARM: ${namesOf(ringing).join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
+    const none = `None of ${MetricAlarms.length} in ALARM`;
+    if (silent.length > 0) return unproven(`${none}; no data ever for ${namesOf(silent).join(', ')}`);
+    return good(`${none}, and each has had data`);
+  },
+};
+
+const NO_DATA = /Unchecked: Initial alarm creation|no datapoints were received/;
+
+/** Good when each fact is what it must be. */
+function compared(facts: Readonly<Record<string, readonly [seen: unknown, wanted: unknown]>>): Seen {
+  const all = Object.entries(facts).map(([name, [seen, wanted]]) => ({ name, seen, wanted }));
+  const different = all.filter(({ seen, wanted }) => seen !== wanted);
+  if (different.length === 0) return good(all.map(({ name, seen }) => `${name}: ${seen}`).join('; '));
+  const told = different.map(({ name, seen = 'missing', wanted }) => `${name}: ${seen}, and must be ${wanted}`);
+  return wrong(told.join('; '), DIFFERS);
 }
+
+const DIFFERS =
+  'Deploy what these settings say. If no deployment changed it, look in the records of CloudTrail for who did.';

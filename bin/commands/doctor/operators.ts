@@ -1,24 +1,33 @@
 import { IAMClient, paginateListRoles, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
-import { GetTopicAttributesCommand, SNSClient } from '@aws-sdk/client-sns';
 import { aborted } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type DoctorStep, failed, ok, unknown } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { ALIAS, functionName, topicName } from '../../../lib/settings/names.ts';
+import { queryService } from '../shared/ask-aws.ts';
 import { mapConcurrently } from '../shared/checks.ts';
 import { awsConfig } from '../shared/environment.ts';
 import { arn } from '../shared/statements.ts';
 
-/** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
+/** How many subscriptions of the topic are confirmed: without one, neither alarms nor messages reach an operator. */
+export async function confirmedSubscriptions(
+  query: ReturnType<typeof queryService>,
+  environment: Environment,
+): Promise<number> {
+  const xml = await query('sns', 'GetTopicAttributes', { TopicArn: topicArn(environment) });
+  return Number(/<key>SubscriptionsConfirmed<\/key>\s*<value>(\d+)<\/value>/.exec(xml)?.[1] ?? 0);
+}
+
+const topicArn = (environment: Environment) => arn(environment, 'sns', topicName(environment.name));
+
+/** Whether alarms and messages reach an operator. */
 export async function examineOperators(shell: Shell, environment: Environment): Promise<DoctorStep> {
   const step = 'operators';
-  const TopicArn = arn(environment, 'sns', topicName(environment.name));
-  const sns = new SNSClient(awsConfig(shell, { environment: environment.name }, 'SNS'));
-  const look = sns.send(new GetTopicAttributesCommand({ TopicArn }), { abortSignal: shell.signal });
-  const confirmed = (await toldBy(look, shell))?.Attributes?.SubscriptionsConfirmed;
+  const query = queryService(shell, environment.region);
+  const confirmed = await toldBy(confirmedSubscriptions(query, environment), shell);
   if (confirmed === undefined) return unknown(step, 'You cannot look at the topic (sns:GetTopicAttributes)');
-  const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
-  return Number(confirmed) > 0 ? ok(step, detail) : failed(step, 'operators-unreachable', detail);
+  const detail = `Confirmed subscriptions of ${topicArn(environment)}: ${confirmed}`;
+  return confirmed > 0 ? ok(step, detail) : failed(step, 'operators-unreachable', detail);
 }
 
 /**

@@ -5,20 +5,12 @@ import { CommandFailure, explainFailure } from '../../../client/commands/failure
 import { printJson, printLine, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
+import type { Environment } from '../../../lib/settings/environment.ts';
 import { isRefused } from '../shared/ask-aws.ts';
 import { knownSettings } from '../shared/environment.ts';
-import { createAsker, type Profiles } from './ask.ts';
 import { CALLED } from './called.ts';
 import { DESCRIBED } from './described.ts';
-import { deployedOf, type Line, unproven, type World, wrong } from './world.ts';
-
-interface StackOptions extends DoctorOptions, Profiles {
-  readonly environment: string;
-  readonly stack?: boolean;
-  readonly report?: string;
-  readonly guarded?: boolean;
-  readonly profileDirect?: string;
-}
+import { openWorld, type Seen, type StackOptions, unproven, wrong } from './world.ts';
 
 /** Adds the options of `doctor --stack`. */
 export function addStackOptions(doctor: Command): Command {
@@ -52,24 +44,15 @@ export function examineStack(shell: Shell, given: DoctorOptions, command: Comman
   const settings = knownSettings(environment, command);
   return explainFailure(shell, options, async () => {
     const startedAt = new Date();
-    const asker = createAsker(shell, settings, options);
-    const deployed = await deployedOf(asker, settings, options.url);
-    const world: World = {
-      shell,
-      environment: settings,
-      asker,
-      ...deployed,
-      region: options.region ?? settings.region,
-      direct: options.guarded ? options.profileDirect : undefined,
-    };
-    const steps: DoctorStep[] = [];
-    const lines = [...DESCRIBED, ...CALLED].filter(({ isFor }) => isFor?.(world, Boolean(options.guarded)) ?? true);
-    // In their order, however long each takes.
-    const looks = lines.map((line) => examine(world, line));
+    const world = await openWorld(shell, settings, options);
+    const looks = Object.entries(LINES).map(([line, look]) => examine(line, () => look(world)));
     // One that fails waits for its turn to be told.
     for (const look of looks) look.catch(() => undefined);
+    const steps: DoctorStep[] = [];
+    // In their order, however long each takes.
     for (const look of looks) {
       const step = await look;
+      if (step === undefined) continue;
       steps.push(step);
       if (!json) printLine(shell, lineText(step));
     }
@@ -82,6 +65,8 @@ export function examineStack(shell: Shell, given: DoctorOptions, command: Comman
   });
 }
 
+const LINES = { ...DESCRIBED, ...CALLED };
+
 const STACK_ONLY = ['report', 'guarded', 'profileDirect', 'profileDeploy', 'profileEmergency'] as const;
 
 function writeReport(file: string, text: string): void {
@@ -93,13 +78,14 @@ function writeReport(file: string, text: string): void {
 }
 
 /** A line that AWS refuses to show proves nothing; a line that fails otherwise says so and is not proven either. */
-async function examine(world: World, { line, look }: Line): Promise<DoctorStep> {
+async function examine(step: string, look: () => Promise<Seen | undefined>): Promise<DoctorStep | undefined> {
   try {
-    return { step: line, ...(await look(world)) };
+    const seen = await look();
+    return seen && { step, ...seen };
   } catch (error) {
     if (!isRefused(error)) throw error;
     const isSilent = error.type.startsWith('aws-') && error.type !== 'aws-not-found';
-    return { step: line, ...(isSilent ? unproven(error.detail) : wrong(error.detail, error.advice)) };
+    return { step, ...(isSilent ? unproven(error.detail) : wrong(error.detail, error.advice)) };
   }
 }
 
@@ -108,7 +94,7 @@ function lineText({ step, outcome, detail }: DoctorStep): string {
 }
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
-const WIDTH = Math.max(...[...DESCRIBED, ...CALLED].map(({ line }) => line.length));
+const WIDTH = Math.max(...Object.keys(LINES).map(({ length }) => length));
 
 function summary(steps: readonly DoctorStep[]): string {
   const count = (outcome: DoctorStep['outcome']) => steps.filter((one) => one.outcome === outcome).length;
@@ -116,7 +102,7 @@ function summary(steps: readonly DoctorStep[]): string {
 }
 
 /** What can be committed: when, what and where, and nothing that is secret. */
-function reportText({ name, account, region }: World['environment'], at: Date, steps: readonly DoctorStep[]): string {
+function reportText({ name, account, region }: Environment, at: Date, steps: readonly DoctorStep[]): string {
   const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
   return [
     `# The stack of ${name}`,

@@ -1,52 +1,43 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import cdkJson from '../../../cdk.json' with { type: 'json' };
+import type { DoctorOptions } from '../../../client/commands/doctor.ts';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { stackName } from '../../../lib/settings/names.ts';
-import { elementOf } from '../shared/ask-aws.ts';
-import type { Asker, Properties } from './ask.ts';
+import { askService, elementOf, isDenied, queryService } from '../shared/ask-aws.ts';
+import { arn } from '../shared/statements.ts';
 
-/** One thing to prove. */
-export interface Line {
-  readonly line: string;
-  /** Left out, the line is for every environment. */
-  readonly isFor?: (world: World, isGuarded: boolean) => boolean;
-  /** @throws CommandFailure when AWS does not say */
-  readonly look: (world: World) => Promise<Seen>;
-}
+/** The lines of the report by name; `undefined` where an environment has no such part. They throw CommandFailure when AWS does not say. */
+export type Lines = Readonly<Record<string, (world: World) => Promise<Seen | undefined>>>;
 
 export type Seen = Omit<DoctorStep, 'step'>;
 
-/** What the lines look at. */
-export interface World extends Deployed {
-  readonly shell: Shell;
-  readonly environment: Environment;
-  readonly asker: Asker;
-  /** Of the signatures for the URL. */
-  readonly region: string;
-  /** The profile for the direct invocation. */
-  readonly direct: string | undefined;
+export const good = (detail: string): Seen => ({ outcome: 'ok', detail });
+export const unproven = (detail: string): Seen => ({ outcome: 'unknown', detail });
+export const wrong = (detail: string, advice: string): Seen => ({ outcome: 'failed', detail, advice });
+
+export interface StackOptions extends DoctorOptions {
+  readonly environment: string;
+  readonly stack?: boolean;
+  readonly report?: string;
+  readonly guarded?: boolean;
+  /** AWS profiles: of the roles that may see what an operator may not, and of one that may invoke the function. */
+  readonly profileDeploy?: string;
+  readonly profileEmergency?: string;
+  readonly profileDirect?: string;
 }
 
-interface Deployed {
-  /** What CloudFormation says of the stack, as XML. */
-  readonly stack: string;
-  /** Of the broker to call. */
-  readonly url: string;
-  readonly outputUrl: string;
-  readonly keyArn: string;
-  /** The resources as the settings of this checkout make them, by type. */
-  readonly synthesised: (type: string) => readonly Properties[];
-}
+export type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** The outputs of the stack, and the template that the settings make now. @throws CommandFailure when there is no stack */
-export async function deployedOf(asker: Asker, environment: Environment, url: string | undefined): Promise<Deployed> {
-  const stack = await asker.xml('operator', 'cloudformation', 'DescribeStacks', {
-    StackName: stackName(environment.name),
-  });
+/** What the lines look at: AWS, the outputs of the stack, and the template that the settings make now. @throws CommandFailure when there is no stack */
+export async function openWorld(shell: Shell, environment: Environment, options: StackOptions) {
+  const asker = createAsker(shell, environment, options);
+  const StackName = stackName(environment.name);
+  const stack = await asker.query('cloudformation', 'DescribeStacks', { StackName });
   const outputs = [...stack.matchAll(/<OutputKey>(\w+)<\/OutputKey>\s*<OutputValue>([^<]*)<\/OutputValue>/g)];
   const output = (name: string) => outputs.find(([, key]) => key === name)?.[2] ?? '';
   if (output('Url') === '') {
@@ -55,13 +46,21 @@ export async function deployedOf(asker: Asker, environment: Environment, url: st
   }
   const resources = await synthesise(environment);
   return {
+    ...asker,
+    shell,
+    environment,
+    options,
+    /** What CloudFormation says of the stack, as XML. */
     stack,
-    url: url ?? output('Url'),
     outputUrl: output('Url'),
     keyArn: output('KeyArn'),
-    synthesised: (type) => resources.filter((one) => one.Type === type).map(({ Properties }) => Properties),
+    /** The properties of the resources of a type, as the settings of this checkout make them. */
+    synthesised: (type: string) => resources.filter((one) => one.Type === type).map(({ Properties }) => Properties),
   };
 }
+
+// biome-ignore lint/suspicious/noExplicitAny: a resource has one of a hundred shapes, and each line looks at one of them
+export type Properties = any;
 
 /** Without the functions' code, which takes seconds to bundle. */
 async function synthesise(environment: Environment): Promise<readonly { Type: string; Properties: Properties }[]> {
@@ -69,12 +68,8 @@ async function synthesise(environment: Environment): Promise<readonly { Type: st
   const { TokenBrokerStack } = await import('../../../lib/token-broker-stack.ts');
   const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-'));
   try {
-    const app = new App({
-      analyticsReporting: false,
-      builtinCloudFormationValidation: false,
-      outdir,
-      context: { 'aws:cdk:bundling-stacks': [] },
-    });
+    const context = { 'aws:cdk:bundling-stacks': [] };
+    const app = new App({ analyticsReporting: false, builtinCloudFormationValidation: false, outdir, context });
     const { artifactId } = new TokenBrokerStack(app, stackName(environment.name), { environment });
     return Object.values(app.synth().getStackArtifact(artifactId).template.Resources);
   } finally {
@@ -82,15 +77,74 @@ async function synthesise(environment: Environment): Promise<readonly { Type: st
   }
 }
 
-export const good = (detail: string): Seen => ({ outcome: 'ok', detail });
-export const unproven = (detail: string): Seen => ({ outcome: 'unknown', detail });
-export const wrong = (detail: string, advice: string): Seen => ({ outcome: 'failed', detail, advice });
+/** The roles that may look, with the option that names the profile of each. */
+const ROLES = {
+  operator: 'your own role',
+  deploy: 'the role that deploys (--profile-deploy)',
+  lookup: "the CDK's lookup role, which the role that deploys may assume (--profile-deploy)",
+  emergency: 'the role for emergencies (--profile-emergency)',
+} as const;
 
-const DIFFERS =
-  'Deploy what these settings say. If no deployment changed it, look in the records of CloudTrail for who did.';
+/** Asks AWS as the person who runs the command and, where that is denied, as the roles that have a profile. */
+function createAsker(shell: Shell, environment: Environment, { profileDeploy, profileEmergency }: StackOptions) {
+  const { region } = environment;
+  const identities = [async () => shell];
+  if (profileDeploy !== undefined) {
+    const deployer = asProfile(shell, profileDeploy);
+    identities.push(
+      async () => deployer,
+      () => asLookupRole(deployer, environment),
+    );
+  }
+  if (profileEmergency !== undefined) identities.push(async () => asProfile(shell, profileEmergency));
 
-/** Good when nothing differs; each difference is a few words. */
-export function compared(what: string, differences: readonly (string | false)[]): Seen {
-  const found = differences.filter((one) => one !== false);
-  return found.length === 0 ? good(what) : wrong(found.join('; '), DIFFERS);
+  /** @throws CommandFailure that names the role which the line is for, when none at hand may */
+  async function as<Answer>(role: keyof typeof ROLES, action: string, work: (who: Shell) => Promise<Answer>) {
+    for (const signIn of identities) {
+      try {
+        return await work(await signIn());
+      } catch (error) {
+        if (!isDenied(error)) throw error;
+      }
+    }
+    const notAllowed = `${action} is not allowed to you: this line is for ${ROLES[role]}`;
+    throw new CommandFailure('aws-access-denied', notAllowed, 'Run it as that role.');
+  }
+
+  type Ask = ReturnType<typeof askService>;
+  const json = (role: keyof typeof ROLES, ...[service, operation, question]: Parameters<Ask>): Promise<Properties> =>
+    as(role, `${service}:${operation}`, (who) => askService(who, region)(service, operation, question));
+  return {
+    as,
+    json,
+    /** Describes something, as the role that may look at everything. */
+    look: (service: Parameters<Ask>[0], operation: string, body: object) =>
+      json('lookup', service, operation, { body }),
+    /** Asks as the operator, for XML. */
+    query: (...[service, action, members]: Parameters<ReturnType<typeof queryService>>) =>
+      as('operator', `${service}:${action}`, (who) => queryService(who, region)(service, action, members)),
+  };
+}
+
+/** The same shell, signed in by a profile. */
+export function asProfile(shell: Shell, profile: string): Shell {
+  const credentials = async () => {
+    const { defaultProvider } = await import('@aws-sdk/credential-provider-node');
+    return defaultProvider({ profile })();
+  };
+  return { ...shell, credentials };
+}
+
+/** The role of the bootstrap that may read what there is, and change nothing. */
+async function asLookupRole(deployer: Shell, environment: Environment): Promise<Shell> {
+  const { account, region } = environment;
+  const { '@aws-cdk/core:bootstrapQualifier': qualifier = 'hnb659fds' }: Properties = cdkJson.context;
+  const RoleArn = arn(environment, 'iam', `role/cdk-${qualifier}-lookup-role-${account}-${region}`, '');
+  const xml = await queryService(deployer, region)('sts', 'AssumeRole', { RoleArn, RoleSessionName: 'doctor' });
+  const credentials = {
+    accessKeyId: elementOf(xml, 'AccessKeyId') ?? '',
+    secretAccessKey: elementOf(xml, 'SecretAccessKey') ?? '',
+    sessionToken: elementOf(xml, 'SessionToken') ?? '',
+  };
+  return { ...deployer, credentials: async () => credentials };
 }

@@ -8,10 +8,7 @@ import { pause } from './environment.ts';
 
 type AwsQuestion = Parameters<typeof askAws>[1];
 
-interface Question extends Partial<Pick<AwsQuestion, 'method' | 'path' | 'query'>> {
-  readonly target?: string;
-  readonly body?: object;
-}
+type JsonQuestion = Partial<Pick<AwsQuestion, 'method' | 'path' | 'query'>> & { readonly body?: object };
 
 /** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
@@ -19,15 +16,30 @@ export function askService(shell: Shell, region: string | undefined) {
   return async (
     service: Exclude<AwsQuestion['service'], keyof typeof QUERIED>,
     operation: string,
-    { target, body, ...question }: Question,
+    { body, ...question }: JsonQuestion,
   ) => {
-    const version = service === 'dynamodb' ? '1.0' : '1.1';
-    const type = target === undefined ? 'application/json' : `application/x-amz-json-${version}`;
-    const headers = { 'content-type': type, ...(target && { 'x-amz-target': target }) };
-    const read = (text: string) => parseJsonObject(text === '' ? '{}' : text);
-    return ask(service, operation, { ...question, ...(body && { body: JSON.stringify(body), headers }) }, read);
+    const [version, prefix] = TARGETS[service] ?? [];
+    const headers =
+      prefix === undefined
+        ? { 'content-type': 'application/json' }
+        : { 'content-type': `application/x-amz-json-${version}`, 'x-amz-target': `${prefix}.${operation}` };
+    const sent = body && { body: JSON.stringify(body), headers };
+    return ask(service, operation, { ...question, ...sent }, (text) => parseJsonObject(text === '' ? '{}' : text));
   };
 }
+
+/** The services that name an operation in a header, with the version of their JSON; the others name it in the path. */
+const TARGETS: Readonly<Record<string, readonly [version: string, prefix: string]>> = {
+  cloudtrail: ['1.1', 'CloudTrail_20131101'],
+  codedeploy: ['1.1', 'CodeDeploy_20141006'],
+  dynamodb: ['1.0', 'DynamoDB_20120810'],
+  events: ['1.1', 'AWSEvents'],
+  kms: ['1.1', 'TrentService'],
+  logs: ['1.1', 'Logs_20140328'],
+  monitoring: ['1.0', 'GraniteServiceVersion20100801'],
+  secretsmanager: ['1.1', 'secretsmanager'],
+  ssm: ['1.1', 'AmazonSSM'],
+};
 
 /** As `askService`, of a service that speaks AWS's query protocol; gives the XML of its answer. @throws CommandFailure */
 export function queryService(shell: Shell, region: string | undefined) {
@@ -41,7 +53,6 @@ export function queryService(shell: Shell, region: string | undefined) {
 /** The versions of their APIs. */
 const QUERIED = {
   cloudformation: '2010-05-15',
-  monitoring: '2010-08-01',
   sns: '2010-03-31',
   sts: '2011-06-15',
 } as const;

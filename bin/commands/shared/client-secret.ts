@@ -1,3 +1,4 @@
+import { diff } from 'node:util';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -37,18 +38,16 @@ export function isOld(secret: DatedSecret, environment: string): boolean {
   return Date.now() - storedAt > maxAgeDays(environment) * 24 * 60 * 60_000;
 }
 
-/** Names the clients whose credentials are old. */
-export function tellOld(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
-  const old = clients.filter((one) => isOld(one, environment)).map(({ client }) => client);
-  if (old.length === 0) return;
+/** Names the clients whose secrets may name no services, and those whose credentials are old. */
+export function tellOfCredentials(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
+  const tell = (some: readonly DatedSecret[], words: string) => {
+    if (some.length > 0) talk(shell, `${some.map(({ client }) => client).join(', ')}: ${words}`);
+  };
+  const unlisted = clients.filter(({ servicesTag }) => servicesTag === undefined);
+  tell(unlisted, UNLISTED);
   const limit = `older than ${maxAgeDays(environment)} days (credentialMaxAgeDays)`;
-  talk(shell, `${old.join(', ')}: the credential is ${limit}; client put rotates it.`);
-}
-
-/** Names the clients whose secrets may name no services, which a second service would keep from being sent. */
-export function tellUnlisted(shell: Shell, clients: readonly ClientSecret[]): void {
-  const names = clients.filter(({ servicesTag }) => servicesTag === undefined).map(({ client }) => client);
-  if (names.length > 0) talk(shell, `${names.join(', ')}: ${UNLISTED}`);
+  const old = clients.filter((one) => isOld(one, environment));
+  tell(old, `the credential is ${limit}; client put rotates it.`);
 }
 
 const UNLISTED =
@@ -85,23 +84,10 @@ export function hasService({ servicesTag }: ClientSecret, service: string): bool
   return servicesOf(servicesTag, [service]).includes(service);
 }
 
-/** The names that a typed one may stand for: the nearest of those that differ in at most two letters. */
+/** The names that a typed one may stand for: the nearest of those that two insertions and deletions lead to. */
 export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
-  const distances = new Map(names.map((name) => [name, editDistance(typed.toLowerCase(), name.toLowerCase())]));
+  const changes = (name: string) => diff(typed.toLowerCase(), name.toLowerCase()).filter(([change]) => change !== 0);
+  const distances = new Map(names.map((name) => [name, changes(name).length]));
   const least = Math.min(2, ...distances.values());
   return names.filter((name) => distances.get(name) === least);
-}
-
-/** The Levenshtein distance of two words. */
-function editDistance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, column) => column);
-  for (const letter of one) {
-    const above = row;
-    row = [(above[0] ?? 0) + 1];
-    for (const [column, match] of [...other].entries()) {
-      const replaced = (above[column] ?? 0) + (letter === match ? 0 : 1);
-      row.push(Math.min((above[column + 1] ?? 0) + 1, (row[column] ?? 0) + 1, replaced));
-    }
-  }
-  return row.at(-1) ?? 0;
 }

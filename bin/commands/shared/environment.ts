@@ -74,14 +74,11 @@ export function awsRegion(shell: Shell, { environment, region }: CommandOptions)
   return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
 }
 
-/** A service of AWS, as the variable of its endpoint spells it. */
-type Service = StandIn | 'IAM' | 'SNS';
-
 /** A service that has a stand-in in `npm start`. */
 export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
 
 /** For a client of AWS: region, endpoint, credentials. The limits suit a person, who waits longer than a caller. */
-export function awsConfig(shell: Shell, options: CommandOptions, service: Service) {
+export function awsConfig(shell: Shell, options: CommandOptions, service: StandIn | 'IAM') {
   const { env, credentials } = shell;
   const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${service}`]];
   return {

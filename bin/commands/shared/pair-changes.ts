@@ -34,11 +34,9 @@ export async function changePairs<Result>(
   }
   const [first] = failures.values();
   if (first === undefined) return results;
-  // When nothing could be changed, one failure says it all.
-  if (results.length > 0) {
-    for (const [name, { detail }] of failures) talk(shell, `${name}: ${detail}`);
-    talk(shell, `Done for ${results.length} of ${pairs.length}, not for those that are named here.`);
-  }
+  // The failure that ends the command gives the reason.
+  const failed = [...failures.keys()].join(', ');
+  if (results.length > 0) talk(shell, `Done for ${results.length} of ${pairs.length}, not for ${failed}.`);
   throw first;
 }
 

@@ -1,5 +1,5 @@
 import { timeText } from '../../../client/commands/output.ts';
-import { type PairRecord, withoutFutureTimes } from '../../../functions/broker/pair/record.ts';
+import { withoutFutureTimes } from '../../../functions/broker/pair/record.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import type { Finding } from '../../../functions/contract.ts';
 import type { PairAdmin } from './pair-changes.ts';
@@ -23,13 +23,9 @@ export async function readPairState(
   table: Pick<PairAdmin, 'read'>,
   pair: Pair,
   current: string | undefined,
+  now = Date.now(),
 ): Promise<PairState> {
-  return stateOf(pair, await table.read(pair), current, Date.now());
-}
-
-/** Reads the state of a pair from its record, for the version of the credential that is the current one. */
-export function stateOf(pair: Pair, record: PairRecord, current: string | undefined, now: number): PairState {
-  const { disabled, pause, held, rejected, token } = withoutFutureTimes(record, now);
+  const { disabled, pause, held, rejected, token } = withoutFutureTimes(await table.read(pair), now);
   const isProven = token !== undefined && token.credentialVersion === current;
   const told = {
     ...pair,

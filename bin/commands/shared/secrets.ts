@@ -68,9 +68,9 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
     },
 
     /** The first version of a new secret, which AWS makes the current one at once. */
-    async create(name: string, { versionId, text, services }: NewVersion, kmsKeyId: string | undefined): Promise<void> {
+    async create(name: string, { versionId, text, services }: NewVersion, kmsKeyId: string | undefined) {
       const secret = {
-        Name: secretName(options.environment, name),
+        Name: `${prefix}${name}`,
         Description: `Credential of the client ${name}, for the token broker`,
         ClientRequestToken: versionId,
         SecretString: text.reveal(),
@@ -78,20 +78,20 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
         Tags: [SERVICES_TAG, versionTag(versionId)].map((Key) => ({ Key, Value: services })),
       };
       await client.createSecret(secret, send);
+      return 'AWSCURRENT' as const;
     },
 
-    /** Stores another version as AWSPENDING; tells its stages, because AWS makes the first one current as well. */
-    async putPending(
-      { client: name, servicesOf, versions }: ClientSecret,
-      { versionId, text, services }: NewVersion,
-    ): Promise<readonly string[]> {
+    /** Stores another version as AWSPENDING, but AWS makes the first one of a secret current as well. */
+    async add({ client: name, servicesOf, versions }: ClientSecret, { versionId, text, services }: NewVersion) {
       const gone = [...servicesOf.keys()].filter((id) => !versions.some((version) => version.versionId === id));
       if (gone.length > 0) await client.untagResource({ ...idOf(name), TagKeys: gone.map(versionTag) }, send);
       // Before it is there, because `promote` and `rollback` read no version to find out its services.
       await client.tagResource({ ...idOf(name), Tags: [{ Key: versionTag(versionId), Value: services }] }, send);
       const stored = { ClientRequestToken: versionId, SecretString: text.reveal(), VersionStages: ['AWSPENDING'] };
       const { VersionStages = [] } = await client.putSecretValue({ ...idOf(name), ...stored }, send);
-      return VersionStages;
+      if (!VersionStages.includes('AWSCURRENT')) return 'AWSPENDING' as const;
+      await this.setServices(name, services);
+      return 'AWSCURRENT' as const;
     },
 
     /** Makes a version the current one, then has the tag name its services; fails when another operator was faster. */
@@ -99,18 +99,12 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       const { client: name, servicesTag } = secret;
       await this.moveStage(name, 'AWSCURRENT', versionWith('AWSCURRENT', secret), version);
       if (services === undefined || services === servicesTag) return;
-      try {
-        await this.setServices(name, services);
-      } catch (error) {
+      await this.setServices(name, services).catch((error: unknown) => {
         if (!isRefused(error)) throw error;
         const state = `Version ${version} is current now, but the tag "services" still says "${servicesTag ?? ''}"`;
         const repair = `aws secretsmanager tag-resource --secret-id ${prefix}${name} --tags Key=services,Value="${services}"`;
-        throw new CommandFailure(
-          'tag-behind',
-          `${state}: ${error.detail}`,
-          `Lists and checks go by the tag: ${repair}`,
-        );
-      }
+        throw new CommandFailure('tag-behind', `${state}: ${error.detail}`, `Lists go by the tag: ${repair}`);
+      });
     },
 
     /** Says in the tag which services the current version names. */
@@ -124,10 +118,10 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       await client.updateSecretVersionStage({ ...idOf(name), VersionStage: stage, ...move }, send);
     },
 
-    /** Marks the secret for deletion; tells when it will be gone. */
-    async delete(name: string, RecoveryWindowInDays: number): Promise<Date> {
-      const { DeletionDate } = await client.deleteSecret({ ...idOf(name), RecoveryWindowInDays }, send);
-      return DeletionDate ?? new Date(Date.now() + RecoveryWindowInDays * 24 * 60 * 60_000);
+    /** Marks the secret for deletion, which AWS carries out after 30 days. */
+    async delete(name: string): Promise<Date> {
+      const { DeletionDate } = await client.deleteSecret(idOf(name), send);
+      return DeletionDate ?? new Date(Date.now() + 30 * 24 * 60 * 60_000);
     },
 
     /** Takes the mark back. */
@@ -161,20 +155,18 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
   };
 }
 
-/** The secret of a client that must have one. */
-export async function findSecret(secrets: Secrets, client: string): Promise<ClientSecret> {
-  const advice = 'client list shows which there are; client put --create makes one.';
-  return (await secrets.find(client)) ?? Promise.reject(await unknownClient(secrets, client, advice));
-}
-
-/** The failure of a command for a client without a secret; names the clients nearest to it. */
-export async function unknownClient(secrets: Secrets, client: string, advice: string): Promise<CommandFailure> {
+/** The secret of a client that must have one; the failure names the clients nearest to it. */
+export async function findSecret(secrets: Secrets, client: string, advice = WHICH): Promise<ClientSecret> {
+  const secret = await secrets.find(client);
+  if (secret !== undefined) return secret;
   // Without the right to list, the names are left out.
   const clients = (await secrets.list().catch(() => [])).map((one) => one.client);
   const near = nearestNames(client, clients).join(', ');
   const detail = `There is no client "${client}" in this environment`;
-  return new CommandFailure('secret-missing', detail, near === '' ? advice : `Did you mean ${near}? ${advice}`);
+  throw new CommandFailure('secret-missing', detail, near === '' ? advice : `Did you mean ${near}? ${advice}`);
 }
+
+const WHICH = 'client list shows which there are; client put --create makes one.';
 
 function ifThereIsOne(error: unknown): undefined {
   if (!(error instanceof CommandFailure && error.type === 'secret-missing')) throw error;

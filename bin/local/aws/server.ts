@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
 import { type HttpAnswer, headerValue, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
@@ -19,13 +18,6 @@ export interface StandInOptions {
   readonly keys: readonly AwsKey[];
   /** Takes signatures of any date: for processes with a clock of their own. */
   readonly ageless?: boolean | undefined;
-  /** Answers a call in place of the stand-in, or gives `false`. */
-  readonly intercept?: ((response: ServerResponse) => boolean) | undefined;
-}
-
-export interface AwsServer extends LoopbackServer {
-  /** The names of the operations that were called, in order, without their inputs. */
-  readonly calls: readonly string[];
 }
 
 /** Takes the members of a request and the key that signed it, gives the members of the answer. */
@@ -40,15 +32,12 @@ interface Options extends StandInOptions {
 }
 
 /** Serves operations of one AWS service on 127.0.0.1, to the SDKs and the command line of AWS, with one of the keys. */
-export async function serveAws({ service, protocol, operations, ...signatures }: Options): Promise<AwsServer> {
+export async function serveAws({ service, protocol, operations, ...signatures }: Options): Promise<LoopbackServer> {
   const codec = CODECS[protocol];
   const known = new Map(Object.entries(operations));
-  const calls: string[] = [];
 
-  async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
+  async function respond(request: ReceivedRequest): Promise<HttpAnswer> {
     const name = codec.nameOf(request);
-    calls.push(name);
-    if (signatures.intercept?.(response)) return undefined;
     try {
       const key = await signerOf(request, service, signatures);
       const operation = known.get(name);
@@ -59,7 +48,7 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
     }
   }
 
-  return { ...(await serve(respond, { port: signatures.port })), calls };
+  return serve(respond, { port: signatures.port });
 }
 
 /** The key that signed a request; throws an `AwsError` when none of the keys did. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { SigningKey } from '../function-url/sigv4.ts';
-import { AwsError, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
+import type { LoopbackServer } from '../loopback.ts';
+import { AwsError, operation, type StandInOptions, serveAws } from './server.ts';
 
 /** A message as the subscribers of a topic get it. */
 export interface PublishedMessage {
@@ -18,7 +19,7 @@ interface SnsOptions extends StandInOptions {
 }
 
 /** Stands in for Amazon SNS on 127.0.0.1: one topic, whose messages go to `onMessage`. */
-export function startSns({ topicArn, onMessage, subscribers = 1, ...signatures }: SnsOptions): Promise<AwsServer> {
+export function startSns({ topicArn, onMessage, subscribers = 1, ...signatures }: SnsOptions): Promise<LoopbackServer> {
   const Publish = operation(PUBLISH, ({ TopicArn, Subject: subject, Message: text }) => {
     if (TopicArn !== topicArn) throw new AwsError('NotFound', 'Topic does not exist', 404);
     if (text === '') throw new AwsError('InvalidParameter', 'Invalid parameter: Empty message');
@@ -44,7 +45,7 @@ interface StsOptions extends StandInOptions {
 }
 
 /** Stands in for AWS STS on 127.0.0.1: a caller that assumes one of the roles gets its key, any other role is denied. */
-export function startSts({ roles, ...signatures }: StsOptions): Promise<AwsServer> {
+export function startSts({ roles, ...signatures }: StsOptions): Promise<LoopbackServer> {
   const AssumeRole = operation(ASSUME_ROLE, ({ RoleArn, DurationSeconds }) => {
     const key = roles.find(({ role }) => role === RoleArn);
     if (key === undefined) throw new AwsError('AccessDenied', 'Not authorized to perform: sts:AssumeRole', 403);

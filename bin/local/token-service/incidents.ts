@@ -1,14 +1,17 @@
 import type { HttpAnswer } from '../loopback.ts';
 
-/** How an answer can go wrong: it never comes, or the connection is reset instead. */
-export type TokenServiceFault = 'hang' | 'reset';
+/** What a token endpoint does in place of checking the credential at once; without a member it is as usual. */
+export interface Behaviour {
+  /** To any credential. */
+  readonly answer?: HttpAnswer | undefined;
+  /** The answer never comes, or the connection is reset instead. */
+  readonly fault?: 'hang' | 'reset';
+  readonly latencyMs?: number;
+}
 
-export interface Incident {
+export interface Incident extends Behaviour {
   /** The service's behaviour from now on. */
   readonly says: string;
-  readonly answer?: HttpAnswer;
-  readonly fault?: TokenServiceFault;
-  readonly latencyMs?: number;
   /** The tokens that live are turned away from now on; the token endpoint goes on as it was. */
   readonly revokes?: true;
 }

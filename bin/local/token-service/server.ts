@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import { type ClientName, type Pair, pairKey, type ServiceName } from '../../../functions/broker/pair.ts';
+import type { ClientName, ServiceName } from '../../../functions/broker/pair.ts';
 import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
-import { INCIDENT_PATH, INCIDENTS, type Incident, type TokenServiceFault } from './incidents.ts';
+import { type Behaviour, INCIDENT_PATH, INCIDENTS, type Incident } from './incidents.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
 
 /**
@@ -14,9 +14,7 @@ export async function startTokenService(options: TokenServiceOptions) {
   const { credentials, acceptedSecret, port, now = Date.now, lifetimeSeconds = 3_600 } = options;
   const issuer = createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now });
   const requests: TokenRequestRecord[] = [];
-  const answers = new Targeted<HttpAnswer>();
-  const faults = new Targeted<TokenServiceFault>();
-  const latencies = new Targeted<number>();
+  const behaviours = new Map<Target, Behaviour>();
   const playing = new Map<ServiceName, string>();
 
   async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
@@ -38,9 +36,7 @@ export async function startTokenService(options: TokenServiceOptions) {
       issuer.revoke(service);
       return incident;
     }
-    answers.set(service, incident.answer);
-    faults.set(service, incident.fault);
-    latencies.set(service, incident.latencyMs);
+    behaviours.set(service, incident);
     playing.set(service, name);
     return incident;
   }
@@ -54,12 +50,11 @@ export async function startTokenService(options: TokenServiceOptions) {
     const { client, ok } = issuer.authenticate(service, authorization);
     requests.push({ service, client, at: now(), ok });
 
-    const latencyMs = latencies.find(service, client) ?? 0;
+    const { latencyMs = 0, fault, answer } = behaviours.get(service) ?? behaviours.get(undefined) ?? {};
     if (latencyMs > 0) await setTimeout(latencyMs, undefined, { ref: false });
-    const fault = faults.find(service, client);
     if (fault === 'reset') response.socket?.resetAndDestroy();
     if (fault !== undefined) return undefined;
-    return answers.find(service, client) ?? (client !== undefined && ok ? issued(service, client) : REJECTED);
+    return answer ?? (client !== undefined && ok ? issued(service, client) : REJECTED);
   }
 
   /** The two most common shapes of such services. */
@@ -80,10 +75,10 @@ export async function startTokenService(options: TokenServiceOptions) {
     play,
     /** Whether the token was issued here. */
     issued: issuer.issued,
-    /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
-    respondWith: (target: Target, answer: HttpAnswer | undefined) => answers.set(target, answer),
-    fault: (fault: TokenServiceFault | undefined, target?: Target) => faults.set(target, fault),
-    latency: (ms: number | undefined, target?: Target) => latencies.set(target, ms),
+    /** Gives this answer to every token request, with any credential; `undefined` ends it. */
+    respondWith: (target: Target, answer: HttpAnswer | undefined) => void behaviours.set(target, { answer }),
+    /** From now on, in place of any behaviour before. */
+    behave: (target: Target, behaviour: Behaviour) => void behaviours.set(target, behaviour),
   };
 }
 
@@ -118,25 +113,5 @@ const PLAY = `POST ${INCIDENT_PATH}`;
 const NOT_FOUND = json(404, { error: 'not_found' });
 const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'Basic realm="token service"' });
 
-/** The scope of a setting of the token service: one pair, one service, or everything when left out. */
-type Target = Pair | ServiceName | undefined;
-
-/** One value for each target; the narrowest target counts. */
-class Targeted<T> {
-  readonly #values = new Map<string, T | undefined>();
-
-  /** `undefined` takes the target's value away. */
-  set(target: Target, value: T | undefined): void {
-    this.#values.set(targetKey(target), value);
-  }
-
-  find(service: ServiceName, client: ClientName | undefined): T | undefined {
-    const ofPair = client === undefined ? undefined : this.#values.get(pairKey({ service, client }));
-    return ofPair ?? this.#values.get(service) ?? this.#values.get('');
-  }
-}
-
-/** A name has a letter and no slash, so the three kinds of targets cannot meet in one key. */
-function targetKey(target: Target = ''): string {
-  return typeof target === 'object' ? pairKey(target) : target;
-}
+/** One service, or all that have no behaviour of their own. */
+type Target = ServiceName | undefined;

@@ -1,6 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
+import { isWithin } from '../../broker/time.ts';
 import {
   type AnswerHead,
   type HttpRequest,
@@ -10,7 +11,6 @@ import {
 } from '../../broker/token-request/send.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
 import { isLoopback } from '../../contract.ts';
-import { createKeepAliveAgents } from './agents.ts';
 
 interface Options {
   /** Certificates (PEM) to trust instead of Node's own. */
@@ -35,15 +35,16 @@ type Limits = SendLimits & { readonly signal?: AbortSignal | undefined };
 export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Options = {}): HttpsSender {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
   const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
-  const kept = keepAlive ? createKeepAliveAgents(now, tls) : undefined;
-  const agents = kept ?? { secure: new https.Agent(tls), plain: new http.Agent() };
+  const pool = keepAlive ? POOL : {};
+  const agents = { secure: new https.Agent({ ...pool, ...tls }), plain: new http.Agent(pool) };
+  const dropOld = keepAlive ? watchIdle(agents, now) : undefined;
 
   return async ({ method, url, headers, body, certificateAuthorities }, limits) => {
-    if (kept !== undefined) {
+    if (dropOld !== undefined) {
       // Idle connections notice what happened to them; only the second turn is certain to have a whole round of reading before it.
       await turnOfTheLoop();
       await turnOfTheLoop();
-      kept.dropUnfit();
+      dropOld();
     }
     if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
     const trusted = certificateAuthorities ? [...certificateAuthorities] : ca;
@@ -57,6 +58,31 @@ interface Agents {
   readonly secure: https.Agent;
   readonly plain: http.Agent;
 }
+
+/**
+ * Measures on the clock how long each connection is idle: a frozen instance runs no timers and wakes up with connections long
+ * dead. Gives the function that closes the old ones, to be called before each request.
+ */
+function watchIdle({ secure, plain }: Agents, now: () => number): () => void {
+  const idleSince = new WeakMap<Socket, number>();
+  for (const agent of [secure, plain]) {
+    const keepSocketAlive = agent.keepSocketAlive.bind(agent);
+    agent.keepSocketAlive = (socket: Socket) => {
+      idleSince.set(socket, now());
+      return keepSocketAlive(socket);
+    };
+  }
+  return () => {
+    const free = [secure, plain].flatMap(({ freeSockets }) => Object.values(freeSockets));
+    for (const socket of free.flatMap((sockets = []) => sockets)) {
+      if (!isWithin(MAX_IDLE_MS, idleSince.get(socket), now())) socket.destroy();
+    }
+  };
+}
+
+/** Below what load balancers commonly allow an idle connection. */
+const MAX_IDLE_MS = 30_000;
+const POOL = { keepAlive: true, scheduling: 'lifo', maxSockets: 64, maxFreeSockets: 8, timeout: MAX_IDLE_MS } as const;
 
 function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

@@ -24,7 +24,7 @@ export function createHealthLog({ environment, now, write }: Log) {
     },
 
     run(run: HealthRun): void {
-      const { clients, checked, missed, ignored, unknown, incidents, probe, reported, milliseconds } = run;
+      const { clients, checked, missed, unknown, incidents, probe, reported, milliseconds } = run;
       const missedFor = (why: MissedPair['reason']) =>
         some(missed.filter(({ reason }) => reason === why).map(({ pair }) => pairKey(pair)));
       const counts: { readonly [name in MetricName]?: number } = {
@@ -49,7 +49,6 @@ export function createHealthLog({ environment, now, write }: Log) {
         incidents,
         notReached: { outOfTime: missedFor('out-of-time'), sampled: missedFor('sampled'), failed: missedFor('failed') },
         unknownServices: some(unknown.map(pairKey)),
-        ignoredSecrets: some(ignored),
         failures: [...new Set(reported.failures)],
       });
     },

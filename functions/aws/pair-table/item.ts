@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { isRecord, membersOf, parseJson } from '../../broker/json.ts';
-import type { PairRecord, Rejection, StoredProblem, VisibleToken, Wait } from '../../broker/pair/record.ts';
+import type { PairRecord, Rejection, VisibleToken, Wait } from '../../broker/pair/record.ts';
 import { CHECKED_FINDINGS, EMPTY_RECORD } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
 import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../contract.ts';
@@ -104,8 +104,8 @@ function readWait(value: unknown, unknownType: ProblemType): Wait | undefined {
   return wait && { ...wait, ...(membersOf(value).unheard === true && { unheard: true }) };
 }
 
-function readProblem(value: unknown): StoredProblem | undefined {
-  const problem = readAll<Omit<StoredProblem, 'shape'>>(value, { type: oneOf(PROBLEM_TYPES), detail: textOf });
+function readProblem(value: unknown): Wait['problem'] | undefined {
+  const problem = readAll<Omit<Wait['problem'], 'shape'>>(value, { type: oneOf(PROBLEM_TYPES), detail: textOf });
   const { shape } = membersOf(value);
   return problem && { ...problem, ...(isShapeReport(shape) && { shape }) };
 }

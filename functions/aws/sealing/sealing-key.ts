@@ -4,7 +4,7 @@ import { LruCache } from '../../broker/lru-cache.ts';
 import { isWithin } from '../../broker/time.ts';
 import { sealingKeyName } from '../../contract.ts';
 import { isDefinitive } from '../calls.ts';
-import { getSecretValue, isAbout, type SecretDependencies } from '../secrets-manager.ts';
+import { getSecretValue, type SecretDependencies } from '../secrets-manager.ts';
 
 /** A version of the environment's sealing key. Its material exists only in here and cannot be printed. */
 export interface SealingKey {
@@ -34,8 +34,7 @@ export function createSealingKeys(dependencies: SecretDependencies) {
     if (isWithin(last?.key === undefined ? retryMs : KEEP_MS, last?.at, now())) return last?.key;
     const asked = { SecretId: sealingKeyName(environment), ...which };
     try {
-      const answer = await getSecretValue(dependencies, asked, deadline);
-      return learn(id, isAbout(answer, asked) ? keyOf(answer) : undefined);
+      return learn(id, keyOf(await getSecretValue(dependencies, asked, deadline)));
     } catch (error) {
       if (isDefinitive(error)) return learn(id, undefined);
       if (last?.key !== undefined) known.set(id, { key: last.key, at: now() - KEEP_MS + retryMs });

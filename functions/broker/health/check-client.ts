@@ -9,13 +9,8 @@ export interface Promotion {
   readonly version: string;
 }
 
-/** A client's secret as it looks from outside. */
-export interface SecretDescription {
-  /** The tag `services`; absent when the secret has none. */
-  readonly services?: string | undefined;
-  /** The version that is AWSCURRENT. */
-  readonly currentVersion?: string | undefined;
-}
+/** A client's secret as it looks from outside: its tag `services`, and the version that is AWSCURRENT. */
+export type SecretDescription = Readonly<Record<'services' | 'currentVersion', string | undefined>>;
 
 interface Dependencies extends CheckDependencies {
   /** The configured ones. */

@@ -71,12 +71,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
       for (let overtaken = 0; overtaken < MAX_OVERTAKEN; ) {
         const { entries, revision } = await memories.read(findings.service);
         const { transitions, quiet } = findTransitions(evaluate(findings, entries), now());
-        // Changes that do not fit into the memory would be told again on each run.
-        let room = MAX_ENTRIES - entries.size;
-        const batch = transitions
-          .filter(({ key }) => !tried.has(key))
-          .filter(({ before }) => before !== undefined || room-- > 0)
-          .slice(0, now() < endsAt ? AT_ONCE : 0);
+        const batch = transitions.filter(({ key }) => !tried.has(key)).slice(0, now() < endsAt ? AT_ONCE : 0);
         await Promise.all(batch.map(send));
 
         const out = transitions.filter(({ key }) => told.has(key));
@@ -151,8 +146,6 @@ function failureWord(error: unknown): string {
   throw error;
 }
 
-/** So many fit into an item of the table, even with the longest names. */
-const MAX_ENTRIES = 1_500;
 const AT_ONCE = 5;
 /** Each repetition follows a write of another run or event, which has sent its own messages. */
 const MAX_OVERTAKEN = 10;

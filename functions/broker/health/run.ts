@@ -6,8 +6,6 @@ import type { NotificationMemories, Notified, Notify } from './notify.ts';
 /** The findings of a run, and its messages. */
 export interface HealthRun extends Checks {
   readonly clients: number;
-  /** Secrets under the clients' prefix whose names no client can have. */
-  readonly ignored: readonly string[];
   /** Pairs that a client's tag names and whose service is not configured. */
   readonly unknown: readonly Pair[];
   /** Services with an incident by the findings of this run alone. */
@@ -19,12 +17,8 @@ export interface HealthRun extends Checks {
   readonly milliseconds: number;
 }
 
-/** The secrets under the clients' prefix; `ignored` are names that no client can have. */
-export interface ClientList {
-  /** As the list of secrets shows them, with their tag `services`; a secret may be planned for deletion. */
-  readonly clients: readonly { readonly client: ClientName; readonly services?: string | undefined }[];
-  readonly ignored: readonly string[];
-}
+/** The clients as the list of secrets shows them, with their tag `services`; a secret may be planned for deletion. */
+export type ClientList = readonly { readonly client: ClientName; readonly services?: string | undefined }[];
 
 /** Asks the broker for a token as the role that must be refused. Never throws, and ends within the time it is given. */
 export type AskAsProbe = (pair: Pair, timeoutMs: number) => Promise<ProbeAnswer>;
@@ -59,7 +53,7 @@ export function createHealthRun(dependencies: Dependencies) {
     const endsAt = reportsEndAt - Math.min(REPORTING_MS, totalMs / 5);
     const windowEndsAt = startedAt + Math.min(WINDOW_MS, (endsAt - startedAt) * 0.8);
 
-    const [{ clients, ignored }, known] = await Promise.all([listClients(), rememberedPairs()]);
+    const [clients, known] = await Promise.all([listClients(), rememberedPairs()]);
     const { pairs: listed, unknown } = pairsOf(clients, services);
     const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
     const [checks, probe, hasSubscriber] = await Promise.all([
@@ -83,7 +77,7 @@ export function createHealthRun(dependencies: Dependencies) {
       failures: [...one.failures, ...other.failures],
     }));
     const incidents = services.filter((service) => hasIncident(service, checks));
-    const found = { clients: clients.length, ignored, unknown, incidents, probe };
+    const found = { clients: clients.length, unknown, incidents, probe };
     return { ...checks, ...found, reported, hasSubscriber, milliseconds: now() - startedAt };
   };
 
@@ -111,7 +105,7 @@ const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
 
 /** The pairs of the listed clients; `unknown` are those whose service is not configured. */
-export function pairsOf(clients: ClientList['clients'], configured: readonly ServiceName[]) {
+export function pairsOf(clients: ClientList, configured: readonly ServiceName[]) {
   const all = clients.flatMap(({ client, services }): Pair[] =>
     servicesOf(services, configured).map((service) => ({ client, service })),
   );

@@ -4,8 +4,13 @@ import { type Body, faultOfName, readForm, readParameters, toIssueRequest } from
 
 /** The parameters of an OAuth 2.0 token request, without empty ones (RFC 6749 §3.2); `undefined` when a body is none. */
 export function readOAuthForm(contentType: string | undefined, body: Body): URLSearchParams | undefined {
-  const parameters = [...(readParameters(contentType, body) ?? [])].filter(([, value]) => value !== '');
-  return parameters.some(([name]) => name === 'grant_type') ? new URLSearchParams(parameters) : undefined;
+  try {
+    const parameters = [...(readParameters(contentType, body) ?? [])].filter(([, value]) => value !== '');
+    return parameters.some(([name]) => name === 'grant_type') ? new URLSearchParams(parameters) : undefined;
+  } catch {
+    // `parseIssueRequest` says why.
+    return undefined;
+  }
 }
 
 /**
@@ -15,26 +20,19 @@ export function readOAuthForm(contentType: string | undefined, body: Body): URLS
 export function parseOAuthForm(form: URLSearchParams): IssueRequest {
   const known = [...form].filter(([name]) => KNOWN.has(name));
   const { grant_type: grantType, client_id: client, scope: service, ...others } = readForm(known);
+  // The cause is the word that OAuth 2.0 has for the fault.
   if (grantType !== 'client_credentials') {
-    throw new OAuthProblem('unsupported_grant_type', 'grant_type: must be client_credentials.');
+    const detail = 'grant_type: must be client_credentials.';
+    throw new Problem('invalid-request', detail, { cause: 'unsupported_grant_type' });
   }
   if (faultOfName(service) !== undefined) {
-    throw new OAuthProblem('invalid_scope', 'scope: must be the name of one service, which issues the token.');
+    const detail = 'scope: must be the name of one service, which issues the token.';
+    throw new Problem('invalid-request', detail, { cause: 'invalid_scope' });
   }
   return toIssueRequest({ client, service, ...others }, 'client_id');
 }
 
 const KNOWN: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'scope', 'min_ttl', 'refused']);
-
-/** A fault of the form that OAuth 2.0 has a word of its own for. */
-class OAuthProblem extends Problem {
-  readonly error: string;
-
-  constructor(error: 'invalid_scope' | 'unsupported_grant_type', detail: string) {
-    super('invalid-request', detail);
-    this.error = error;
-  }
-}
 
 /**
  * The members of a token as OAuth libraries take them (RFC 6749 §5.1). Its scope is the one that was asked for; some of
@@ -45,8 +43,8 @@ export function oauthToken(members: Readonly<Record<string, unknown>>) {
 }
 
 /** What a problem says to OAuth libraries beside its own members (RFC 6749 §5.2): some of them know a failure by it alone. */
-export function oauthError(told: Pick<Problem, 'detail'> & { type: string; retryable: boolean }, problem?: unknown) {
-  const known = problem instanceof OAuthProblem ? problem.error : (ERRORS.get(told.type) ?? 'server_error');
+export function oauthError(told: Pick<Problem, 'detail'> & { type: string; retryable: boolean }, cause?: unknown) {
+  const known = told.type === 'invalid-request' && cause ? cause : (ERRORS.get(told.type) ?? 'server_error');
   return {
     error: told.retryable ? 'temporarily_unavailable' : known,
     error_description: told.detail.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, '?'),

@@ -42,21 +42,19 @@ function pairOf({ client, service }: Members): Pair {
   return { client: String(client), service: String(service) };
 }
 
-/** Reads a body in either media type. */
-function readMembers(contentType = '', body: Body): Members {
+function readMembers(contentType: string | undefined, body: Body): Members {
+  const form = readParameters(contentType, body);
+  return form === undefined ? readJson(readText(body)) : readForm(form);
+}
+
+/** The parameters of a form; `undefined` when a body is JSON. @throws Problem when it is neither, or cannot be read */
+export function readParameters(contentType = '', body: Body): URLSearchParams | undefined {
   const type = mediaTypeOf(contentType);
   if ((type !== JSON_TYPE && type !== FORM_TYPE) || FOREIGN_CHARSET.test(contentType)) {
     const types = `${JSON_TYPE} or ${FORM_TYPE}`;
     throw new Problem('unsupported-media-type', `Send ${types}, in UTF-8, and name it in the content-type header.`);
   }
-  return type === JSON_TYPE ? readJson(readText(body)) : readForm(new URLSearchParams(readText(body)));
-}
-
-/** The parameters of a form; `undefined` when a body is no form, or none that can be read. */
-export function readParameters(contentType = '', body: Body): URLSearchParams | undefined {
-  if (mediaTypeOf(contentType) !== FORM_TYPE || FOREIGN_CHARSET.test(contentType)) return undefined;
-  const { text } = decode(body);
-  return text === undefined ? undefined : new URLSearchParams(text);
+  return type === FORM_TYPE ? new URLSearchParams(readText(body)) : undefined;
 }
 
 const JSON_TYPE = 'application/json';
@@ -104,19 +102,13 @@ export function faultOfName(name: unknown): string | undefined {
 const MAX_BODY_BYTES = 16 * 1024;
 
 function readText(body: Body): string {
-  const { byteLength, text } = decode(body);
-  if (byteLength > MAX_BODY_BYTES) {
-    throw new Problem('content-too-large', `The body has ${byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`);
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+  if (bytes.length > MAX_BODY_BYTES) {
+    throw new Problem('content-too-large', `The body has ${bytes.length} bytes; at most ${MAX_BODY_BYTES} are read.`);
   }
+  const text = decodeUtf8(bytes);
   if (text === undefined) throw invalid('The body is not valid UTF-8.');
   return text;
-}
-
-/** How long a body is, and its text, unless it is too long or not UTF-8. */
-function decode(body: Body) {
-  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
-  const { byteLength } = bytes;
-  return { byteLength, text: byteLength > MAX_BODY_BYTES ? undefined : decodeUtf8(bytes) };
 }
 
 function readJson(text: string): Members {

@@ -156,7 +156,7 @@ export function problemResponse(problem: Problem, requestId: string, isOAuth: bo
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
   const body = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
-  if (isOAuth) return respond(status, { ...body, ...oauthError(body, problem) }, retryAfter(retryAfterSeconds));
+  if (isOAuth) return respond(status, { ...body, ...oauthError(body, problem.cause) }, retryAfter(retryAfterSeconds));
   const headers = { 'content-type': 'application/problem+json', ...retryAfter(retryAfterSeconds) };
   return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }

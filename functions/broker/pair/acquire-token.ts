@@ -1,186 +1,269 @@
+import type { SecretCache } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
-import type { Call } from './call.ts';
-import { readVersions } from './choose-version.ts';
-import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
-import type { Decide, View } from './decision.ts';
-import { type AttemptOutcome, type Attempts, createLeasedRequest, type LeaseDependencies } from './leased-request.ts';
-import { foreignToken, MAX_CLOCK_DIFFERENCE_MS, type PairRecord, withoutFutureTimes } from './record.ts';
-import { type Seen, whenAvailable } from './store.ts';
-import { withdrawn } from './transitions.ts';
+import { type Attempt, type Call, isTrial } from './call.ts';
+import { chooseVersion, readVersions } from './choose-version.ts';
+import {
+  FIRST_POLL_MS,
+  lastWriteEnd,
+  leaseMs,
+  MAX_POLL_MS,
+  MIN_REQUEST_MS,
+  requestEnd,
+  watch,
+  writeEnd,
+} from './deadlines.ts';
+import type { Step, View } from './decision.ts';
+import type { PairMemory } from './memory.ts';
+import { type Outcome, outcomeOf } from './outcome.ts';
+import {
+  foreignToken,
+  isIssuable,
+  isProven,
+  type PairRecord,
+  type Rejection,
+  type StoredToken,
+  waitProblem,
+  withoutFutureTimes,
+} from './record.ts';
+import type { RenewToken } from './renew-token.ts';
+import { type PairStore, type Seen, whenAvailable } from './store.ts';
+import { leased, settled, withdrawn } from './transitions.ts';
 
-interface Dependencies extends LeaseDependencies {
+interface Dependencies {
+  readonly environment: string;
+  readonly store: PairStore;
+  readonly memory: PairMemory;
+  readonly secrets: SecretCache;
+  readonly renewToken: RenewToken;
+  readonly uniqueId: () => string;
+  readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly random: () => number;
 }
 
-/** The end of a call: an answer that `decide` gave, or the outcome of the call's own token request. */
-type Acquired<Answer> =
+/** How one turn of the loop ends: the call has its answer or a token, a version was sent in vain, or the call has to look again. */
+type Turn<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
-  | Extract<AttemptOutcome, { readonly kind: 'token' | 'failed' }>;
+  | { readonly kind: 'token'; readonly token: StoredToken }
+  | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string }
+  | typeof WAIT
+  | typeof AGAIN;
 
 /**
- * Looks at the shared record, lets `decide` choose the next step, takes it, and looks again, until there is an answer or a token.
- * Without the shared store the instance goes by its own knowledge.
+ * Gets a token for a call, or an answer: ACQUIRE looks at the shared record, lets the call decide, and takes the lease; SEND
+ * makes the one token request that the lease allows; SETTLE writes the outcome. Without the shared store the instance goes by
+ * its own knowledge.
  */
 export function createAcquireToken(dependencies: Dependencies) {
-  const { store, memory, now, sleep, random } = dependencies;
-  const { attempt, send, replace } = createLeasedRequest(dependencies);
+  const { store, memory, renewToken, uniqueId, now, sleep, random } = dependencies;
 
-  /** @throws Problem why there is none of these */
-  return async <Answer>(call: Call, decide: Decide<Answer>): Promise<Acquired<Answer>> => {
-    const progress: Progress = {
-      watch: createLeaseWatch(leaseMs(call.service), now),
-      attempts: { asked: new Map(), sent: new Set() },
-      readSince: call.stage === undefined ? -Infinity : call.startedAt,
-      mayRenew: true,
-      unanswered: 0,
-      polls: 0,
-    };
+  /** @throws Problem why there is neither an answer nor a token */
+  return async <Answer>(asked: Call, decide: (view: View) => Step<Answer>) => {
+    const call = withProgress(asked, now());
     while (now() < call.deadline) {
-      const end = await turn(call, decide, progress);
-      if (end !== undefined) return end;
+      const end = await turn(call, decide);
+      if (end.kind === 'wait') await poll(call);
+      else if (end.kind !== 'again') return end;
     }
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
 
-  /** Looks, decides and acts once; `undefined`: look again. */
-  async function turn<Answer>(
-    call: Call,
-    decide: Decide<Answer>,
-    progress: Progress,
-  ): Promise<Acquired<Answer> | undefined> {
-    const view = await look(call, progress);
-    if (view === undefined) return poll(call, progress, progress.watch.remainingMs());
+  /** ACQUIRE: looks, decides and acts once. */
+  async function turn<Answer>(call: Progress, decide: (view: View) => Step<Answer>): Promise<Turn<Answer>> {
+    const view = await look(call);
+    if (view === undefined) return WAIT;
     const { seen } = view;
-    const { attempts, readSince } = progress;
     // A lease whose write went unanswered may be this call's all the same.
-    const arrived = attempts.asked.get(seen?.record.lease?.id ?? '');
-    if (seen !== undefined && arrived !== undefined && !seen.record.disabled) {
-      return afterRequest(call, await send(call, seen, arrived, attempts), progress);
-    }
+    const arrived = call.attempts.get(seen?.record.lease?.id ?? '');
+    if (seen !== undefined && arrived !== undefined && !seen.record.disabled) return send(call, seen, arrived);
 
     const step = decide(view);
     switch (step.kind) {
       case 'answer':
-        return step;
-      case 'fail':
-        throw step.problem;
       case 'wait':
-        return poll(call, progress, progress.watch.remainingMs());
-      case 'withdraw':
-        return withdraw(call, seen, step.answer, progress);
+        return step;
+      case 'withdraw': {
+        const left = seen && (await replace(call, seen, withdrawn(seen.record), call.deadline));
+        return left !== undefined && 'kind' in left ? left : { kind: 'answer', answer: step.answer };
+      }
       case 'request':
-        return afterRequest(call, await attempt(call, view, step, readSince, attempts), progress);
+        return attempt(call, view, step);
       case 'renew': {
         // While another token serves, no failure of its renewal matters to the caller.
-        const outcome = await attempt(call, view, step, readSince, attempts).catch(lostFor);
-        progress.mayRenew = false;
+        const end = await attempt(call, view, step).catch(waitAfterProblem);
+        call.mayRenew = false;
         // The table does not tell of an attempt that got no lease.
-        memory.keepAttempt(call.pair, view.at);
-        const rest = outcome.kind === 'token' ? outcome : decide({ ...view, mayRenew: false });
-        return rest.kind === 'answer' ? rest : afterRequest(call, outcome, progress);
+        memory.keepOwn(call.pair, { attemptedAt: view.at });
+        const rest = end.kind === 'token' ? end : decide({ ...view, mayRenew: false });
+        return rest.kind === 'answer' ? rest : end;
       }
     }
   }
 
-  async function afterRequest(
-    call: Call,
-    outcome: AttemptOutcome,
-    progress: Progress,
-  ): Promise<Acquired<never> | undefined> {
+  /** All that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
+  async function look(call: Progress): Promise<View | undefined> {
+    const { pair, attempts, sent, mayRenew } = call;
+    const seen = call.unanswered > 1 ? undefined : await read(call, call.deadline);
+    const lease = seen?.record.lease;
+    const leaseOfOther = attempts.has(lease?.id ?? '') ? undefined : lease;
+    if (seen !== undefined) call.watched = watch(call.watched, leaseOfOther, leaseMs(call.service), now());
+    const leaseIsOver = leaseLeftMs(call) === 0;
+    if (seen === undefined && !leaseIsOver) return undefined;
+    const at = now();
+    const known = memory.withOwn(pair, seen?.record);
+    // A version that this call has sent is latched for it, whatever the table says.
+    const record = withoutFutureTimes({ ...known, rejected: new Map([...known.rejected, ...sent]) }, at);
+    const isOwnToken = record.token !== undefined && record.token !== seen?.record.token;
+    const isAlone = seen === undefined || isOwnToken || foreignToken(seen.record, at) !== undefined;
+    const isCheck = call.stage !== undefined;
+    // A check sends what it decides on, so it reads the secret after the look; unless it has to wait.
+    const checkSince = leaseIsOver ? at : call.readSince;
+    const readSince = isCheck ? checkSince : Math.max(call.readSince, at - ALONE_TRUST_MS);
+    const versions = isCheck || isAlone ? await readVersions(dependencies, call, record, readSince) : undefined;
+    return { seen, at, record, isAlone, versions, leaseIsOver, mayRenew };
+  }
+
+  /** Takes the lease, for a version of the secret that was read after the look. @throws Problem why none may be sent */
+  async function attempt(
+    call: Progress,
+    { seen, record, at, leaseIsOver }: View,
+    step: Step<unknown>,
+  ): Promise<Turn<never>> {
+    const choose = async (readSince: number) =>
+      chooseVersion(call, await readVersions(dependencies, call, record, readSince), record, now());
+    // A secret that there is no time to read is not Secrets Manager's failure.
+    const isTooLate = () => call.deadline - now() < MIN_REQUEST_MS;
+    if (isTooLate()) return WAIT;
+    // A latch or a hold is told by the secret of the last minutes.
+    await choose(call.readSince);
+    const chosen = await choose(at);
+    if (isTooLate()) return WAIT;
+
+    const { versionId: version } = chosen.version;
+    const lease = { id: uniqueId(), until: now() + leaseMs(call.service) };
+    const forced = step.kind === 'request' && step.forced;
+    // Beside a token that must stay, a proven version needs no lease; any other does, or a fleet locks the account. A trial
+    // does too: the table has the budget of trials.
+    const isFree = seen && !isTrial(call) && isProven(seen.record, version) && foreignToken(seen.record, now());
+    const table = isFree ? undefined : seen;
+    const before = table?.record ?? record;
+    const next = leased(before, lease, { version, forced, isCheck: call.stage !== undefined }, now());
+    // A renewal has a second, as a rule. A rejection that the broker did not wait for is not counted, and many services take
+    // longer than that to say no: a version that is not proven, or whose last request brought no answer, has the whole time.
+    const isQuick = step.kind === 'renew' && isProven(before, version) && !before.pause?.unheard;
+    const timeoutMs = isQuick ? step.timeoutMs : call.service.requestTimeoutMs;
+    const attempted = { ...chosen, lease, record: before, forced, timeoutMs, isShared: table !== undefined };
+    if (table === undefined) return send(call, { record: next, tag: undefined }, attempted);
+    if (!leaseIsOver) return WAIT;
+    call.attempts.set(lease.id, attempted);
+    const taken = await replace(call, table, next, call.deadline);
+    return 'kind' in taken ? taken : send(call, taken, attempted);
+  }
+
+  /** SEND: one token request. A defect from here on leaves the lease: it runs out, so the fleet makes one request per lease. */
+  async function send(call: Progress, taken: Seen, attempted: Attempt): Promise<Turn<never>> {
+    const { lease, version, record } = attempted;
+    const { versionId } = version;
+    call.attempts.set(lease.id, undefined);
+    const deadline = Math.min(requestEnd(lease.until, call.deadline), now() + attempted.timeoutMs);
+    if (deadline - now() < MIN_REQUEST_MS || call.sent.has(versionId)) return WAIT;
+    call.sent.set(versionId, { count: 1, at: now(), by: lease.id });
+    if (call.stage === undefined && version.stage === 'AWSPREVIOUS') call.trace.warnings.add('previous-version');
+    const renewal = await renewToken(call, attempted, deadline);
+    const outcome = outcomeOf(call, attempted, renewal, now());
+    await settle(call, taken, attempted, outcome);
     switch (outcome.kind) {
-      case 'token':
-      case 'failed':
-        return outcome;
       case 'rejected':
-        progress.readSince = now();
-        return undefined;
-      case 'unanswered':
-        progress.unanswered += 1;
-        return undefined;
-      case 'lost':
-        return poll(call, progress);
+        call.readSince = now();
+        return AGAIN;
+      case 'failed':
+        return { kind: 'failed', problem: waitProblem(outcome.wait, now(), outcome.cause), version: versionId };
+      case 'accepted': {
+        const { token, isPublished } = outcome;
+        // The token that is not published, because another must stay, serves this instance.
+        if (!isPublished && !isTrial(call)) memory.keepOwn(call.pair, { ...record, token });
+        if (isIssuable(token, now())) return { kind: 'token', token };
+        const problem = new Problem('token-endpoint-timeout', FROZEN, { retryAfterSeconds: 1 });
+        return { kind: 'failed', problem, version: versionId };
+      }
     }
   }
 
-  /** All that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
-  async function look(call: Call, progress: Progress): Promise<View | undefined> {
-    const { watch, attempts, readSince, mayRenew, unanswered } = progress;
-    const { asked, sent } = attempts;
-    const seen = unanswered > 1 ? undefined : await readRecord(call);
-    if (seen === undefined && watch.remainingMs() > 0) return undefined;
-    const lease = seen?.record.lease;
-    const leaseOfOther = asked.has(lease?.id ?? '') ? undefined : lease;
-    if (seen !== undefined) watch.see(leaseOfOther);
-    const at = now();
-    const record = withoutFutureTimes(memory.withOwn(call.pair, seen?.record ?? memory.last(call.pair)), at);
-    const isOwnToken = record.token !== undefined && record.token !== seen?.record.token;
-    const isAlone = seen === undefined || isOwnToken || foreignToken(seen.record, at) !== undefined;
-    const since = isAlone ? Math.max(readSince, at - ALONE_TRUST_MS) : readSince;
-    const isNeeded = isAlone || call.stage !== undefined;
-    const versions = isNeeded ? await readVersions(dependencies, call, record, sent, since) : undefined;
-    return { seen, at, record, isAlone, versions, leaseIsOver: watch.remainingMs() === 0, mayRenew };
+  /**
+   * SETTLE: writes the outcome into the record that the lease's own write gave; into the one that is read then when another write
+   * came first. Where the table does not take it the instance keeps it for itself.
+   */
+  async function settle(call: Progress, taken: Seen, { lease, isShared }: Attempt, outcome: Outcome): Promise<void> {
+    const isRejected = outcome.kind === 'rejected';
+    const end = isRejected ? lastWriteEnd(call.deadline) : writeEnd(lease.until, call.deadline);
+    let seen = isShared ? taken : undefined;
+    // Every rejection is told, because the service counts it.
+    if (!isShared && isRejected) seen = await read(call, end);
+    while (seen !== undefined && now() < end) {
+      const next = settled(seen.record, lease.id, outcome);
+      const written = next === seen.record ? seen : await replace(call, seen, next, end);
+      if (written === AGAIN) break;
+      if (written !== WAIT) return;
+      seen = await read(call, end);
+    }
+    memory.keepOutcome(call.pair, settled(taken.record, lease.id, outcome), outcome);
   }
 
-  async function readRecord({ pair, deadline, trace }: Call): Promise<Seen | undefined> {
-    const began = memory.begin();
-    const seen = await whenAvailable(trace, () => store.read(pair, deadline));
-    if (seen === 'unavailable') return undefined;
-    memory.remember(pair, seen.record, began);
-    return seen;
+  function read({ pair, trace }: Call, end: number): Promise<Seen | undefined> {
+    return whenAvailable(trace, () => memory.remember(pair, () => store.read(pair, end)), undefined);
   }
 
-  /** Takes the token away, where the table can be asked. */
-  async function withdraw<Answer>(call: Call, seen: Seen | undefined, answer: Answer, progress: Progress) {
-    const left = seen && (await replace(call, seen, withdrawn(seen.record), call.deadline));
-    if (left === 'unavailable') return afterRequest(call, { kind: 'unanswered' }, progress);
-    if (seen === undefined || left !== undefined) return { kind: 'answer', answer } as const;
-    // The token that is there now may be of a secret that is back.
-    progress.readSince = now();
-    return poll(call, progress);
+  /** `WAIT` when another write came first; `AGAIN` when the store does not say: the write may or may not happen. */
+  async function replace(call: Progress, seen: Seen, next: PairRecord, end: number) {
+    const { pair, trace } = call;
+    const write = () => memory.remember(pair, () => store.replace(pair, seen, next, end), true);
+    const written = await whenAvailable(trace, write, AGAIN);
+    if (written === AGAIN) call.unanswered += 1;
+    return written ?? WAIT;
   }
 
-  async function poll(call: Call, progress: Progress, leaseLeftMs = Infinity): Promise<undefined> {
-    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** progress.polls++) * (1 + random()) * 0.5;
+  /** How long the lease of another call can still be alive, also when the store falls silent. */
+  function leaseLeftMs({ watched }: Progress): number {
+    return Math.max(0, (watched?.until ?? 0) - now());
+  }
+
+  async function poll(call: Progress): Promise<void> {
+    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** call.polls++) * (1 + random()) * 0.5;
     // No call sleeps on when the lease ends; not all wake at once.
-    const wakeMs = leaseLeftMs + random() * FIRST_POLL_MS;
+    const wakeMs = (leaseLeftMs(call) || Infinity) + random() * FIRST_POLL_MS;
     await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
   }
 }
 
-/** How far one call has come. */
-interface Progress {
-  readonly watch: ReturnType<typeof createLeaseWatch>;
-  readonly attempts: Attempts;
-  /** The secret counts from then on. */
-  readSince: number;
-  mayRenew: boolean;
-  /** Writes of leases: after the second one the call goes on alone. */
-  unanswered: number;
-  polls: number;
-}
+type Progress = ReturnType<typeof withProgress>;
 
-/** One call's sight of the leases of others, on its own clock. A lease's `until` only saves watching it to its end. */
-function createLeaseWatch(lengthMs: number, now: () => number) {
-  let watched: string | undefined;
-  let since = 0;
-  let until = -Infinity;
-
+/** A call, and how far it has come. */
+function withProgress(call: Call, now: number) {
   return {
-    see(lease: PairRecord['lease']): void {
-      if (lease !== undefined && lease.id !== watched) [watched, since] = [lease.id, now()];
-      const isPossible = lease !== undefined && lease.until <= now() + lengthMs + MAX_CLOCK_DIFFERENCE_MS;
-      until = isPossible ? Math.min(lease.until, since + lengthMs) : -Infinity;
-    },
-    /** How long the lease that was seen last can still be alive, also when the store falls silent; 0 when no call can hold it. */
-    remainingMs: () => Math.max(0, until - now()),
+    ...call,
+    /** The lease of another call, as this one has watched it. */
+    watched: undefined as ReturnType<typeof watch>,
+    /** By the ids of the leases that the call asked for. A write that went unanswered may still arrive; `undefined` once it is used. */
+    attempts: new Map<string, Attempt | undefined>(),
+    /** The versions that the call has sent: it sends none twice. */
+    sent: new Map<string, Rejection>(),
+    /** The secret counts from then on. */
+    readSince: call.stage === undefined ? -Infinity : now,
+    mayRenew: true,
+    /** Writes: after the second one the call goes on alone. */
+    unanswered: 0,
+    polls: 0,
   };
 }
 
-function lostFor(error: unknown): AttemptOutcome {
-  if (error instanceof Problem) return { kind: 'lost' };
+function waitAfterProblem(error: unknown): typeof WAIT {
+  if (error instanceof Problem) return WAIT;
   throw error;
 }
+
+const WAIT = { kind: 'wait' } as const;
+const AGAIN = { kind: 'again' } as const;
+const FROZEN = 'The token ended before it could be issued.';
 
 /** An instance that is alone must notice within this time that the secret was taken away. */
 const ALONE_TRUST_MS = 60_000;

@@ -1,9 +1,12 @@
 import type { SecretStage } from '../../contract.ts';
 import type { Trace } from '../audit.ts';
+import type { Credential } from '../credential/credential.ts';
+import type { SecretVersion } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import type { Service } from '../service.ts';
+import type { PairRecord } from './record.ts';
 
-/** One call of one caller that concerns a pair. Times are epoch milliseconds. */
+/** One call of one caller that concerns a pair. */
 export interface Call {
   readonly pair: Pair;
   readonly service: Service;
@@ -13,12 +16,27 @@ export interface Call {
   readonly settingsDigest: string;
   /** The stage of the version that is checked; left out by a call for a token. */
   readonly stage?: SecretStage | undefined;
-  readonly startedAt: number;
+  /** Epoch milliseconds. */
   readonly deadline: number;
   readonly trace: Trace;
 }
 
 /** A check of a version that is not in use: its token is for no caller, and it must not disturb any. */
-export function isTrial({ stage }: Pick<Call, 'stage'>): boolean {
+export function isTrial({ stage }: Call): boolean {
   return stage !== undefined && stage !== 'AWSCURRENT';
+}
+
+/** One lease that a call has asked for, and the one token request that it is for. */
+export interface Attempt {
+  readonly lease: { readonly id: string; readonly until: number };
+  /** The lease is the table's; otherwise the instance has given it to itself. */
+  readonly isShared: boolean;
+  /** The record before the lease. */
+  readonly record: PairRecord;
+  readonly version: SecretVersion;
+  readonly credential: Credential;
+  readonly holdKey: string;
+  /** The request is to replace the record's token, which the service has refused. */
+  readonly forced: boolean;
+  readonly timeoutMs: number;
 }

@@ -1,22 +1,14 @@
 import { type SecretStage, secretName } from '../../contract.ts';
-import { type Credential, namesService, parseCredential } from '../credential/credential.ts';
-import { type SecretCache, type SecretVersion, type StagedVersions, secretProblem } from '../credential/secret.ts';
+import { namesService, parseCredential } from '../credential/credential.ts';
+import { type SecretCache, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
-import type { Call } from './call.ts';
-import { isLatched, waitProblem } from './latch-and-pause.ts';
-import { holdKey, type PairRecord } from './record.ts';
-
-/** A version that may be sent, and what is sent of it. */
-export interface UsableVersion {
-  readonly version: SecretVersion;
-  readonly credential: Credential;
-  readonly holdKey: string;
-}
+import type { Attempt, Call } from './call.ts';
+import { holdKey, isLatched, type PairRecord, waitProblem } from './record.ts';
 
 /**
  * The first candidate that is not latched. A version that is held is not sent, and unlike a latched one it does not make
- * its predecessor be sent. One that this call has sent counts as latched, also against the record.
+ * its predecessor be sent.
  *
  * @throws Problem why no version may be sent
  */
@@ -24,9 +16,8 @@ export function chooseVersion(
   call: Pick<Call, 'pair' | 'service' | 'isOnlyService' | 'settingsDigest'>,
   versions: StagedVersions,
   { rejected, held }: PairRecord,
-  sent: ReadonlySet<string>,
   now: number,
-): UsableVersion {
+): Pick<Attempt, 'version' | 'credential' | 'holdKey'> {
   const { pair, service, isOnlyService, settingsDigest } = call;
   const gone = goneProblem(versions, pair);
   if (gone !== undefined) throw gone;
@@ -35,8 +26,11 @@ export function chooseVersion(
 
   const version = versions.candidates
     .flatMap((reading) => (reading.outcome === 'found' ? [reading.secret] : []))
-    .find(({ versionId }) => !isLatched(rejected.get(versionId), now) && !sent.has(versionId));
+    .find(({ versionId }) => !isLatched(rejected.get(versionId), now));
   if (version === undefined) {
+    // While Secrets Manager is down the predecessor may serve, so the caller is told to come back.
+    const unread = versions.candidates.find(({ outcome }) => outcome === 'unavailable');
+    if (unread?.outcome === 'unavailable') throw secretProblem(unread, versions.name, 'AWSPREVIOUS');
     const who = `The service ${pair.service} rejected the credential of ${pair.client}`;
     const detail = `${who} (secret version ${first.secret.versionId}). An operator must store the right one.`;
     throw new Problem('credential-rejected', detail);
@@ -64,16 +58,14 @@ export function goneProblem({ listing, name }: StagedVersions, { client, service
 export async function readVersions(
   { secrets, environment, now }: { secrets: SecretCache; environment: string; now: () => number },
   call: Call,
-  record: PairRecord,
-  sent: ReadonlySet<string>,
+  { rejected }: PairRecord,
   readSince: number,
 ): Promise<StagedVersions> {
   const { pair, stage = 'AWSCURRENT', deadline, trace } = call;
   const read = (one: SecretStage) => secrets.read(pair.client, one, { readSince, deadline });
   const asked = await read(stage);
   const version = asked.outcome === 'found' ? asked.secret.versionId : '';
-  const needsPrevious =
-    call.stage === undefined && (isLatched(record.rejected.get(version), now()) || sent.has(version));
+  const needsPrevious = call.stage === undefined && isLatched(rejected.get(version), now());
   const candidates = needsPrevious ? [asked, await read('AWSPREVIOUS')] : [asked];
   // A predecessor goes only where the current version says that the credential may go.
   const listing = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;

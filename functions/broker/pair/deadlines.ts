@@ -1,4 +1,5 @@
 import type { Service } from '../service.ts';
+import { MAX_CLOCK_DIFFERENCE_MS, type PairRecord } from './record.ts';
 
 /*
  * What fits into the time of one call. Lambda gives it 15 s:
@@ -28,6 +29,21 @@ export const requestEnd = (leaseUntil: number, deadline: number) =>
   Math.min(deadline, leaseUntil - CLOCK_RESERVE_MS - PUBLISH_MS);
 export const writeEnd = (leaseUntil: number, deadline: number) =>
   Math.min(lastWriteEnd(deadline), leaseUntil - CLOCK_RESERVE_MS);
+
+/**
+ * The lease of another call as the waiting one watches it, on its own clock: its `until` only saves watching it to its end, and is
+ * none when no clock can have written it.
+ */
+export function watch(
+  before: { readonly id: string; readonly since: number } | undefined,
+  lease: PairRecord['lease'],
+  lengthMs: number,
+  now: number,
+) {
+  if (lease === undefined || lease.until > now + lengthMs + MAX_CLOCK_DIFFERENCE_MS) return undefined;
+  const since = before?.id === lease.id ? before.since : now;
+  return { id: lease.id, since, until: Math.min(lease.until, since + lengthMs) };
+}
 
 /** A token request with less time than this would most likely be sent, and then not be waited for. */
 export const MIN_REQUEST_MS = 250;

@@ -6,9 +6,7 @@ import type { Service } from '../service.ts';
 import type { Call } from './call.ts';
 import { goneProblem } from './choose-version.ts';
 import { RENEWAL_MS } from './deadlines.ts';
-import { livingToken } from './freshness.ts';
-import { waitProblem } from './latch-and-pause.ts';
-import type { PairRecord, StoredToken } from './record.ts';
+import { livingToken, type PairRecord, type StoredToken, waitProblem } from './record.ts';
 import type { Seen } from './store.ts';
 
 /** What a caller asks for with `POST /token`. */
@@ -40,22 +38,14 @@ export interface View {
 /** The next step of one call. */
 export type Step<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
-  | RequestStep<Answer>
-  /** The answer serves once the living token is removed from the record. */
-  | { readonly kind: 'withdraw'; readonly answer: Answer }
-  /** Another call is about to bring a token. */
-  | { readonly kind: 'wait' }
-  | { readonly kind: 'fail'; readonly problem: Problem };
-
-/** The steps that need a token request. */
-export type RequestStep<Answer> =
   /** The answer serves; the call that gets the lease tries to replace it first. */
   | { readonly kind: 'renew'; readonly answer: Answer; readonly timeoutMs: number }
   /** Only a new token serves; `forced`: because the living one was refused. */
-  | { readonly kind: 'request'; readonly forced: boolean };
-
-/** A call's own way to decide; `acquireToken` carries out the step. */
-export type Decide<Answer> = (view: View) => Step<Answer>;
+  | { readonly kind: 'request'; readonly forced: boolean }
+  /** The answer serves once the living token is removed from the record. */
+  | { readonly kind: 'withdraw'; readonly answer: Answer }
+  /** Another call is about to bring a token. */
+  | { readonly kind: 'wait' };
 
 /** A token for a caller, and where it came from. */
 export interface Issue {
@@ -63,28 +53,30 @@ export interface Issue {
   readonly cache: CacheUse;
 }
 
-/** Decides one step of a call for a token; the order of the checks is the order of what matters to the caller. */
+/**
+ * Decides one step of a call for a token; the order of the checks is the order of what matters to the caller.
+ *
+ * @throws Problem why the caller gets none
+ */
 export function decide(view: View, { pair, service }: Call, request: IssueRequest, now: number): Step<Issue> {
   const { record, versions } = view;
   if (record.disabled) {
-    const detail = 'An operator has disabled this client. Only an operator can enable it again.';
-    return { kind: 'fail', problem: new Problem('client-disabled', detail) };
+    throw new Problem('client-disabled', 'An operator has disabled this client. Only an operator can enable it again.');
   }
   const gone = versions && goneProblem(versions, pair);
-  if (gone !== undefined) return { kind: 'fail', problem: gone };
+  if (gone !== undefined) throw gone;
 
   const token = livingToken(record, now);
   const isRefused = token !== undefined && token.fingerprint === request.refused && !token.sameTokenAgain;
   if (token !== undefined && !isRefused) return issueOrRenew(token, view, service, request.minTtlMs, now);
 
   const { pause } = record;
-  if (pause !== undefined && now < pause.until) return { kind: 'fail', problem: waitProblem(pause, now) };
+  if (pause !== undefined && now < pause.until) throw waitProblem(pause, now);
   if (!view.leaseIsOver) return { kind: 'wait' };
   const waitMs = record.forcedAt + FORCE_INTERVAL_MS - now;
   if (isRefused && waitMs > 0) {
     const detail = 'This token is the successor of one that was refused less than 30 seconds ago.';
-    const retryAfterSeconds = Math.ceil(waitMs / 1_000);
-    return { kind: 'fail', problem: new Problem('refused-again', detail, { retryAfterSeconds }) };
+    throw new Problem('refused-again', detail, { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
   }
   return { kind: 'request', forced: isRefused };
 }

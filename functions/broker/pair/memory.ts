@@ -1,8 +1,17 @@
 import { LruCache } from '../lru-cache.ts';
 import { type Pair, pairKey } from '../pair.ts';
 import { isWithin } from '../time.ts';
-import { livingToken } from './freshness.ts';
-import { EMPTY_RECORD, type PairRecord, type Rejection, type StoredToken, withoutFutureTimes } from './record.ts';
+import type { Outcome } from './outcome.ts';
+import {
+  EMPTY_RECORD,
+  livingToken,
+  openToken,
+  type PairRecord,
+  type Rejection,
+  type StoredToken,
+  withoutFutureTimes,
+} from './record.ts';
+import type { Seen } from './store.ts';
 
 /** The last record that one instance has of each of its pairs, and its own outcomes that the table was not told. */
 export class PairMemory {
@@ -22,56 +31,45 @@ export class PairMemory {
     return isWithin(forMs, readAt, this.#now()) ? record : undefined;
   }
 
-  /** The record as the table last held it, however long ago. */
-  last(pair: Pair): PairRecord {
-    return this.#entryOf(pair).record;
-  }
-
-  /** To be called before the table is asked: the record is trusted from then on. */
-  begin(): Beginning {
-    return { at: this.#now(), changes: this.#changes };
-  }
-
   /**
-   * Keeps the record that a read, or a confirmed write, gave. One that was overtaken is not kept. After a confirmed write the
-   * table speaks for itself again, unless its token cannot be opened here: then the instance's own serves on.
+   * Makes a call of the table and keeps the record that a read, or a confirmed write, gives: trusted from the start of the call,
+   * unless it was overtaken. After a confirmed write the table speaks for itself again, unless its token cannot be opened here:
+   * then the instance's own serves on.
    */
-  remember(pair: Pair, record: PairRecord, began: Beginning, isWritten = false): void {
+  async remember(pair: Pair, call: () => Promise<Seen | undefined>, isWritten = false): Promise<Seen | undefined> {
+    const began = { at: this.#now(), changes: this.#changes };
+    const seen = await call();
     const before = this.#entryOf(pair);
-    if (before.changedAt > began.changes) return;
-    const isClosed = record.token !== undefined && record.token.accessToken === undefined;
-    const last = before.record.token?.accessToken === undefined ? before.opened : before.record.token;
+    if (seen === undefined || before.changedAt > began.changes) return seen;
+    const isClosed = seen.record.token !== undefined && openToken(seen.record) === undefined;
     // Only beside a closed token: one that was withdrawn must not come back.
-    const opened = isClosed ? last : undefined;
+    const opened = isClosed ? (openToken(before.record) ?? before.opened) : undefined;
     const own = isWritten && !isClosed ? EMPTY_RECORD : before.own;
-    const usable = withoutFutureTimes(record, this.#now());
-    this.#entries.set(pairKey(pair), { record: usable, own, opened, readAt: began.at, changedAt: ++this.#changes });
+    const record = withoutFutureTimes(seen.record, this.#now());
+    this.#entries.set(pairKey(pair), { record, own, opened, readAt: began.at, changedAt: ++this.#changes });
+    return seen;
   }
 
-  /** Keeps the outcome of a request that the table was not told; the token of another call stays beside a failure. */
-  keepOwn(pair: Pair, outcome: PairRecord): void {
+  /** Keeps an outcome that the table was not told: of a rejection the latch alone. */
+  keepOutcome(pair: Pair, own: PairRecord, { kind, version }: Pick<Outcome, 'kind' | 'version'>): void {
+    const rejection = kind === 'rejected' ? own.rejected.get(version) : undefined;
+    if (rejection === undefined) this.keepOwn(pair, own);
+    else this.#keepRejection(pair, version, rejection);
+  }
+
+  /** Keeps what the table does not have; the token of another call stays beside a failure. */
+  keepOwn(pair: Pair, changes: Partial<PairRecord>): void {
     const entry = this.#entryOf(pair);
-    const token = outcome.token?.accessToken === undefined ? entry.own.token : outcome.token;
-    this.#entries.set(pairKey(pair), { ...entry, own: { ...outcome, token } });
-  }
-
-  /** Keeps when this instance last tried to renew the token, with or without a lease. */
-  keepAttempt(pair: Pair, attemptedAt: number): void {
-    const entry = this.#entryOf(pair);
-    this.#entries.set(pairKey(pair), { ...entry, own: { ...entry.own, attemptedAt } });
-  }
-
-  keepRejection(pair: Pair, version: string, rejection: Rejection): void {
-    const key = pairKey(pair);
-    const kept = [...(this.#untold.get(key) ?? [])].filter(([name]) => name !== version).slice(1 - MAX_VERSIONS);
-    this.#untold.set(key, new Map([...kept, [version, rejection]]));
+    const token = openToken(changes) ?? entry.own.token;
+    this.#entries.set(pairKey(pair), { ...entry, own: { ...entry.own, ...changes, token } });
   }
 
   /**
-   * Adds what the table does not have: rejections that could not be written, and, until a write is confirmed again or while the
-   * table's token cannot be opened, the instance's own token, holds, pause, attempts and trial.
+   * The table's record, by default as it was last seen, with all that the table does not have: rejections that could not be
+   * written, and, until a write is confirmed again or while the table's token cannot be opened, the instance's own token, holds,
+   * pause, attempts and trial.
    */
-  withOwn(pair: Pair, shared: PairRecord): PairRecord {
+  withOwn(pair: Pair, shared: PairRecord = this.#entryOf(pair).record): PairRecord {
     const now = this.#now();
     const { own, opened } = this.#entryOf(pair);
     const rejected = new Map(shared.rejected);
@@ -93,15 +91,15 @@ export class PairMemory {
     };
   }
 
+  #keepRejection(pair: Pair, version: string, rejection: Rejection): void {
+    const key = pairKey(pair);
+    const kept = [...(this.#untold.get(key) ?? [])].filter(([name]) => name !== version).slice(1 - MAX_VERSIONS);
+    this.#untold.set(key, new Map([...kept, [version, rejection]]));
+  }
+
   #entryOf(pair: Pair): Entry {
     return this.#entries.get(pairKey(pair)) ?? NO_ENTRY;
   }
-}
-
-/** When the table was asked, on the clock and in changes of the memory. */
-interface Beginning {
-  readonly at: number;
-  readonly changes: number;
 }
 
 interface Entry {
@@ -111,19 +109,18 @@ interface Entry {
   /** The token as it was before it could not be opened here any more. */
   readonly opened?: StoredToken | undefined;
   readonly readAt: number;
+  /** In changes of the memory. */
   readonly changedAt: number;
 }
 
 const NO_ENTRY: Entry = { record: EMPTY_RECORD, own: EMPTY_RECORD, readAt: -Infinity, changedAt: 0 };
 
 /** Counts the members whose length a service chooses, with two bytes for a character; all else is small. */
-function bytesOf({ record, own, opened: before }: Entry): number {
-  const lengths = [record, own, { ...EMPTY_RECORD, token: before }].map(({ token, held, pause }) => {
-    const opened = token?.accessToken === undefined ? undefined : token;
-    const rest = JSON.stringify([opened?.scope, opened?.passThrough, [...held.values()], pause]).length;
-    return (opened?.accessToken.reveal().length ?? 0) + rest;
-  });
-  return 2 * lengths.reduce((sum, length) => sum + length, 0);
+function bytesOf({ record, own, opened }: Entry): number {
+  const tokens = [openToken(record), openToken(own), opened];
+  const waits = [record, own].map(({ held, pause }) => [...held.values(), pause]);
+  const visible = JSON.stringify([waits, tokens.map((token) => [token?.scope, token?.passThrough])]).length;
+  return 2 * tokens.reduce((sum, token) => sum + (token?.accessToken.reveal().length ?? 0), visible);
 }
 
 const MAX_PAIRS = 1_000;

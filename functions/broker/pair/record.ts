@@ -1,4 +1,5 @@
-import type { Problem } from '../problem.ts';
+import { hardMarginMs } from '../../contract.ts';
+import { Problem } from '../problem.ts';
 import type { ServiceToken } from '../token-response/read.ts';
 
 /** All that the instances share of a pair: one value, replaced as a whole. Times are epoch milliseconds of their clocks. */
@@ -15,7 +16,8 @@ export interface PairRecord {
   /** By `holdKey`. */
   readonly held: ReadonlyMap<string, Wait>;
   readonly pause: Wait | undefined;
-  readonly checked: CheckedVersion | undefined;
+  /** The finding of the last trial, or of a request beside a token that must stay. */
+  readonly checked: { readonly version: string; readonly at: number; readonly finding: CheckedFinding } | undefined;
   /** An operator has stopped the client; written by operators only. */
   readonly disabled: { readonly since: number } | undefined;
 }
@@ -58,22 +60,14 @@ export interface Wait {
   readonly until: number;
   /** How many waits there have been since the last success, this one included. */
   readonly step: number;
-  readonly problem: StoredProblem;
+  readonly problem: Pick<Problem, 'type' | 'detail'> & Partial<Pick<Problem, 'shape'>>;
   /** The request brought no answer. */
   readonly unheard?: true | undefined;
 }
 
-export type StoredProblem = Pick<Problem, 'type' | 'detail'> & Partial<Pick<Problem, 'shape'>>;
-
-/** The finding of the last trial, or of a request beside a token that must stay. */
-export interface CheckedVersion {
-  readonly version: string;
-  readonly at: number;
-  readonly finding: (typeof CHECKED_FINDINGS)[number];
-}
-
 /** The findings that a token request can lead to. */
 export const CHECKED_FINDINGS = ['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const;
+type CheckedFinding = (typeof CHECKED_FINDINGS)[number];
 
 export const EMPTY_RECORD: PairRecord = {
   lease: undefined,
@@ -92,9 +86,26 @@ export function holdKey(version: string, settingsDigest: string): string {
   return `${version}:${settingsDigest}`;
 }
 
-/** Whether the service has accepted the version: its requests may then be made without the lease, and its silence is no rejection. */
-export function isProven({ token, checked }: PairRecord, version: string): boolean {
-  return token?.credentialVersion === version || (checked?.finding === 'accepted' && checked.version === version);
+/** The times of a token on which its freshness depends. */
+export type TokenLife = Pick<VisibleToken, 'expiresAt' | 'lifetimeSeenMs'>;
+
+/** Whether a caller may still receive the token. */
+export function isIssuable(
+  { expiresAt, lifetimeSeenMs }: Pick<VisibleToken, 'expiresAt' | 'lifetimeSeenMs'>,
+  now: number,
+): boolean {
+  return expiresAt - now > hardMarginMs(lifetimeSeenMs);
+}
+
+/** The token, when this instance can open it. */
+export function openToken({ token }: Partial<PairRecord>): StoredToken | undefined {
+  return token?.accessToken === undefined ? undefined : token;
+}
+
+/** The token that this instance may still issue. */
+export function livingToken(record: Partial<PairRecord>, now: number): StoredToken | undefined {
+  const token = openToken(record);
+  return token && isIssuable(token, now) ? token : undefined;
 }
 
 /**
@@ -106,6 +117,29 @@ export function foreignToken({ token, attemptedAt }: PairRecord, now: number): C
   if (token.closed === 'no-key') return now < token.expiresAt ? token : undefined;
   const usedAt = Math.max(notAhead(attemptedAt, now), notAhead(token.issuedAt, now));
   return token.closed === 'unreadable' && now - usedAt < FOREIGN_MS ? token : undefined;
+}
+
+/** Whether the service has accepted the version: its requests may then be made without the lease, and its silence is no rejection. */
+export function isProven({ token, checked }: PairRecord, version: string): boolean {
+  return token?.credentialVersion === version || (checked?.finding === 'accepted' && checked.version === version);
+}
+
+/** A rejected version gets two more chances; then only an operator, or a new version, opens the way again. */
+export function isLatched(rejection: Rejection | undefined, now: number): boolean {
+  if (rejection === undefined) return false;
+  const delayMs = CHANCE_DELAYS_MS[rejection.count - 1];
+  return delayMs === undefined || now < rejection.at + delayMs;
+}
+
+/** Whether the version has no chance left. */
+export function isSpent(rejection: Rejection | undefined): boolean {
+  return rejection !== undefined && rejection.count > CHANCE_DELAYS_MS.length;
+}
+
+/** The problem that a caller sees while a pause or a hold lasts. */
+export function waitProblem({ problem, until }: Wait, now: number, cause?: unknown): Problem {
+  const { type, detail, shape } = problem;
+  return new Problem(type, detail, { shape, retryAfterSeconds: Math.max(1, Math.ceil((until - now) / 1_000)), cause });
 }
 
 /**
@@ -140,3 +174,5 @@ export const KEPT_WAIT_MS = 24 * 60 * 60_000;
 /** Two clocks that are each 30 s off. */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 const FOREIGN_MS = 60_000;
+/** After the first and after the second rejected request. With the first one this makes three: the lock-out budget. */
+const CHANCE_DELAYS_MS = [15 * 60_000, 120 * 60_000];

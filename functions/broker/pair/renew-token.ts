@@ -1,13 +1,10 @@
-import type { Trace } from '../audit.ts';
-import type { Credential } from '../credential/credential.ts';
-import type { SecretVersion } from '../credential/secret.ts';
+import { hardMarginMs } from '../../contract.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
-import type { Service } from '../service.ts';
 import type { RequestToken, TokenExchange } from '../token-request/token-request.ts';
 import { readTokenResponse } from '../token-response/read.ts';
-import { isIssuable, refreshAt } from './freshness.ts';
-import type { PairRecord, StoredToken } from './record.ts';
+import type { Attempt, Call } from './call.ts';
+import { isIssuable, type StoredToken, type TokenLife } from './record.ts';
 
 export type Renewal =
   | { readonly outcome: 'token'; readonly token: StoredToken }
@@ -15,21 +12,12 @@ export type Renewal =
   /** `isUnheard`: the request was sent and brought no status; the service may have rejected it all the same. */
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem; readonly isUnheard?: boolean | undefined };
 
-interface RenewalOrder {
-  readonly pair: Pair;
-  readonly service: Service;
-  readonly version: SecretVersion;
-  readonly credential: Credential;
-  /** The record under the lease. */
-  readonly record: PairRecord;
-  /** Replaces the record's token, which the service has refused. */
-  readonly forced: boolean;
-  readonly deadline: number;
-  readonly trace: Trace;
-}
-
 /** Makes one token request for a pair, whose lease the caller holds. */
-export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
+export type RenewToken = (
+  call: Pick<Call, 'pair' | 'service' | 'trace'>,
+  attempt: Pick<Attempt, 'version' | 'credential' | 'record' | 'forced'>,
+  deadline: number,
+) => Promise<Renewal>;
 
 interface Dependencies {
   readonly requestToken: RequestToken;
@@ -40,27 +28,30 @@ interface Dependencies {
 
 /** Sends the token request and reads what came back. A failure is an outcome too: no `Problem` is thrown. */
 export function createTokenRenewer({ requestToken, fingerprint, random, now }: Dependencies): RenewToken {
-  return async (order) => {
-    const { service, credential, deadline, trace } = order;
+  return async (call, attempt, deadline) => {
+    const { service, trace } = call;
     trace.tokenRequests += 1;
-    const exchange = await requestToken(service, credential, deadline);
+    const exchange = await requestToken(service, attempt.credential, deadline);
     if ('problem' in exchange) {
       const outcome = exchange.problem.type === 'token-response-unusable' ? 'held' : 'failed';
       return { outcome, ...exchange };
     }
-    const renewal = read(order, exchange);
+    const renewal = read(call, attempt, exchange);
     if (renewal.outcome === 'rejected') trace.warnings.add('rejected');
     const end = Math.min(deadline, exchange.requestStartedAt + service.requestTimeoutMs);
     const isLate = exchange.response.status < 300 && exchange.receivedAt > end;
     if (renewal.outcome === 'token' || !isLate) return renewal;
     // The instance was frozen while it waited: an answer that is of no use now may have been a good token.
-    const late = `The answer of the service ${order.pair.service} was read long after its time-out.`;
+    const late = `The answer of the service ${call.pair.service} was read long after its time-out.`;
     return { outcome: 'failed', problem: new Problem('token-endpoint-timeout', late) };
   };
 
-  function read(order: RenewalOrder, { response, ...times }: TokenExchange): Renewal {
-    const { record, forced, trace } = order;
-    const reading = readTokenResponse(response, times, order.service, order.credential);
+  function read(
+    { pair, service, trace }: Parameters<RenewToken>[0],
+    { version, credential, record, forced }: Parameters<RenewToken>[1],
+    { response, ...times }: TokenExchange,
+  ): Renewal {
+    const reading = readTokenResponse(response, times, service, credential);
     if (reading.outcome !== 'token') return reading;
     const { token: served, hasEcho } = reading;
     if (hasEcho) trace.warnings.add('credential-echoed');
@@ -72,12 +63,12 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     // A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life.
     const lifetimeSeenMs = Math.max(isSame ? record.token.lifetimeSeenMs : 0, expiresAt - issuedAt);
     const life = { issuedAt, expiresAt, lifetimeSeenMs };
-    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(order, expiresAt - now()) };
+    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, expiresAt - now()) };
     const token: StoredToken = {
       ...served,
       ...life,
       fingerprint: name,
-      credentialVersion: order.version.versionId,
+      credentialVersion: version.versionId,
       refreshAt: refreshAt(life, random()),
       sameTokenAgain: isSame && (forced || record.token.sameTokenAgain),
     };
@@ -86,8 +77,20 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
 }
 
 /** The successor of a token that is too short to be issued comes when it has lapsed. */
-function tooShort({ pair }: RenewalOrder, restMs: number): Problem {
+function tooShort({ service }: Pair, restMs: number): Problem {
   const retryAfterSeconds = Math.max(1, Math.ceil(restMs / 1_000));
-  const detail = `The service ${pair.service} handed out a token that ends in ${retryAfterSeconds} s, too soon to be issued.`;
+  const detail = `The service ${service} handed out a token that ends in ${retryAfterSeconds} s, too soon to be issued.`;
   return new Problem('token-endpoint-unavailable', detail, { retryAfterSeconds });
 }
+
+/**
+ * When the soft window begins: the last fifth of the life time, at least twice the hard margin, moved by up to a tenth so
+ * that pairs that started together do not stay together.
+ */
+export function refreshAt({ expiresAt, lifetimeSeenMs }: TokenLife, random: number): number {
+  const window = Math.max(lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(lifetimeSeenMs));
+  return expiresAt - window * (1 + JITTER * (2 * random - 1));
+}
+
+const WINDOW_SHARE = 0.2;
+const JITTER = 0.1;

@@ -27,16 +27,17 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** The result of a call of the store; `unavailable` when there is none, so that a write may or may not have happened. */
-export async function whenAvailable<Result>(
+/** The result of a call of the store, or `otherwise` when it did not answer: then the audit line has a warning. */
+export async function whenAvailable<Result, Otherwise>(
   trace: Trace,
   call: () => Promise<Result>,
-): Promise<Result | 'unavailable'> {
+  otherwise: Otherwise,
+): Promise<Result | Otherwise> {
   try {
     return await call();
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     trace.warnings.add('shared-cache-unavailable');
-    return 'unavailable';
+    return otherwise;
   }
 }

@@ -1,24 +1,5 @@
-import {
-  type CheckedVersion,
-  KEPT_WAIT_MS,
-  type PairRecord,
-  type Rejection,
-  type StoredToken,
-  type Wait,
-} from './record.ts';
-
-/** The outcome of one token request. All times are in it, so that it can be settled any number of times. */
-export type Outcome = {
-  readonly version: string;
-  readonly holdKey: string;
-  readonly at: number;
-  readonly checked?: CheckedVersion | undefined;
-} & (
-  | { readonly kind: 'rejected' }
-  | { readonly kind: 'accepted'; readonly token: StoredToken; readonly isPublished: boolean }
-  /** `holds`: the wait is the version's, not the pair's. */
-  | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean }
-);
+import type { Outcome } from './outcome.ts';
+import { isSpent, KEPT_WAIT_MS, type PairRecord } from './record.ts';
 
 /** The record under a new lease. A version that was rejected before uses up its next chance before it is sent. */
 export function leased(
@@ -43,11 +24,15 @@ export function leased(
 export function settled(record: PairRecord, id: string, outcome: Outcome): PairRecord {
   const { version, holdKey, at, checked = record.checked } = outcome;
   const isMine = record.lease?.id === id;
-  const free = isMine ? { ...record, lease: undefined, checked } : record;
+  const isHeard = outcome.kind !== 'failed' || !outcome.wait.unheard;
+  const pause = isHeard && record.pause ? { ...record.pause, unheard: undefined } : record.pause;
+  const free = isMine ? { ...record, lease: undefined, checked, pause } : record;
   if (outcome.kind === 'rejected') {
     // The service has counted it, too, under whichever lease; a write that is repeated counts once.
     const latch = record.rejected.get(version);
-    return latch?.by === id && latch.at === at
+    const isCounted = latch?.by === id && latch.at === at;
+    // A count beyond the last chance changes nothing, so many instances that are alone do not compete to write it.
+    return isCounted || (!isMine && isSpent(latch))
       ? free
       : { ...free, rejected: counted(record.rejected, version, id, at) };
   }
@@ -75,9 +60,7 @@ export function cleared(record: PairRecord): PairRecord {
 function counted(rejected: PairRecord['rejected'], version: string, by: string, at: number): PairRecord['rejected'] {
   const latch = rejected.get(version);
   const count = (latch?.count ?? 0) + (latch?.by === by ? 0 : 1);
-  return new Map(
-    [...without(rejected, version), [version, { count, at, by } satisfies Rejection] as const].slice(-MAX_LATCHES),
-  );
+  return new Map([...without(rejected, version), [version, { count, at, by }] as const].slice(-MAX_LATCHES));
 }
 
 function without<Value>(entries: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {

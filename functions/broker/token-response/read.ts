@@ -79,12 +79,8 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /** The problem of an answer that is neither a success nor a rejection. */
-function problemOfStatus(
-  { status, headers }: TokenResponse,
-  body: DecodedBody,
-  receivedAt: number,
-  shape: ShapeReport,
-) {
+function problemOfStatus(response: TokenResponse, body: DecodedBody, receivedAt: number, shape: ShapeReport) {
+  const { status, headers } = response;
   const answered = `The token endpoint answered ${status}`;
   if (status === 429 || (status >= 500 && status <= 599)) {
     const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt);

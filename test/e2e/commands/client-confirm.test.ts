@@ -21,7 +21,7 @@ const CHANGES: readonly (readonly [string, RegExp])[] = [
   [`retry --service ${INSIGHTS}`, /- lets acme on customer-insights be sent again/],
   ['discard acme', /- takes AWSPENDING from version \S+ of acme, which no command brings back/],
   ['discard acme --previous', /- takes AWSPREVIOUS from .*\n- leaves acme without a version to fall back to/],
-  ['delete acme --recovery-days 7', /- marks the secret token-broker\/local\/acme for deletion.* 7 days/],
+  ['delete acme', /- marks the secret token-broker\/local\/acme for deletion.* 30 days/],
 ];
 
 /** The state that a command could change: the secret, and both pairs as the broker reports them. */
@@ -146,14 +146,14 @@ it('client delete marks the secret for deletion, says until when, and client res
   world,
 }) => {
   const begun = Date.now();
-  const { stdout, ...told } = await world.run('client delete acme --recovery-days 7 --yes');
+  const { stdout, ...told } = await world.run('client delete acme --yes');
   expect(told).toEqual({
     exitCode: 0,
     stderr: expect.stringMatching(/Until then client restore acme takes it back\.\n$/),
   });
   const [, goneAt = ''] = /^acme is marked for deletion, gone on (\S+)\n$/.exec(stdout) ?? [];
   const daysLeft = (Date.parse(goneAt) - begun) / (24 * 60 * 60_000);
-  expect(Math.abs(daysLeft - 7)).toBeLessThan(0.01);
+  expect(Math.abs(daysLeft - 30)).toBeLessThan(0.01);
   expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme .*deleted, gone on ${goneAt}`));
   for (const command of ['client delete acme --yes', 'client put acme --yes']) {
     expect(await world.run(command)).toEqual(

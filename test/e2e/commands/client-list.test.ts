@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished } from 'vitest';
-import { stateOf } from '../../../bin/commands/shared/pair-state.ts';
-import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
+import { readPairState } from '../../../bin/commands/shared/pair-state.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { ended, runCommandLine, SHELL_KEY } from './command-line.ts';
@@ -51,7 +51,7 @@ describe('client list', () => {
     const { exitCode, stdout, stderr } = await run();
     expect(exitCode).toBe(0);
     const old =
-      /^AWS_\S+ is set: this is not the "dev" in AWS\.\nThe states .* cannot be read: .*\nacme, initech: without the tag "services" .*\nhooli: .* older than 365 days .*\n$/;
+      /^(?:AWS_\S+ is set: this is not the "dev" in AWS\.\n){2}The states .* cannot be read: .*\nacme, initech: without the tag "services" .*\nhooli: .* older than 365 days .*\n$/;
     expect(stderr).toMatch(old);
     expect(stdout.split('\n')).toEqual([
       expect.stringMatching(/^CLIENT +SERVICE +STATE +PROVEN AT +TOKEN UNTIL +CURRENT +PENDING +STORED AT$/),
@@ -116,19 +116,21 @@ describe('client list with the table', () => {
     expect(await list(` --service ${INSIGHTS}`)).toMatch(/^CLIENT .*\nacme +customer-insights +ok .*\n$/);
   });
 
-  it('calls a version that no service has accepted yet unproven, while the token of the one before lives', () => {
+  it('calls a version that no service has accepted yet unproven, while the token of the one before lives', async () => {
     const now = Date.UTC(2026, 0, 1);
     const [issuedAt, expiresAt] = [now - 60_000, now + 60_000];
     const { accessToken: _, ...visible } = exampleToken({ issuedAt, expiresAt });
     const record = { ...EMPTY_RECORD, token: { ...visible, closed: 'no-key' as const } };
     const pair = { client: 'acme', service: INSIGHTS };
     const ok = { ...pair, state: 'ok', provenAt: issuedAt };
-    expect(stateOf(pair, record, 'v2', now)).toEqual({ ...pair, state: 'unproven', tokenExpiresAt: expiresAt });
-    expect(stateOf(pair, record, 'v1', now)).toEqual({ ...ok, tokenExpiresAt: expiresAt });
-    expect(stateOf(pair, record, 'v1', expiresAt)).toEqual(ok);
+    const stateOf = (read: PairRecord, version: string, at: number) =>
+      readPairState({ read: async () => read }, pair, version, at);
+    expect(await stateOf(record, 'v2', now)).toEqual({ ...pair, state: 'unproven', tokenExpiresAt: expiresAt });
+    expect(await stateOf(record, 'v1', now)).toEqual({ ...ok, tokenExpiresAt: expiresAt });
+    expect(await stateOf(record, 'v1', expiresAt)).toEqual(ok);
     // No right clock has written it.
     const ahead = { ...record, token: { ...record.token, issuedAt: now + 60_001 } };
-    expect(stateOf(pair, ahead, 'v1', now)).toEqual({ ...pair, state: 'unproven' });
+    expect(await stateOf(ahead, 'v1', now)).toEqual({ ...pair, state: 'unproven' });
   });
 });
 

@@ -192,7 +192,7 @@ describe('client put', () => {
     const accepted = /AWS made it the current one at once\. Callers get tokens as soon as/;
     expect(await world.run(create('globex'), { input: NEW })).toEqual(ended(0, /./, accepted));
     expect(await describeSecret(world, 'globex')).toEqual({ AWSCURRENT: expect.any(String), services: INSIGHTS });
-    const refused = /no caller had a token of the client before\.\n$/;
+    const refused = /no caller had a token of the client before\. client check tries it again\.\n$/;
     expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
   });
 
@@ -234,7 +234,7 @@ describe('client put stores nothing, and repeats nothing', () => {
 
 describe('client put, interrupted or overtaken', () => {
   it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
-    world.tokenService.fault('hang');
+    world.tokenService.behave(undefined, { fault: 'hang' });
     const stdin = Readable.from([Buffer.from(JSON.stringify(NEW))]);
     const putting = beginCommandLine(PUT.split(' '), world.shell, stdin);
     await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
@@ -248,7 +248,7 @@ describe('client put, interrupted or overtaken', () => {
   });
 
   it('keeps the version that another operator has promoted meanwhile', async ({ world }) => {
-    world.tokenService.latency(300);
+    world.tokenService.behave(undefined, { latencyMs: 300 });
     const slow = world.run(PUT, { input: NEW });
     await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
     const command = { SecretId: ACME, SecretString: JSON.stringify(OLD) };

@@ -16,7 +16,7 @@ import {
 import type { Shell } from '../../../client/commands/shell.ts';
 import { rulesDigest } from '../../../functions/environment.ts';
 import { environments } from '../../../lib/environments.ts';
-import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { motoIsInstalled, startMoto } from '../../support/aws/moto.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
 import { makeInMoto } from '../../support/stack/moto-stack.ts';
@@ -29,23 +29,14 @@ const DEV = parseEnvironment('dev', environments.dev);
 const FUNCTION = '/2015-03-31/functions/token-broker';
 const KEYS = { accessKeyId: ISOLATED.AWS_ACCESS_KEY_ID, secretAccessKey: ISOLATED.AWS_SECRET_ACCESS_KEY };
 const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
+const SCHEDULE = 'GET /schedules/token-broker-health-dev';
 const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
 const DIRECT = `POST ${FUNCTION}-dev/invocations`;
 const RULE = { clients: 'all', services: 'all', operations: ['check'] };
-const LINES = [
-  'stack',
-  'table',
-  'key',
-  'sealing-key',
-  'logs',
-  'versions',
-  'subscriptions',
-  'event-rule',
-  'schedule',
-].concat(
-  ['dashboard', 'url-parameter', 'alarms', 'unsigned-call', 'signed-call', 'health-run', 'direct-invoke'],
-  ['words-denied', 'words-disabled', 'words-deleted'],
-);
+const LINES =
+  'stack table key sealing-key logs versions subscriptions event-rule schedule dashboard url-parameter alarms unsigned-call signed-call health-run direct-invoke words-denied words-disabled words-deleted'.split(
+    ' ',
+  );
 
 const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
 const NOT_AUTHORIZED = 'User: x is not authorized to perform: secretsmanager:GetSecretValue on resource: y';
@@ -53,8 +44,6 @@ const NOT_AUTHORIZED = 'User: x is not authorized to perform: secretsmanager:Get
 /** What AWS answers in place of moto, which has no code to run, no policies and no confirmed subscriptions. */
 const ANSWERS: Readonly<Record<string, (input: string) => HttpAnswer>> = {
   [LIVE]: () => json(200, { Name: 'live', FunctionVersion: '2', RoutingConfig: null }),
-  [`GET ${FUNCTION}-dev/versions`]: () =>
-    json(200, { Versions: ['$LATEST', '1', '2'].map((Version) => ({ Version })) }),
   GetTopicAttributes: () => ({ status: 200, body: '<entry><key>SubscriptionsConfirmed</key><value>1</value></entry>' }),
   [HEALTH]: () => json(200, RUN),
   [DIRECT]: () => json(403, { Message: 'x with an explicit deny in a service control policy' }),
@@ -134,92 +123,43 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     );
   });
 
-  it.each<[line: string, what: string, operation: string, change: Change, said: string | RegExp]>([
-    ['stack', 'is rolled back', 'DescribeStacks', ['CREATE_COMPLETE', 'UPDATE_ROLLBACK_COMPLETE'], 'it is UPDATE_ROLL'],
-    ['stack', 'may be deleted', 'DescribeStacks', ['Protection>true', 'Protection>false'], 'not protected'],
-    ['table', 'may be deleted', 'DescribeTable', [/("DeletionProtectionEnabled": )true/, '$1false'], 'not protected'],
-    [
-      'table',
-      'has another key',
-      'DescribeTable',
-      [/:key\//g, ':key/x'],
-      'it is not encrypted with the key of the stack',
-    ],
-    ['table', 'has no TTL', 'DescribeTimeToLive', ['ENABLED', 'DISABLED'], 'it has no TTL on forgetAt'],
-    [
-      'table',
-      'is gone',
-      'DescribeTable',
-      denied('', 'ResourceNotFoundException'),
-      /nothing of this name: dynamodb:Desc/,
-    ],
-    ['key', 'goes', 'DescribeKey', [/("KeyState": )"Enabled"/, '$1"PendingDeletion"'], 'it is PendingDeletion'],
-    ['key', 'stays as it is', 'GetKeyRotationStatus', ['true', 'false'], 'it is not rotated'],
-    ['sealing-key', 'has another key', 'DescribeSecret', [/:key\//g, ':key/x'], 'it is not encrypted with the key'],
-    [
-      'sealing-key',
-      'goes',
-      'DescribeSecret',
-      ['"DeletedDate": null', '"DeletedDate": 1.0'],
-      'it is marked for deletion',
-    ],
-    ['logs', 'end early', 'DescribeLogGroups', [/("retentionInDays": )30/, '$17'], /Log0 keeps 7 days, encrypted/],
-    [
-      'logs',
-      'are plain',
-      'DescribeLogGroups',
-      [/"kmsKeyId": "[^"]*"/, '"kmsKeyId": ""'],
-      /keeps 30 days, not encrypted/,
-    ],
-    ['logs', 'are gone', 'DescribeLogGroups', json(200, { logGroups: [] }), 'there are 0 of 2'],
-    ['versions', 'are shared', LIVE, ['null', '{"AdditionalVersionWeights":{"3":0.1}}'], 'another version has a part'],
-    ['versions', 'are none', LIVE, ['"2"', '"$LATEST"'], 'live is $LATEST'],
-    ['subscriptions', 'are not confirmed', 'GetTopicAttributes', ['>1<', '>0<'], /None is confirmed/],
-    ['event-rule', 'is off', 'ListRules', ['ENABLED', 'DISABLED'], 'it is DISABLED'],
-    ['event-rule', 'is another one', 'ListRules', ['token-broker/dev/', 'other/'], /no rule has the pattern/],
-    ['schedule', 'is off', 'GET /schedules/token-broker-health-dev', ['ENABLED', 'DISABLED'], 'it is DISABLED'],
-    ['schedule', 'is slow', 'GET /schedules/token-broker-health-dev', ['1 hour', '1 day'], /it runs at rate\(1 day\)/],
-    ['dashboard', 'is empty', 'GetDashboard', [/markdown/g, 'm'], 'it is empty'],
-    ['url-parameter', 'is old', 'GetParameter', ['abc', 'old'], 'it is another URL'],
-    ['alarms', 'ring', 'DescribeAlarms', ['<StateValue>OK', '<StateValue>ALARM'], /In ALARM: token-broker-/],
-    [
-      'alarms',
-      'are missing',
-      'DescribeAlarms',
-      ['<AlarmName>token-broker-errors-dev', '<AlarmName>x'],
-      /there is no token-broker-errors-dev/,
-    ],
-    ['health-run', 'fails', HEALTH, json(200, { errorType: 'Error' }), /did not come to its end/],
-    [
-      'health-run',
-      'finds too much let in',
-      HEALTH,
-      ['"denied"', '"not-denied"'],
-      /without an access rule was not refused/,
-    ],
-    ['direct-invoke', 'is possible', DIRECT, { status: 204 }, /may invoke the function past its URL/],
-    [
-      'words-denied',
-      'are new',
-      'GetSecretValue',
-      ['not authorized to perform', 'no'],
-      /AWS says AccessDeniedException, without/,
-    ],
-    [
-      'words-disabled',
-      'are new',
-      'GetSecretValue',
-      ['explicit deny', 'no'],
-      /without "explicit deny in a resource-based/,
-    ],
-    ['words-deleted', 'are new', 'GetResourcePolicy', ['InvalidRequest', 'Other'], /AWS says OtherException for gone/],
-  ])('fails the line %s when it %s, and says what to do', async (line, _, operation, change, said) => {
-    if (!('status' in change)) world.replaced.set(operation, change);
-    else world.answers.set(operation, () => change);
+  it.each<[line: string, said: string, operation: string, change: Change]>([
+    ['stack', 'UPDATE_ROLLBACK_COMPLETE, and must', 'DescribeStacks', ['CREATE_COMPLETE', 'UPDATE_ROLLBACK_COMPLETE']],
+    ['stack', 'protection from deletion: false', 'DescribeStacks', ['Protection>true', 'Protection>false']],
+    ['table', 'protection from deletion: false', 'DescribeTable', [/("DeletionProtectionEnabled": )true/, '$1false']],
+    ['table', ':key/x', 'DescribeTable', [/:key\//g, ':key/x']],
+    ['table', 'TTL: DISABLED on forgetAt, and must be ENABLED', 'DescribeTimeToLive', ['ENABLED', 'DISABLED']],
+    ['table', 'of this name: dynamodb:Desc', 'DescribeTable', denied('', 'ResourceNotFoundException')],
+    ['key', 'state: PendingDeletion', 'DescribeKey', [/("KeyState": )"Enabled"/, '$1"PendingDeletion"']],
+    ['key', 'rotation: false', 'GetKeyRotationStatus', ['true', 'false']],
+    ['sealing-key', ':key/x', 'DescribeSecret', [/:key\//g, ':key/x']],
+    ['sealing-key', 'mark for deletion: true', 'DescribeSecret', ['"DeletedDate": null', '"DeletedDate": 1.0']],
+    ['logs', 'Log0: 7 days', 'DescribeLogGroups', [/("retentionInDays": )30/, '$17']],
+    ['logs', 'Log0: 30 days, key undefined', 'DescribeLogGroups', [/"kmsKeyId": "[^"]*"/, '"x": 0']],
+    ['logs', 'missing log groups: 2', 'DescribeLogGroups', json(200, { logGroups: [] })],
+    ['versions', 'version 2 with a part for 3', LIVE, ['null', '{"AdditionalVersionWeights":{"3":0.1}}']],
+    ['versions', 'live: version $LATEST', LIVE, ['"2"', '"$LATEST"']],
+    ['subscriptions', 'None is confirmed', 'GetTopicAttributes', ['>1<', '>0<']],
+    ['event-rule', 'DISABLED, and must be ENABLED', 'ListRules', ['ENABLED', 'DISABLED']],
+    ['event-rule', 'the pattern of the template: missing', 'ListRules', ['token-broker/dev/', 'other/']],
+    ['schedule', 'state: DISABLED', SCHEDULE, ['ENABLED', 'DISABLED']],
+    ['schedule', 'rate(1 day), and must be rate(1 hour)', SCHEDULE, ['1 hour', '1 day']],
+    ['dashboard', 'empty, and must be filled', 'GetDashboard', [/markdown/g, 'm']],
+    ['url-parameter', '/dev/url: https://old', 'GetParameter', ['abc', 'old']],
+    ['alarms', 'In ALARM: token-broker-', 'DescribeAlarms', ['"StateValue": "OK"', '"StateValue": "ALARM"']],
+    ['alarms', 'missing alarms: token-broker-errors-dev', 'DescribeAlarms', [/("AlarmName": ")token-broker-e/, '$1x']],
+    ['health-run', 'did not come to its end', HEALTH, json(200, { errorType: 'Error' })],
+    ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
+    ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
+    ['words-denied', 'says AccessDeniedException, without', 'GetSecretValue', ['not authorized to perform', 'no']],
+    ['words-disabled', 'without "explicit deny in a resource-based', 'GetSecretValue', ['explicit deny', 'no']],
+    ['words-deleted', 'says OtherException for gone', 'GetResourcePolicy', ['InvalidRequest', 'Other']],
+  ])('fails the line %s with "%s", and says what to do', async (line, said, operation, change) => {
+    alter(operation, change);
     const { exitCode, lines, stderr } = await doctor('--guarded', '--profile-direct', 'direct');
     const own = lines.find((one) => new RegExp(`^\\S+ +${line} `).test(one)) ?? '';
     expect(own).toMatch(/^FAILED/);
-    expect(own).toEqual(typeof said === 'string' ? expect.stringContaining(said) : expect.stringMatching(said));
+    expect(own).toContain(said);
     expect(stderr).toMatch(new RegExp(`^${line}: .*\\w{3,}`, 'm'));
     expect(exitCode).toBe(1);
   });
@@ -235,44 +175,26 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(exitCode).toBe(1);
   });
 
-  it('fails the line trail when CloudTrail does not record', async () => {
-    const trail = DESCRIBED.find(({ line }) => line === 'trail');
-    const environment = { ...DEV, trail: { sealingKeyWriters: [] } };
+  it('fails the line trail when CloudTrail does not record, where there is a trail', async () => {
+    const environment: Environment = { ...DEV, trail: { sealingKeyWriters: [], secretPolicyWriters: [] } };
     const seen = (IsLogging: boolean) =>
-      trail?.look({ environment, asker: { look: async () => ({ IsLogging }) } } as unknown as World);
-    expect(await seen(true)).toEqual({ outcome: 'ok', detail: 'CloudTrail records' });
-    expect(await seen(false)).toMatchObject({ outcome: 'failed', detail: 'it does not record' });
-    expect([DEV, environment].map((one) => trail?.isFor?.({ environment: one } as World, false))).toEqual([
-      false,
-      true,
-    ]);
+      DESCRIBED.trail?.({ environment, look: async () => ({ IsLogging }) } as unknown as World);
+    expect(await seen(true)).toEqual({ outcome: 'ok', detail: 'recording: true' });
+    expect(await seen(false)).toMatchObject({ outcome: 'failed', detail: 'recording: false, and must be true' });
   });
 
-  it.each<[line: string, what: string, operation: string, change: Change, said: RegExp]>([
-    ['signed-call', 'no rule names the role', '', ['', ''], /no access rule names/],
-    [
-      'alarms',
-      'one never had data',
-      'DescribeAlarms',
-      [/1 datapoint [^<]*/, 'Unchecked: Initial alarm creation'],
-      /no data ever for/,
-    ],
-    ['direct-invoke', 'its own policies deny it', DIRECT, ['service control', 'resource-based'], /by its own policies/],
-    [
-      'words-denied',
-      'the identity may read',
-      'GetSecretValue',
-      denied('', 'ResourceNotFoundException'),
-      /may read secrets/,
-    ],
-    ['words-deleted', 'no client goes', 'ListSecrets', json(200, { SecretList: [] }), /No client is marked/],
-    ['health-run', 'AWS is down', HEALTH, { status: 503 }, /AWS gave no usable answer/],
-  ])('does not prove the line %s when %s, which is no failure', async (line, _, operation, change, said) => {
+  it.each<[line: string, said: string, operation: string, change: Change]>([
+    ['signed-call', 'no access rule names', '', ['', '']],
+    ['alarms', 'no data ever for', 'DescribeAlarms', [/1 datapoint [^"]*/, 'Unchecked: Initial alarm creation']],
+    ['direct-invoke', 'by its own policies', DIRECT, ['service control', 'resource-based']],
+    ['words-denied', 'may read secrets', 'GetSecretValue', denied('', 'ResourceNotFoundException')],
+    ['words-deleted', 'No client is marked', 'ListSecrets', json(200, { SecretList: [] })],
+    ['health-run', 'AWS gave no usable answer', HEALTH, { status: 503 }],
+  ])('does not prove the line %s and says "%s", which is no failure', async (line, said, operation, change) => {
     if (operation === '') world.caller = { ...world.caller, rules: [], rules_digest: undefined };
-    else if (!('status' in change)) world.replaced.set(operation, change);
-    else world.answers.set(operation, () => change);
+    else alter(operation, change);
     const { exitCode, lines } = await doctor('--guarded', '--profile-direct', 'direct');
-    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^\\? +${line} +.*${said.source}`)));
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^\\? +${line} +.*${said}`)));
     expect(exitCode).toBe(0);
   });
 
@@ -282,6 +204,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +table .*dynamodb:DescribeTable.*--profile-deploy/));
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +versions .*lambda:GetAlias.*--profile-emergency/));
     expect(alone.exitCode).toBe(0);
+    world.blindKeys.push('AKIDDEPLOY');
     const all = await doctor('--profile-deploy', 'deploy', '--profile-emergency', 'emergency');
     expect(all.lines.filter((line) => !line.startsWith('ok'))).toEqual([]);
     expect(world.asked).toContain('AssumeRole');
@@ -296,7 +219,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(steps).toHaveLength(18);
     const text = readFileSync(report, 'utf8');
     expect(text).toContain(`Account ${DEV.account}, region eu-west-1, ${at}`);
-    expect(text).toContain('| table | failed | it has no TTL on forgetAt. Deploy');
+    expect(text).toContain('| table | failed | TTL: DISABLED on forgetAt, and must be ENABLED on forgetAt. Deploy');
     expect(text).toContain('| logs | ok |');
   });
 
@@ -326,32 +249,21 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(stderr).toContain('error: report-not-written: ');
   });
 
-  it('takes a report that is no Markdown, and an environment that is not in the settings, for wrong usage', async () => {
-    expect(await doctor('--report', 'stack.txt')).toMatchObject({ exitCode: 2 });
-    const alone = await runCommandLine(['doctor', '--profile-deploy', 'deploy', '--environment', 'dev']);
-    expect(alone).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining('error: --profile-deploy needs --stack'),
-    });
-    expect(await runCommandLine(['doctor', '--stack', '--environment', 'local'])).toMatchObject({ exitCode: 2 });
-  });
-
-  it('ends with 1 when the stack came to no outputs', async () => {
-    world.replaced.set('DescribeStacks', [/<Outputs>.*<\/Outputs>/s, '']);
-    expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('error: stack-incomplete: ') });
-  });
-
-  it('ends with 1 when there is no stack, or AWS does not say', async () => {
-    const answer = '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>';
-    world.answers.set('DescribeStacks', () => ({ status: 400, body: answer }));
-    expect(await doctor()).toMatchObject({
-      exitCode: 1,
-      stderr: expect.stringContaining('cloudformation:DescribeStacks'),
-    });
+  it.each<[what: string, change: Change, said: string]>([
+    ['the stack came to no outputs', [/<Outputs>.*<\/Outputs>/s, ''], 'error: stack-incomplete: '],
+    ['AWS does not say', { status: 400, body: '<Code>ValidationError</Code>' }, 'cloudformation:DescribeStacks'],
+  ])('ends with 1 when %s', async (_, change, said) => {
+    alter('DescribeStacks', change);
+    expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(said) });
   });
 });
 
 type Change = readonly [from: string | RegExp, to: string] | HttpAnswer;
+
+function alter(operation: string, change: Change): void {
+  if ('status' in change) world.answers.set(operation, () => change);
+  else world.replaced.set(operation, change);
+}
 
 function endpoints(url: string): Readonly<Record<string, string>> {
   return Object.fromEntries(NAMES.split(' ').map((name) => [`AWS_ENDPOINT_URL_${name}`, url]));
@@ -364,18 +276,14 @@ async function answerFor(moto: string, ...[request, response]: Parameters<Respon
   const operation = target ?? new URLSearchParams(body).get('Action') ?? `${request.method} ${request.path}`;
   world.asked.push(operation);
   const isBlind = world.blindKeys.some((key) => headerValue(request, 'authorization')?.includes(key));
-  if (isBlind && !/Stacks|Topic|SecretValue|ResourcePolicy|ListSecrets/.test(operation)) {
+  if (isBlind && !/Stacks|Topic|AssumeRole|SecretValue|ResourcePolicy|ListSecrets/.test(operation)) {
     // As Lambda says it; the others say it in the body.
     response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
     return denied('');
   }
-  const {
-    status,
-    headers,
-    body: text,
-  } = world.answers.get(operation)?.(body) ?? (await forwarded(moto, request, body));
+  const answer = world.answers.get(operation)?.(body) ?? (await forwarded(moto, request, body));
   const [from, to] = world.replaced.get(operation) ?? ['', ''];
-  return { status, headers, body: `${text ?? ''}`.replace(from, to) };
+  return { ...answer, body: `${answer.body ?? ''}`.replace(from, to) };
 }
 
 async function forwarded(moto: string, request: Parameters<Respond>[0], body: string): Promise<HttpAnswer> {
@@ -390,8 +298,7 @@ async function forwarded(moto: string, request: Parameters<Respond>[0], body: st
 /** A file of AWS profiles with these names, each with a key of its own. */
 function profiles(...names: readonly string[]): string {
   const file = path.join(folder(), 'credentials');
-  const keys = (name: string) =>
-    `[${name}]\naws_access_key_id = AKID${name.toUpperCase()}\naws_secret_access_key = x\n`;
+  const keys = (name: string) => `[${name}]\naws_access_key_id=AKID${name.toUpperCase()}\naws_secret_access_key=x\n`;
   writeFileSync(file, names.map(keys).join(''));
   return file;
 }

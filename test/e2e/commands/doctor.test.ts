@@ -96,9 +96,8 @@ describe('doctor', () => {
     expect(await run('doctor')).toEqual(ended(0, /ok +call +The broker takes your signature: you are \S+\n$/, /./));
     const unnamed = /\n\? +call +The broker .*role\/stranger, which no access rule names\n$/;
     expect(await run('doctor', { env: stranger })).toEqual(ended(0, unnamed, /./));
-    const older = await front({ call: problem('not-found'), clockMs: 200_000 });
-    const answers = /clock +This clock is 200 s behind AWS; 5 .*\n.*\nok +call +The broker .* and answers\n$/;
-    expect(await run('doctor', older)).toEqual(ended(0, answers, /./));
+    const late = await front({ call: problem('internal'), clockMs: 200_000 });
+    expect((await run('doctor', late)).stdout).toMatch(/\nok +clock +This clock is 200 s behind AWS; 5 /);
     expect(tokenService.requests).toEqual([]);
   });
 

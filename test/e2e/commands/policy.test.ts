@@ -111,15 +111,6 @@ describe('policy for the roles of an environment itself', () => {
     };
     expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
   });
-
-  it.each([
-    ['--deploy-trust acme', /It must be <owner>\/<repository>, as on GitHub/],
-    ['--deploy-trust acme/*', /It must be <owner>\/<repository>/],
-    ['--operator --emergency', /a role, --deploy, .*--sealing-key, --deploy-trust, --guard: name one of them alone/],
-  ])('%s is wrong usage', async (args, message) => {
-    const { exitCode, stdout, stderr } = await runCommandLine(['policy', ...args.split(' '), '--environment', 'prod']);
-    expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 2, stdout: '', stderr: expect.stringMatching(message) });
-  });
 });
 
 describe('the permissions boundary that --execution demands', () => {

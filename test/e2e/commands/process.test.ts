@@ -2,65 +2,30 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issued } from '../../unit/client/broker-answers.ts';
-import {
-  type Answer,
-  answerWith,
-  type LoopbackServer,
-  startLoopbackServer,
-} from '../../unit/client/loopback-server.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { ended, finished, PROGRAM, startCommandLine } from './command-line.ts';
 import { createOperatorWorld, NEW, type OperatorWorld, WRONG } from './operator-world.ts';
 import { hasTerminal, runAtTerminal } from './terminal.ts';
 
 /** The real process behaves as the other files prove it within theirs: streams, variables, exit code, signals. */
-type CommandExample = readonly [good: string, shows: RegExp, wrong: string];
-
-/** In an order that prepares each for the next: a pending version, a previous one, a client that is enabled again. */
-const CALLS: readonly CommandExample[] = [
+const CALLS: readonly (readonly [good: string, shows: RegExp, wrong: string])[] = [
   ['token acme customer-insights', /^fingerprint +[0-9a-f]{16}$/m, 'token'],
-  ['whoami', /:role\/operator\n/, 'whoami x'],
   ['client list', /^acme +customer-insights +ok /m, 'client list x'],
-  ['client show acme', /^AWSCURRENT /m, 'client show'],
-  ['client check acme', /customer-insights +accepted/, 'client check'],
   ['client put acme --yes', /is AWSPENDING/, 'client put'],
-  ['client promote acme --force --accept-rejected --yes', /is AWSCURRENT/, 'client promote'],
-  ['client rollback acme --yes', /is AWSCURRENT/, 'client rollback'],
-  ['client disable acme --yes', /acme is disabled/, 'client disable acme'],
-  ['client enable acme --yes', /acme is enabled/, 'client enable acme'],
-  ['client discard acme --previous --yes', /is discarded/, 'client discard'],
-  ['client retry acme --yes', /^acme +customer-insights /m, 'client retry'],
   ['health', /^acme +accepted +accepted$/m, 'health --every 0'],
-  ['doctor', /^ok +call /m, 'doctor --client acme'],
-  ['audit acme', /:operator\S* +token +customer-insights +issued/, 'audit'],
-  ['policy arn:aws:iam::111111111111:role/billing --environment dev', /"lambda:InvokeFunctionUrl"/, 'policy'],
-  ['release list --environment prod', /^9 .* 100 %$/m, 'release back --to x'],
-  ['sealing-key rotate', /is AWSCURRENT\n/, 'sealing-key rotate x'],
-  ['sealing-key retire --force', /is retired\n/, 'sealing-key x'],
   ['config dev', /^account +111111111111 /m, 'config nowhere'],
-  ['service customer-insights --recover', /^$/, 'service customer-insights'],
-  ['env --unset', /^unset /, 'env operator x'],
-  ['completion bash', /^_token_broker/, 'completion tcsh'],
-  ['client delete acme --yes', /marked for deletion/, 'client delete'],
-  ['client restore acme --yes', /acme has its secret/, 'client restore'],
 ];
 
 describe('the command line as a process of its own', () => {
   let world: OperatorWorld;
   let close: () => Promise<void>;
-  let lambda: LoopbackServer;
   beforeAll(async () => {
     ({ close, ...world } = await createOperatorWorld());
-    const alias = { FunctionVersion: '9', RevisionId: 'x' };
-    const version = { ...alias, Version: '9', LastModified: '2026-01-09', CodeSha256: 'abc' };
-    lambda = await startLoopbackServer(answerWith(200, { ...version, Versions: [version] }));
   });
-  afterAll(async () => {
-    await lambda.close();
-    await close();
-  });
+  afterAll(() => close());
 
   async function run(command: string, input?: object) {
-    const child = startCommandLine(command.split(' '), { ...world.shell, AWS_ENDPOINT_URL_LAMBDA: lambda.url });
+    const child = startCommandLine(command.split(' '), world.shell);
     child.stdin.on('error', () => undefined).end(input === undefined ? '' : JSON.stringify(input));
     return finished(child);
   }

@@ -56,7 +56,6 @@ describe('release back', () => {
     ['from the first version', ['--yes'], { alias: { FunctionVersion: '8', weights: {} } }, 1, /no version before 8/],
     ['past a deployment that is under way', ['--to', '8', '--yes'], DEPLOYING, 1, /deployment-under-way: .* d-1 /],
     ['over a deployment that began meanwhile', ['--yes'], { revision: 'another' }, 1, /PreconditionFailedException/],
-    ['of npm start', ['--environment', 'local', '--yes'], {}, 2, /"local" is npm start, of which nothing is deployed/],
   ])('changes nothing %s', async (_, args, given, exitCode, message) => {
     const { env, state } = await startAws(given);
     const before = structuredClone(state);

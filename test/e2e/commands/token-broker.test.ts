@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { runs } from '../../support/aws/signers.ts';
 import { finished, runCommandLine, startCommandLine } from './command-line.ts';
 
@@ -20,7 +21,11 @@ describe('the command line', () => {
     );
     const example = /Examples:\n {2}\$ npm run token-broker -- token --client acme/;
     expect((await runCommandLine(['token', '--help'])).stdout).toMatch(example);
-    expect(await runCommandLine(['--version'])).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await runCommandLine(['--version'])).toEqual({
+      exitCode: 0,
+      stdout: `${packageJson.version}\n`,
+      stderr: '',
+    });
   });
 
   it.each([

@@ -69,6 +69,9 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
+    [['doctor', '--stack', '--report', 'stack.txt', ...IN_DEV], /It must end in \.md/],
+    [['doctor', '--profile-deploy', 'deploy', ...IN_DEV], /--profile-deploy needs --stack/],
+    [['doctor', '--stack', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
@@ -80,7 +83,12 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', 'arn:aws:sts::222222222222:assumed-role/reporting/me', ...IN_DEV], /the role itself, not a session/],
     [['policy', 'arn:aws:iam::222222222222:role/*', ...IN_DEV], /one role/],
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
-    [['policy', '--deploy', '--operator', ...IN_DEV], /name one of them alone/],
+    [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
+    [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
+    [
+      ['policy', '--operator', '--emergency', ...IN_DEV],
+      /a role, --deploy, .*--sealing-key, --deploy-trust, --guard: name one of them alone/,
+    ],
     [['policy', REPORTING, '--break-glass', BREAK_GLASS, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],

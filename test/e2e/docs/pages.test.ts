@@ -41,6 +41,17 @@ describe.each(PAGES)('%s', (name) => {
   });
 });
 
+it('the newest version of CHANGELOG.md is that of both packages, the contract and the file to install', () => {
+  const [, version] = /^## (\d+\.\d+\.\d+) – \d{4}-\d\d-\d\d$/m.exec(readPage('CHANGELOG.md')) ?? [];
+  const [main, lock, client] = ['package', 'package-lock', 'client/package'].map((file) =>
+    JSON.parse(readPage(`${file}.json`)),
+  );
+  const versions = [main, lock, lock.packages[''], client, readContract().info].map((one) => one.version);
+  expect(versions).toEqual(Array(5).fill(version));
+  const files = ['docs/callers.md', 'client/README.md'].flatMap((page) => readPage(page).match(/client-.*?\.tgz/g));
+  expect(new Set(files)).toEqual(new Set([`client-${version}.tgz`]));
+});
+
 describe('README.md', () => {
   it('has the two commands at its top', () => {
     expect(commands().slice(0, 2)).toEqual(['npm ci && npm start', 'npm ci && npm test']);
@@ -189,7 +200,9 @@ describe('the page about security', () => {
       expect(suites.length, promise).toBeGreaterThan(0);
       expect(suites.filter((suite) => !/^\.\.\/test\/.*\.test\.ts$/.test(suite))).toEqual([]);
     }
-    const attacks = filesIn('test/attacks').filter((file) => file.endsWith('.test.ts'));
+    const attacks = readdirSync(new URL('test/attacks', ROOT), { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('.test.ts'),
+    );
     expect(attacks.filter((file) => !linksIn(rows).includes(`../test/attacks/${file}`))).toEqual([]);
   });
 });

@@ -185,7 +185,7 @@ const NO_DATE = ['IncompleteSignatureException', 'Date must be in ISO-8601'];
 const UNSCOPED = ['InvalidSignatureException', 'Credential should be scoped to'];
 const unsigned = (name: string) => ['InvalidSignatureException', `'${name}' must be a 'SignedHeader'`];
 
-/** The members of a signature, and changes of a signed request; attacks/sigv4.test.ts changes single bytes. */
+/** The members of a signature, and changes of a signed request; attacks/callers/sigv4.test.ts changes single bytes. */
 it.for<readonly [what: string, refusal: readonly string[], Signing, change?: (headers: Headers) => Headers]>([
   ['a request without a signature', FORBIDDEN, {}, () => ({})],
   ['a bearer token', INCOMPLETE, {}, (headers) => ({ ...headers, authorization: 'Bearer abc' })],
@@ -214,6 +214,16 @@ it.for<readonly [what: string, refusal: readonly string[], Signing, change?: (he
   expect({ status, type: headers['x-amzn-errortype'] }).toEqual({ status: 403, type: refusal[0] });
   expect(Message).toMatch(new RegExp(`^${refusal[1]}`));
   expect(events).toEqual([]);
+});
+
+it.each([
+  [-301, 403],
+  [-300, 200],
+  [300, 200],
+  [301, 403],
+])('a signature is good within five minutes of its date, and refused a second later: %d s', async (seconds, status) => {
+  const { call } = await start({ now: () => DATE.getTime() + seconds * 1_000 });
+  expect(await call()).toMatchObject({ status });
 });
 
 function altered(pattern: RegExp, replacement: string) {

@@ -4,15 +4,12 @@ import { GetSecretValueCommand, ListSecretsCommand, SecretsManagerClient } from 
 import { PublishCommand, SNSClient } from '@aws-sdk/client-sns';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import { startLogs } from '../../../bin/local/aws/logs.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
+import { startSns, startSts } from '../../../bin/local/aws/sns-sts.ts';
 import { sign } from '../../support/aws/signers.ts';
-import {
-  EXAMPLE_KEY,
-  startDynamoDB,
-  startSecretsManager,
-  startSns,
-  startSts,
-} from '../../support/processes/stand-ins.ts';
+import { EXAMPLE_KEY } from '../../support/processes/stand-ins.ts';
 import { send } from '../../support/requests.ts';
 
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:topic';

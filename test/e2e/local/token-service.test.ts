@@ -98,27 +98,13 @@ it('an issued token is accepted by its service until its end, and no other is', 
   expect(await whoAmI(INSIGHTS, json.access_token)).toBe(401);
 });
 
-it('an answer on demand is the one for the narrowest target, and can be taken back', async () => {
-  const { ask, respondWith } = await start();
-  const targets = [{ service: INSIGHTS, client: 'acme' }, INSIGHTS, undefined];
-  for (const [index, target] of targets.entries()) respondWith(target, { status: 503 - index });
-  expect((await ask(INSIGHTS, basic(GLOBEX))).status).toBe(502);
-  const statuses = [(await ask()).status];
-  for (const target of targets) {
-    respondWith(target, undefined);
-    statuses.push((await ask()).status);
-  }
-  expect(statuses).toEqual([503, 502, 501, 200]);
-});
-
 type World = Awaited<ReturnType<typeof start>>;
 const TIMEOUT = { name: 'TimeoutError' };
 const RESET = { cause: { code: 'ECONNRESET' } };
 
 /** Trouble of tests, and the incidents with which operators rehearse. */
 it.each<readonly [string, (service: TokenService) => unknown, (service: TokenService) => unknown, object]>([
-  ['that hangs', ({ fault }) => fault('hang', INSIGHTS), ({ fault }) => fault(undefined, INSIGHTS), TIMEOUT],
-  ['that is slow', ({ latency }) => latency(9_000, INSIGHTS), ({ latency }) => latency(0, INSIGHTS), TIMEOUT],
+  ['that hangs', ({ behave }) => behave(INSIGHTS, { fault: 'hang' }), ({ behave }) => behave(INSIGHTS, {}), TIMEOUT],
   ['of the incident reject', play('reject'), play('recover'), { status: 401 }],
   ['of the incident throttle', play('throttle'), play('recover'), { status: 429 }],
   ['of the incident slow', play('slow'), play('recover'), TIMEOUT],

@@ -45,27 +45,3 @@ function refuse({ type, message, status }: AwsError) {
     response.writeHead(status, HEADERS).end(JSON.stringify({ __type: type, Message: message }));
   };
 }
-
-/** Lets the next `times` calls of a stand-in fail, all of them when left out; `undefined` ends it. */
-export type FailWith = (fault: Fault | undefined, times?: number) => void;
-
-/** Makes a stand-in fail on demand, as its option `intercept`. */
-export function createFaults(): {
-  readonly intercept: (response: ServerResponse) => boolean;
-  readonly failWith: FailWith;
-} {
-  let fault: Fault | undefined;
-  let left = 0;
-  return {
-    intercept(response) {
-      if (fault === undefined || left <= 0) return false;
-      left -= 1;
-      FAULTS[fault](response);
-      return true;
-    },
-    failWith(next, times = Number.POSITIVE_INFINITY) {
-      fault = next;
-      left = times;
-    },
-  };
-}

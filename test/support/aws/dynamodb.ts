@@ -5,7 +5,7 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { listen, stop } from '../../../bin/local/loopback.ts';
 import { FAULTS, type Fault } from './aws-faults.ts';
 
-/** The faults of a call on its way; `lost-answer` lets it reach its target. */
+/** The faults of a call of AWS on its way; `lost-answer` lets it reach its target. */
 export type CallFault = Fault | 'lost-answer' | keyof typeof STRANGE_ANSWERS | Reply;
 
 /** Answers in the place of the target. */
@@ -15,6 +15,7 @@ export interface FaultyEndpoint {
   readonly url: string;
   /** The operations that were called, with their parameters, in order. */
   readonly calls: readonly DynamoDBCall[];
+  readonly operations: readonly string[];
   /** How many connections have come. */
   readonly connections: () => number;
   /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
@@ -31,37 +32,41 @@ export interface DynamoDBCall {
   readonly parameters: { readonly ConsistentRead?: boolean; readonly Item?: Record<string, AttributeValue> };
 }
 
-/** Stands between an AWS client and the server at `target`, on 127.0.0.1, and adds the faults of a network. */
-export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoint> {
+/** Stands between an AWS client and the server at this URL, on 127.0.0.1, and adds the faults of a network. */
+export async function startFaultyEndpoint(server: string): Promise<FaultyEndpoint> {
   const calls: DynamoDBCall[] = [];
+  const operations: string[] = [];
   let fault: CallFault | undefined;
   let faultsLeft = 0;
   let faultOf: FaultOf = () => undefined;
 
-  const server = createServer(async (request, response) => {
+  const front = createServer(async (request, response) => {
     const body = await buffer(request);
-    const call = {
-      operation: `${request.headers['x-amz-target']}`.split('.')[1] ?? '',
-      parameters: JSON.parse(`${body}`),
-    };
+    const target = request.headers['x-amz-target'];
+    // SNS and STS take forms.
+    const form = target === undefined ? Object.fromEntries(new URLSearchParams(`${body}`)) : undefined;
+    const operation = form?.Action ?? `${target}`.split('.')[1] ?? '';
+    const call = { operation, parameters: form ?? JSON.parse(`${body}`) };
     calls.push(call);
+    operations.push(operation);
     const own = faultsLeft > 0 ? fault : faultOf(call);
     faultsLeft -= 1;
     if (typeof own === 'function') return own(response);
     if (own === 'no-item' || own === 'another-item') return void response.end(STRANGE_ANSWERS[own]);
     if (own !== undefined && own !== 'lost-answer') return FAULTS[own](response);
 
-    const answer = await forward(target, request, body);
+    const answer = await forward(server, request, body);
     if (own === 'lost-answer') return FAULTS.reset(response);
     response.writeHead(answer.status, answer.headers).end(answer.body);
   });
   let connections = 0;
-  server.on('connection', () => {
+  front.on('connection', () => {
     connections += 1;
   });
   return {
-    url: `http://127.0.0.1:${await listen(server, 0)}`,
+    url: `http://127.0.0.1:${await listen(front, 0)}`,
     calls,
+    operations,
     connections: () => connections,
     failWith: (next, times = Number.POSITIVE_INFINITY) => {
       fault = next;
@@ -70,7 +75,7 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
     failWhere: (next) => {
       faultOf = next;
     },
-    close: () => stop(server),
+    close: () => stop(front),
   };
 }
 

@@ -16,6 +16,7 @@ export interface Media {
 
 /** The members of an OpenAPI description that the tests read. */
 export interface Description {
+  readonly info: { readonly version: string };
   readonly paths: Readonly<
     Record<
       string,

@@ -6,7 +6,7 @@ import { watchedLog } from './audit-watch.ts';
 import { faultsOf, undescribed, watched } from './contract-watch.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
-// is every refusal of the Function URL stand-in itself; every audit line against docs/audit-line.schema.json. A process of its own needs `contract-preload.ts`.
+// is every refusal of the Function URL stand-in itself; every audit line against docs/audit-line.schema.json.
 
 vi.mock('../../../functions/broker/http/token-endpoint.ts', async (importOriginal) => {
   const original = await importOriginal<typeof tokenEndpoint>();

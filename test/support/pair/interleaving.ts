@@ -1,7 +1,7 @@
 import type { CheckResult } from '../../../functions/broker/check-credential.ts';
 import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
-import { isIssuable } from '../../../functions/broker/pair/freshness.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
+import { isIssuable } from '../../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { VirtualClock } from '../fleet/clock.ts';

@@ -1,12 +1,6 @@
 import { newTrace } from '../../../functions/broker/audit.ts';
 import type { Call } from '../../../functions/broker/pair/call.ts';
-import type {
-  CheckedVersion,
-  ClosedToken,
-  PairRecord,
-  StoredToken,
-  Wait,
-} from '../../../functions/broker/pair/record.ts';
+import type { ClosedToken, PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
 import { exampleService, START } from '../example.ts';
@@ -18,7 +12,6 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     service: exampleService(),
     isOnlyService: true,
     settingsDigest: '0000000000000000',
-    startedAt: START,
     deadline: START + 10_000,
     trace: newTrace(),
     ...changes,
@@ -81,7 +74,7 @@ export function revealed(token: PairRecord['token']) {
 }
 
 export const HOLD_KEY = 'v1:0123456789abcdef';
-export const CHECKED: CheckedVersion = { version: 'v3', at: START + 0.5, finding: 'accepted' };
+export const CHECKED = { version: 'v3', at: START + 0.5, finding: 'accepted' } as const;
 export const WAIT = {
   until: START + 4_000,
   step: 3,

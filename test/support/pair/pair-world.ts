@@ -55,7 +55,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
   const slept: number[] = [];
   const readStages: SecretStage[] = [];
   const tableReads: number[] = [];
-  const sent: Parameters<RenewToken>[0][] = [];
+  const sent: (Parameters<RenewToken>[0] & Parameters<RenewToken>[1] & { deadline: number })[] = [];
   const views: View[] = [];
   let leases = 0;
   const memory = new PairMemory(() => clock.now);
@@ -82,12 +82,12 @@ export function createPairWorld(options: PairWorldOptions = {}) {
         return secret(stage, readStages.push(stage));
       },
     }),
-    renewToken: async (order) => {
-      sent.push(order);
+    renewToken: async (call, attempt, deadline) => {
+      sent.push({ ...call, ...attempt, deadline });
       options.onRequest?.();
       const renewal = renewals[Math.min(sent.length, renewals.length) - 1];
       if (renewal instanceof Error) throw renewal;
-      const token = exampleToken({ credentialVersion: order.version.versionId });
+      const token = exampleToken({ credentialVersion: attempt.version.versionId });
       return renewal ?? { outcome: 'token', token };
     },
     uniqueId: () => `lease-${++leases}`,

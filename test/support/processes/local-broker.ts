@@ -60,7 +60,7 @@ function launch({ args = [], config, env = {} }: Options) {
   const options = config === undefined ? args : ['--config', file, ...args];
 
   const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
-  const child = spawn(process.execPath, [...WATCHED, ...SHIFTED, PROGRAM, ...options], {
+  const child = spawn(process.execPath, [...SHIFTED, PROGRAM, ...options], {
     env: { ...isolated, ...env },
   });
   running.add(child);
@@ -83,9 +83,6 @@ const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
-
-/** Ends the process upon an answer that docs/openapi.yaml does not describe. */
-const WATCHED = ['--import', new URL('../contract/contract-preload.ts', import.meta.url).href];
 
 /** Lets minutes pass. */
 const SHIFTED = ['--import', new URL('./shifted-clock.ts', import.meta.url).href];

@@ -3,7 +3,8 @@ import { startDynamoDB as startRealDynamoDB } from '../../../bin/local/aws/dynam
 import { startSecretsManager as startRealSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import type { AwsKey } from '../../../bin/local/aws/server.ts';
 import { startSns as startRealSns, startSts as startRealSts } from '../../../bin/local/aws/sns-sts.ts';
-import { createFaults } from '../aws/aws-faults.ts';
+import type { LoopbackServer } from '../../../bin/local/loopback.ts';
+import { startFaultyEndpoint } from '../aws/dynamodb.ts';
 import { ACCESS } from '../example.ts';
 
 /** The key of every test that is not about signatures. */
@@ -22,22 +23,25 @@ export function startDynamoDB(options: Without<Parameters<typeof startRealDynamo
   return startRealDynamoDB({ ...KEYS, ...options });
 }
 
-/** The stand-in for Secrets Manager, in the same way. */
+/** The stand-in for Secrets Manager, in the same way, which fails on demand. */
 export async function startSecretsManager(options: Without<Parameters<typeof startRealSecretsManager>[0]> = {}) {
-  const { intercept, failWith } = createFaults();
-  return { ...(await startRealSecretsManager({ ...KEYS, intercept, ...options })), failWith };
+  return failing(await startRealSecretsManager({ ...KEYS, ...options }));
 }
 
 /** The stand-in for SNS, in the same way. */
 export async function startSns(options: Without<Parameters<typeof startRealSns>[0]>) {
-  const { intercept, failWith } = createFaults();
-  return { ...(await startRealSns({ ...KEYS, intercept, ...options })), failWith };
+  return failing(await startRealSns({ ...KEYS, ...options }));
 }
 
 /** The stand-in for STS, in the same way. */
 export async function startSts(options: Without<Parameters<typeof startRealSts>[0]>) {
-  const { intercept, failWith } = createFaults();
-  return { ...(await startRealSts({ ...KEYS, intercept, ...options })), failWith };
+  return failing(await startRealSts({ ...KEYS, ...options }));
+}
+
+/** A stand-in behind an endpoint that adds faults; `calls` are the operations that were called, in order. */
+async function failing<Server extends LoopbackServer>(server: Server) {
+  const { url, failWith, operations: calls, close } = await startFaultyEndpoint(server.url);
+  return { ...server, url, failWith, calls, close: () => close().then(server.close) };
 }
 
 /** Until the end of the test, the SDK and the adapters repeat without their random pauses. */

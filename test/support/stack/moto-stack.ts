@@ -10,64 +10,56 @@ export async function makeInMoto(shell: Shell, resources: readonly Deployed[], s
   const [json, xml] = [askService(shell, region), queryService(shell, region)];
   const all = (type: string) => resources.filter((one) => one.type === type).map(({ properties }) => properties);
   const one = (type: string) => all(type)[0];
-  const put = (...[service, target, body]: readonly [Parameters<typeof json>[0], string, object]) =>
-    json(service, target, { target, body });
+  const put = (...[service, operation, body]: readonly [Parameters<typeof json>[0], string, object]) =>
+    json(service, operation, { body });
 
-  const key = await put('kms', 'TrentService.CreateKey', {});
+  const key = await put('kms', 'CreateKey', {});
   const { Arn: keyArn, KeyId } = Object(key.KeyMetadata);
-  await put('kms', 'TrentService.EnableKeyRotation', { KeyId });
+  await put('kms', 'EnableKeyRotation', { KeyId });
 
-  const table = one('AWS::DynamoDB::Table');
+  const { TimeToLiveSpecification, ...table } = one('AWS::DynamoDB::Table');
   const { TableName, AttributeDefinitions, KeySchema, BillingMode, DeletionProtectionEnabled } = table;
   const SSESpecification = { Enabled: true, SSEType: 'KMS', KMSMasterKeyId: keyArn };
   const described = { TableName, AttributeDefinitions, KeySchema, BillingMode, DeletionProtectionEnabled };
-  await put('dynamodb', 'DynamoDB_20120810.CreateTable', { ...described, SSESpecification });
-  const { TimeToLiveSpecification } = table;
-  await put('dynamodb', 'DynamoDB_20120810.UpdateTimeToLive', { TableName, TimeToLiveSpecification });
-
-  const { Name: sealingKey } = one('AWS::SecretsManager::Secret');
-  const secret = { Name: sealingKey, SecretString: 'marked-sealing-key', KmsKeyId: keyArn };
-  await put('secretsmanager', 'secretsmanager.CreateSecret', { ...secret, ClientRequestToken: 'a'.repeat(32) });
+  await put('dynamodb', 'CreateTable', { ...described, SSESpecification });
+  await put('dynamodb', 'UpdateTimeToLive', { TableName, TimeToLiveSpecification });
 
   const gone = `${stackName.replace('TokenBroker-', 'token-broker/')}/gone`;
-  await put('secretsmanager', 'secretsmanager.CreateSecret', { Name: gone, ClientRequestToken: 'b'.repeat(32) });
-  await put('secretsmanager', 'secretsmanager.DeleteSecret', { SecretId: gone, RecoveryWindowInDays: 30 });
+  const { Name: sealingKey } = one('AWS::SecretsManager::Secret');
+  for (const [ClientRequestToken, Name] of [sealingKey, gone].map((name, index) => [`${index}`.repeat(32), name])) {
+    await put('secretsmanager', 'CreateSecret', { Name, KmsKeyId: keyArn, ClientRequestToken });
+  }
+  await put('secretsmanager', 'DeleteSecret', { SecretId: gone, RecoveryWindowInDays: 30 });
 
   for (const [index, { RetentionInDays: retentionInDays }] of all('AWS::Logs::LogGroup').entries()) {
     const logGroupName = `${stackName}-Log${index}`;
-    await put('logs', 'Logs_20140328.CreateLogGroup', { logGroupName, kmsKeyId: keyArn });
-    await put('logs', 'Logs_20140328.PutRetentionPolicy', { logGroupName, retentionInDays });
+    await put('logs', 'CreateLogGroup', { logGroupName, kmsKeyId: keyArn });
+    await put('logs', 'PutRetentionPolicy', { logGroupName, retentionInDays });
   }
-  const { Name: parameter } = one('AWS::SSM::Parameter');
-  await put('ssm', 'AmazonSSM.PutParameter', { Name: parameter, Value: URL_IN_STACK, Type: 'String' });
-  const { EventPattern } = one('AWS::Events::Rule');
-  const rule = { Name: `${stackName}-Rule`, EventPattern: JSON.stringify(EventPattern), State: 'ENABLED' };
-  await put('events', 'AWSEvents.PutRule', rule);
+  await put('ssm', 'PutParameter', { Name: one('AWS::SSM::Parameter').Name, Value: URL_IN_STACK, Type: 'String' });
+  const EventPattern = JSON.stringify(one('AWS::Events::Rule').EventPattern);
+  await put('events', 'PutRule', { Name: `${stackName}-Rule`, EventPattern, State: 'ENABLED' });
   const { Name: schedule, ScheduleExpression, State } = one('AWS::Scheduler::Schedule');
   const Target = { Arn: 'arn:aws:lambda:eu-west-1:111111111111:function:health', RoleArn: 'arn:aws:iam::1:role/r' };
-  const scheduled = { ScheduleExpression, State, Target, FlexibleTimeWindow: { Mode: 'OFF' } };
-  await json('scheduler', 'CreateSchedule', { path: `/schedules/${schedule}`, body: scheduled });
+  const body = { ScheduleExpression, State, Target, FlexibleTimeWindow: { Mode: 'OFF' } };
+  await json('scheduler', 'CreateSchedule', { path: `/schedules/${schedule}`, body });
 
   const { DashboardName, DashboardBody } = one('AWS::CloudWatch::Dashboard');
-  await xml('monitoring', 'PutDashboard', { DashboardName, DashboardBody });
+  await put('monitoring', 'PutDashboard', { DashboardName, DashboardBody });
+  const metric = { MetricName: 'Requests', Namespace: 'TokenBroker', Period: 60, Statistic: 'Sum' };
+  const compared = { ComparisonOperator: 'GreaterThanThreshold', Threshold: 1, EvaluationPeriods: 1 };
+  const StateReason = '1 datapoint [0.0] was not greater than the threshold';
   for (const { AlarmName } of all('AWS::CloudWatch::Alarm')) {
-    const members = { MetricName: 'Requests', Namespace: 'TokenBroker', Period: '60', Statistic: 'Sum' };
-    const compared = { ComparisonOperator: 'GreaterThanThreshold', Threshold: '1', EvaluationPeriods: '1' };
-    await xml('monitoring', 'PutMetricAlarm', { AlarmName, ...members, ...compared });
-    const StateReason = '1 datapoint [0.0] was not greater than the threshold';
-    await xml('monitoring', 'SetAlarmState', { AlarmName, StateValue: 'OK', StateReason });
+    await put('monitoring', 'PutMetricAlarm', { AlarmName, ...metric, ...compared });
+    await put('monitoring', 'SetAlarmState', { AlarmName, StateValue: 'OK', StateReason });
   }
-  const { TopicName } = one('AWS::SNS::Topic');
-  await xml('sns', 'CreateTopic', { Name: TopicName });
+  await xml('sns', 'CreateTopic', { Name: one('AWS::SNS::Topic').TopicName });
 
   const Outputs = { Url: { Value: URL_IN_STACK }, KeyArn: { Value: keyArn } };
   const Resources = { Handle: { Type: 'AWS::CloudFormation::WaitConditionHandle' } };
   const TemplateBody = JSON.stringify({ Resources, Outputs });
-  await xml('cloudformation', 'CreateStack', {
-    StackName: stackName,
-    TemplateBody,
-    EnableTerminationProtection: 'true',
-  });
+  const protectedOne = { StackName: stackName, TemplateBody, EnableTerminationProtection: 'true' };
+  await xml('cloudformation', 'CreateStack', protectedOne);
 }
 
 /** The output `Url` of the stack in moto. */

@@ -47,12 +47,6 @@ describe('the memory of notifications', () => {
     expect((await memories.read(undefined)).revision).toBe(2);
   });
 
-  it('takes a write whose answer was lost for written', async () => {
-    const { memories, endpoint } = await open();
-    endpoint.failWith('lost-answer', 1);
-    expect(await memories.write(undefined, { ...EMPTY, revision: 1 })).toBe(true);
-  });
-
   it.each([
     ['customer-insights', 'notify:customer-insights'],
     [undefined, 'notify::run'],
@@ -81,14 +75,6 @@ describe('the memory of notifications', () => {
     const entries = new Map([['acme/customer-insights', REJECTED]]);
     expect(await memories.read(undefined)).toEqual({ entries, revision: 0 });
     expect(await memories.write(undefined, { entries, revision: 1 })).toBe(true);
-  });
-
-  it('has room for the most that is ever written', async () => {
-    const { memories } = await open();
-    const longest = (index: number) => `${'c'.repeat(58)}${10_000 + index}/${'s'.repeat(63)}`;
-    const entry: Entry = { condition: 'secret-malformed', since: START, at: START, version: 'v'.repeat(64) };
-    const entries = new Map(Array.from({ length: 1_500 }, (_, index) => [longest(index), entry]));
-    expect(await memories.write('customer-insights', { entries, revision: 1 })).toBe(true);
   });
 
   it.each(FAULTS)('fails with one word and no more: %s', async (fault) => {

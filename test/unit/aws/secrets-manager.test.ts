@@ -45,11 +45,11 @@ describe('reading the secret of a client', () => {
   });
 
   it.each([
-    ['another secret', { Name: 'token-broker/dev/globex' }],
-    ['another secret', { Name: undefined }],
-    ['another secret', { VersionStages: ['AWSPREVIOUS'] }],
-    ['another secret', { VersionStages: undefined }],
-    ['another secret', { Name: 'token-broker/dev/globex', SecretString: undefined, SecretBinary: Buffer.of(1) }],
+    ['AnotherSecret', { Name: 'token-broker/dev/globex' }],
+    ['AnotherSecret', { Name: undefined }],
+    ['AnotherSecret', { VersionStages: ['AWSPREVIOUS'] }],
+    ['AnotherSecret', { VersionStages: undefined }],
+    ['AnotherSecret', { Name: 'token-broker/dev/globex', SecretString: undefined, SecretBinary: Buffer.of(1) }],
     ['an answer without a value', { SecretString: undefined }],
     ['an answer without a value', { VersionId: undefined }],
   ])('takes nothing from %s: %j', async (cause, members) => {
@@ -70,7 +70,7 @@ describe('reading the secret of a client', () => {
     ['internal-error', 'unavailable', 'InternalServiceError', 2],
     ['reset', 'unavailable', 'ECONNRESET', 2],
     ['garbage', 'unavailable', 'SyntaxError', 2],
-    ['misshapen', 'unavailable', 'another secret', 1],
+    ['misshapen', 'unavailable', 'AnotherSecret', 1],
     ['hang', 'unavailable', 'OutOfTime', 1],
     ['stall', 'unavailable', 'OutOfTime', 1],
   ])('takes %s for %s, in one word that repeats nothing of the answer: %s', async (fault, outcome, cause, times) => {

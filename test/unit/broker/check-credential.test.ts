@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import type { PairRecord, StoredProblem, StoredToken } from '../../../functions/broker/pair/record.ts';
+import type { PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
+import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
@@ -53,6 +54,28 @@ describe('a check', () => {
     expect(requests).toHaveLength(1);
   });
 
+  it('tells that a version was rejected although an operator’s retry has ended its latch before the next look', async () => {
+    const { check, shared, requests } = setUp({ accepted: new Set() });
+    const { replace } = shared;
+    shared.replace = async (...args) => {
+      const written = await replace(...args);
+      if (requests.length > 0) shared.change(pair, cleared);
+      return written;
+    };
+
+    expect(await check()).toMatchObject({ finding: 'rejected', version: 'v1', provenBy: 'request' });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('decides on the secret that there is when the lease of another call has ended', async () => {
+    const { clock, check, shared, counts, surroundings } = setUp();
+    shared.change(pair, (record) => ({ ...record, lease: { id: 'another', until: START + SECOND_MS } }));
+    surroundings.secret = () => (clock.now() < START + SECOND_MS ? undefined : found('v2', 'no JSON'));
+
+    expect(await check()).toMatchObject({ finding: 'secret-malformed', version: 'v2' });
+    expect(counts.secretReads).toBe(2);
+  });
+
   it.each([
     [exchange(429, {}, { 'retry-after': '60' }), 'throttled'],
     [exchange(503, {}), 'unreachable'],
@@ -87,11 +110,11 @@ describe('a check, to the millisecond:', () => {
   const NOW = START;
   const token = exampleToken({ issuedAt: NOW - HOUR_MS, expiresAt: NOW + HOUR_MS });
   const fresh = { ...token, issuedAt: NOW - 9 };
-  const wait = (untilMs: number, changes: Partial<StoredProblem> = {}) => {
+  const wait = (untilMs: number, changes: Partial<Wait['problem']> = {}) => {
     const problem = { type: 'token-endpoint-unavailable', detail: 'down', ...changes } as const;
     return { until: NOW + untilMs, step: 1, problem };
   };
-  const pause = (untilMs: number, changes?: Partial<StoredProblem>) => ({ pause: wait(untilMs, changes) });
+  const pause = (untilMs: number, changes?: Partial<Wait['problem']>) => ({ pause: wait(untilMs, changes) });
   const held = (untilMs: number, version = 'v1', digest = SETTINGS_DIGEST) => ({
     held: new Map([[`${version}:${digest}`, wait(untilMs, { type: 'token-endpoint-error' })]]),
   });

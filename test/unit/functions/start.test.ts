@@ -4,7 +4,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Service } from '../../../functions/broker/service.ts';
 import { prime } from '../../../functions/prime.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
-import { captureOutput } from '../../attacks/leak-output.ts';
+import { captureOutput } from '../../attacks/leaks/output.ts';
 import { exampleService } from '../../support/example.ts';
 import { connectPairTable, TABLE } from '../../support/pair/pair-table.ts';
 import { startDynamoDB } from '../../support/processes/stand-ins.ts';

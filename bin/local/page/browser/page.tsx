@@ -44,12 +44,10 @@ function Page() {
         <Entries entries={state.saved} kind="saved" />
       </header>
       <main>
+        <Board state={state} shown={shown?.form} ask={ask} />
+        <Answer said={said} shown={shown} ask={ask} />
+        <Incidents stages={state.stages} order={order} />
         <div>
-          <Board state={state} shown={shown?.form} ask={ask} />
-          <Incidents stages={state.stages} order={order} />
-        </div>
-        <div>
-          <Answer said={said} shown={shown} ask={ask} />
           <Requests requests={state.requests} />
           <Messages messages={state.messages} />
           <details>

@@ -27,7 +27,7 @@ function createCallers(options: PairWorldOptions = {}, service = exampleService(
   const { clock, acquire } = world;
   /** The fingerprint of the token, or the type of the problem. */
   async function ask(changes: Partial<typeof ISSUE_REQUEST> = {}): Promise<unknown> {
-    const call = exampleCall({ service, startedAt: clock.now, deadline: clock.now + 10_000 });
+    const call = exampleCall({ service, deadline: clock.now + 10_000 });
     const given = await acquire((view) => {
       const step = decide(view, call, { ...ISSUE_REQUEST, ...changes }, clock.now);
       return 'answer' in step ? { ...step, answer: step.answer.token.fingerprint } : step;
@@ -41,7 +41,7 @@ describe('a store that is out of reach', () => {
   it('leaves the instance to what it knows, in spite of any lease that it saw before, and tells the operator', async () => {
     const call = exampleCall();
     const { acquire, memory, views, slept } = createPairWorld({ reads: [DOWN] });
-    memory.remember(PAIR, { ...EMPTY_RECORD, ...LIVE, forcedAt: START - 1 }, memory.begin());
+    await memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, ...LIVE, forcedAt: START - 1 }, tag: 'a' }));
 
     expect(await acquire([answer('known')], call)).toBe('known');
     const listing = { outcome: 'found', secret: { versionId: 'v1' } };
@@ -55,7 +55,7 @@ describe('a store that is out of reach', () => {
     [MINUTE_MS + 1, 2],
   ])('has it look at the secret once in a minute (after %i ms: %i reads)', async (laterMs, reads) => {
     const { clock, acquire, readStages } = createPairWorld({ reads: [DOWN] });
-    const call = () => exampleCall({ startedAt: clock.now, deadline: clock.now + 1_000 });
+    const call = () => exampleCall({ deadline: clock.now + 1_000 });
     await acquire([answer('known')], call());
     clock.now += laterMs;
     await acquire([answer('known')], call());

@@ -31,10 +31,10 @@ const held = (version: string, untilMs = 4_001, digest = settingsDigest): Partia
 function choose(
   versions: StagedVersions,
   record: Partial<PairRecord> = {},
-  { now = START, service = call.service, sent = [] as string[] } = {},
+  { now = START, service = call.service } = {},
 ) {
   try {
-    return chooseVersion({ ...call, service }, versions, { ...EMPTY_RECORD, ...record }, new Set(sent), now);
+    return chooseVersion({ ...call, service }, versions, { ...EMPTY_RECORD, ...record }, now);
   } catch (error) {
     if (error instanceof Problem) return error;
     throw error;
@@ -54,10 +54,13 @@ describe('the version to send', () => {
     ['the previous one while the current one is latched', 'v1', [staged(both), latched('v2')]],
     ['the current one when its chance is due', 'v2', [staged(both), latched('v2'), { now: START + 15 * 60_000 }]],
     ['the current one although the previous one is latched', 'v2', [staged(both), latched('v1')]],
-    ['the previous one when the call has sent the current one', 'v1', [staged(both), {}, { sent: ['v2'] }]],
-    ['none when the call has sent both', 'credential-rejected', [staged(both), {}, { sent: ['v1', 'v2'] }]],
     ['none while both are latched', 'credential-rejected', [staged(both), latched('v1', 'v2')]],
-    ['none when the other cannot be read', 'credential-rejected', [staged([current, SECRETS_DOWN]), latched('v2')]],
+    ['none when there is no other', 'credential-rejected', [staged([current, MISSING]), latched('v2')]],
+    [
+      'unknown while the other cannot be read',
+      'secrets-unavailable 1',
+      [staged([current, SECRETS_DOWN]), latched('v2')],
+    ],
     ['none while it is held, and never its predecessor', 'token-endpoint-error 5', [staged(both), held('v2')]],
     ['the current one when its hold is over', 'v2', [staged([current]), held('v2', 0)]],
     ['none one millisecond before', 'token-endpoint-error 1', [staged([current]), held('v2', 1)]],

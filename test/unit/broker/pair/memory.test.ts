@@ -12,7 +12,9 @@ const RECORD: PairRecord = { ...EMPTY_RECORD, token: exampleToken() };
 function setUp() {
   const clock = { now: START };
   const memory = new PairMemory(() => clock.now);
-  return { clock, memory, learn: (record: PairRecord, pair = PAIR) => memory.remember(pair, record, memory.begin()) };
+  const learn = (record: PairRecord, pair = PAIR, isWritten = false) =>
+    memory.remember(pair, async () => ({ record, tag: 'a' }), isWritten);
+  return { clock, memory, learn };
 }
 
 describe('what an instance remembers of a pair', () => {
@@ -21,49 +23,52 @@ describe('what an instance remembers of a pair', () => {
     ['for a minute', MINUTE_MS - 1, RECORD],
     ['no longer than a minute', MINUTE_MS, undefined],
     ['not after the clock was set back', -1, undefined],
-  ])('is trusted %s, from the start of the call that gave it, and stays known', (_, laterMs, trusted) => {
+  ])('is trusted %s, from the start of the call that gave it, and stays known', async (_, laterMs, trusted) => {
     const { clock, memory } = setUp();
-    const began = memory.begin();
-    clock.now += 500;
-    memory.remember(PAIR, RECORD, began);
+    await memory.remember(PAIR, async () => {
+      clock.now += 500;
+      return { record: RECORD, tag: 'a' };
+    });
     clock.now = START + laterMs;
 
-    expect([memory.trusted(PAIR), memory.last(PAIR)]).toEqual([trusted, RECORD]);
+    expect([memory.trusted(PAIR), memory.withOwn(PAIR)]).toEqual([trusted, RECORD]);
   });
 
-  it('is trusted for as long as the call says, when that is less', () => {
+  it('is trusted for as long as the call says, when that is less', async () => {
     const { clock, memory, learn } = setUp();
-    learn(RECORD);
+    await learn(RECORD);
     clock.now += 999;
     expect(memory.trusted(PAIR, 1_000)).toEqual(RECORD);
     clock.now += 1;
     expect(memory.trusted(PAIR, 1_000)).toBeUndefined();
   });
 
-  it('is not replaced by a reading that was overtaken, and not touched by those of other pairs', () => {
+  it('is not replaced by a reading that was overtaken, and not touched by those of other pairs', async () => {
     const { memory, learn } = setUp();
-    const began = memory.begin();
-    learn(RECORD);
-    memory.remember(PAIR, EMPTY_RECORD, began);
-    memory.remember(OTHER, EMPTY_RECORD, began);
+    const overtaken = async () => {
+      await learn(RECORD);
+      return { record: EMPTY_RECORD, tag: 'a' };
+    };
+    await memory.remember(PAIR, overtaken);
+    await memory.remember(OTHER, overtaken);
 
-    expect([memory.last(PAIR), memory.trusted(OTHER)]).toEqual([RECORD, EMPTY_RECORD]);
+    expect([memory.trusted(PAIR), memory.trusted(OTHER)]).toEqual([RECORD, EMPTY_RECORD]);
   });
 
-  it('has no time in it that no right clock can have written', () => {
+  it('has no time in it that no right clock can have written', async () => {
     const { memory, learn } = setUp();
-    learn({ ...RECORD, forcedAt: START + HOUR_MS });
+    await learn({ ...RECORD, forcedAt: START + HOUR_MS });
     expect(memory.trusted(PAIR)).toEqual(RECORD);
   });
 
-  it('is bounded: of the thousand pairs used last, and 64 MB with two bytes for each character', () => {
+  it('is bounded: of the thousand pairs used last, and 64 MB with two bytes for each character', async () => {
     const { memory, learn } = setUp();
-    for (let n = 0; n <= 1_000; n += 1) learn(RECORD, { ...PAIR, client: `client-${n}` });
+    for (let n = 0; n <= 1_000; n += 1) await learn(RECORD, { ...PAIR, client: `client-${n}` });
     const isKnown = (n: number) => memory.trusted({ ...PAIR, client: `client-${n}` }) !== undefined;
     expect([isKnown(0), isKnown(1), isKnown(1_000)]).toEqual([false, true, true]);
 
     const long = exampleToken({ accessToken: new Redacted('t'.repeat(12 * 2 ** 20)) });
-    for (const client of ['a', 'b', 'c']) learn({ ...EMPTY_RECORD, token: long }, { ...PAIR, client });
+    for (const client of ['a', 'b', 'c']) await learn({ ...EMPTY_RECORD, token: long }, { ...PAIR, client });
     const known = ['a', 'b', 'c'].map((client) => memory.trusted({ ...PAIR, client }) !== undefined);
     expect(known).toEqual([false, true, true]);
   });
@@ -119,10 +124,10 @@ describe('the outcome of a request that the table was not told', () => {
     ['stays when the table is read', false, EMPTY_RECORD, true],
     ['ends when the table has taken a write', true, EMPTY_RECORD, false],
     ['stays beside a token that cannot be opened', true, closed, true],
-  ])('%s', (_, isWritten, record, stays) => {
-    const { memory } = setUp();
+  ])('%s', async (_, isWritten, record, stays) => {
+    const { memory, learn } = setUp();
     memory.keepOwn(PAIR, own);
-    memory.remember(PAIR, record, memory.begin(), isWritten);
+    await learn(record, PAIR, isWritten);
     const { token, pause } = memory.withOwn(PAIR, record);
     expect([token, pause]).toEqual(stays ? [own.token, own.pause] : [record.token, record.pause]);
   });
@@ -134,24 +139,26 @@ describe('the outcome of a request that the table was not told', () => {
     expect(memory.withOwn(PAIR, closed).token).toBe(own.token);
   });
 
-  it('is also the token that the instance could open before, and cannot any more', () => {
+  it('is also the token that the instance could open before, and cannot any more', async () => {
     const { memory, learn } = setUp();
-    learn(RECORD);
-    learn(closed);
+    await learn(RECORD);
+    await learn(closed);
     expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);
   });
 
-  it('is the token that was open before when the one that it requested for itself has ended', () => {
+  it('is the token that was open before when the one that it requested for itself has ended', async () => {
     const { memory, learn } = setUp();
     memory.keepOwn(PAIR, { ...own, token: exampleToken({ expiresAt: START }) });
-    learn(RECORD);
-    learn(closed);
+    await learn(RECORD);
+    await learn(closed);
     expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);
   });
 });
 
 describe('a rejection that the table could not be told', () => {
   const untold = { count: 2, at: START, by: 'mine' };
+  const reject = (memory: PairMemory, version: string) =>
+    memory.keepOutcome(PAIR, { ...RECORD, rejected: new Map([[version, untold]]) }, { kind: 'rejected', version });
 
   it.each([
     ['counts for a day', 24 * HOUR_MS - 1, {}, 1, untold],
@@ -161,7 +168,7 @@ describe('a rejection that the table could not be told', () => {
     ['gives way to a later one of the table', 0, { v1: START }, 1, { count: 1, at: START, by: 'another' }],
   ])('%s', (_, laterMs, known, count, expected) => {
     const { clock, memory } = setUp();
-    memory.keepRejection(PAIR, 'v1', untold);
+    reject(memory, 'v1');
     clock.now += laterMs;
 
     const record = { ...RECORD, rejected: latches(known, count) };
@@ -169,10 +176,10 @@ describe('a rejection that the table could not be told', () => {
     expect(memory.withOwn(OTHER, RECORD).rejected.size).toBe(0);
   });
 
-  it('stays when the table has taken a write, and is of the last eight versions', () => {
-    const { memory } = setUp();
-    for (let n = 0; n <= 8; n += 1) memory.keepRejection(PAIR, `v${n}`, untold);
-    memory.remember(PAIR, RECORD, memory.begin(), true);
+  it('stays when the table has taken a write, and is of the last eight versions', async () => {
+    const { memory, learn } = setUp();
+    for (let n = 0; n <= 8; n += 1) reject(memory, `v${n}`);
+    await learn(RECORD, PAIR, true);
 
     const versions = [...memory.withOwn(PAIR, RECORD).rejected.keys()];
     expect(versions).toEqual(['v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', 'v8']);

@@ -1,14 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isIssuable, refreshAt } from '../../../../functions/broker/pair/freshness.ts';
-import { isLatched } from '../../../../functions/broker/pair/latch-and-pause.ts';
 import {
   EMPTY_RECORD,
   foreignToken,
+  isIssuable,
+  isLatched,
   isProven,
   type PairRecord,
   withoutFutureTimes,
 } from '../../../../functions/broker/pair/record.ts';
+import { refreshAt } from '../../../../functions/broker/pair/renew-token.ts';
 import { hardMarginMs } from '../../../../functions/contract.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
 import { closedToken, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';

@@ -45,16 +45,13 @@ async function renew({
     now: () => now,
   });
   const text = new Redacted('{"client_id":"id","secret":"password"}');
-  const renewal = await renewToken({
-    pair,
-    service,
+  const attempt = {
     version: { versionId: 'v2', stage: 'AWSCURRENT', text },
     credential: parseCredential(text, pair.service, { ...service, isOnlyService: true }),
     record: { ...EMPTY_RECORD, ...changes.record },
     forced: changes.forced ?? false,
-    deadline: START + 5_000,
-    trace,
-  });
+  } as const;
+  const renewal = await renewToken({ pair, service, trace }, attempt, START + 5_000);
   return { renewal, trace };
 }
 

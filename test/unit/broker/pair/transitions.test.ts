@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Outcome } from '../../../../functions/broker/pair/outcome.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
-import { cleared, leased, type Outcome, settled, withdrawn } from '../../../../functions/broker/pair/transitions.ts';
+import { cleared, leased, settled, withdrawn } from '../../../../functions/broker/pair/transitions.ts';
 import { HOUR_MS, START } from '../../../support/example.ts';
 import { CHECKED, exampleToken, exampleWait, HOLD_KEY, latches } from '../../../support/pair/pair-examples.ts';
 
@@ -33,6 +34,7 @@ const OUTCOMES = {
   rejected: { kind: 'rejected', ...about },
   pause: { kind: 'failed', wait: exampleWait(AT), holds: false, ...about },
   hold: { kind: 'failed', wait: exampleWait(AT), holds: true, ...about },
+  silence: { kind: 'failed', wait: { ...exampleWait(AT), unheard: true }, holds: true, ...about },
 } as const satisfies Record<string, Outcome>;
 
 describe('the record under a new lease', () => {
@@ -90,6 +92,28 @@ describe('the outcome of a request', () => {
     expect(once.rejected.get('v1')).toEqual({ count: 2, at: AT, by: 'mine' });
     expect(settled(once, 'mine', OUTCOMES.rejected)).toBe(once);
   });
+
+  it.each([
+    [2, false],
+    [3, true],
+  ])('is nothing to write when it is a rejection under a lost lease and %i were counted: %s', (count, isSame) => {
+    const record = { ...FULL, rejected: latches({ v1: START }, count) };
+    expect(settled(record, 'lost', OUTCOMES.rejected) === record).toBe(isSame);
+  });
+
+  it.each<[keyof typeof OUTCOMES, string, boolean]>([
+    ['trial', 'mine', false],
+    ['rejected', 'mine', false],
+    ['hold', 'mine', false],
+    ['rejected', 'lost', true],
+    ['silence', 'mine', true],
+  ])(
+    'ends the mark of silence of a pause when the service has answered, under its lease: %s, %s',
+    (kind, id, stays) => {
+      const record = { ...FULL, pause: { ...WAIT, unheard: true } as const };
+      expect(settled(record, id, OUTCOMES[kind]).pause).toEqual(stays ? record.pause : WAIT);
+    },
+  );
 
   it('is the first rejection of its version', () => {
     const { rejected } = settled({ ...EMPTY_RECORD, lease: LEASE }, 'mine', OUTCOMES.rejected);

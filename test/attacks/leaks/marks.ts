@@ -1,4 +1,4 @@
-import { findMark } from '../support/encodings.ts';
+import { findMark } from '../../support/encodings.ts';
 
 /** Values that must never be shown, made so that a test recognises them in any place. */
 export type Marks = Readonly<Record<'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey', string>>;

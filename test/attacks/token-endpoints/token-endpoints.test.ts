@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { createHttpsSender } from '../../functions/aws/https/sender.ts';
-import { createTokenRequester } from '../../functions/broker/token-request/token-request.ts';
-import { createBrokerWorld } from '../support/broker-world.ts';
-import { exampleRule, exampleService, START } from '../support/example.ts';
-import { bomb, CHUNK, CHUNKED, drip, end, endless, head, http, type Reply, serve, write } from './hostile-answers.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
+import { createBrokerWorld } from '../../support/broker-world.ts';
+import { exampleRule, exampleService, START } from '../../support/example.ts';
+import { bomb, CHUNK, CHUNKED, drip, end, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
 
 /** Part of every answer that must not be shown. */
 const MARKED = 'marked-by-the-service';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { PROBLEMS, type ProblemType } from '../../functions/contract.ts';
-import { requestContext, signedBy } from '../support/aws/function-url-events.ts';
-import { createBrokerWorld } from '../support/broker-world.ts';
-import { exampleRule } from '../support/example.ts';
+import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
+import { requestContext, signedBy } from '../../support/aws/function-url-events.ts';
+import { createBrokerWorld } from '../../support/broker-world.ts';
+import { exampleRule } from '../../support/example.ts';
 
 const SEED = 8;
 const EVENTS = 6_000;
@@ -64,7 +64,7 @@ const anything = fc.oneof(
   fc.constantFrom(null, undefined, '', 0, [], {}, '__proto__', 'x'.repeat(70_000)),
 );
 
-const STRANGE_NAMES = ['globex', 'merchant-payment-cleansing', '', '../acme', 'acme\u0000', 'ACME', '__proto__'];
+const STRANGE_NAMES = ['globex', 'merchant-payment-cleansing', '', '../../acme', 'acme\u0000', 'ACME', '__proto__'];
 const member = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('acme', 'customer-insights') },
   { weight: 2, arbitrary: fc.constantFrom(...STRANGE_NAMES) },

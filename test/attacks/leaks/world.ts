@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { type AttributeValue, DeleteItemCommand, DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { expect, onTestFinished } from 'vitest';
-import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
-import { createHttpsSender } from '../../functions/aws/https/sender.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
-import type { Service } from '../../functions/broker/service.ts';
-import type { Send } from '../../functions/broker/token-request/send.ts';
-import { type ProblemType, sealingKeyName } from '../../functions/contract.ts';
-import { createTokenFunction } from '../../functions/token-function.ts';
-import { type FaultOf, startFaultyEndpoint } from '../support/aws/dynamodb.ts';
-import { CONTEXT, functionUrlEvent } from '../support/aws/function-url-events.ts';
-import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
-import { startDynamoDB, startSecretsManager } from '../support/processes/stand-ins.ts';
-import { http, type Reply, serve, write } from './hostile-answers.ts';
-import { findLeaks, marksOf, type Spelling } from './leak-marks.ts';
-import { captureOutput } from './leak-output.ts';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
+import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import type { Service } from '../../../functions/broker/service.ts';
+import type { Send } from '../../../functions/broker/token-request/send.ts';
+import { type ProblemType, sealingKeyName } from '../../../functions/contract.ts';
+import { createTokenFunction } from '../../../functions/token-function.ts';
+import { type FaultOf, startFaultyEndpoint } from '../../support/aws/dynamodb.ts';
+import { CONTEXT, functionUrlEvent } from '../../support/aws/function-url-events.ts';
+import { ACCESS, exampleRule, exampleService } from '../../support/example.ts';
+import { startDynamoDB, startSecretsManager } from '../../support/processes/stand-ins.ts';
+import { http, type Reply, serve, write } from '../hostile-answers.ts';
+import { findLeaks, marksOf, type Spelling } from './marks.ts';
+import { captureOutput } from './output.ts';
 
 /** The outcome of the first answer. */
 export type Outcome = 'issued' | ProblemType;

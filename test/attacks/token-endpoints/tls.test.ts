@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import tls, { type SecureVersion } from 'node:tls';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { createHttpsSender } from '../../functions/aws/https/sender.ts';
-import { createTokenRequester } from '../../functions/broker/token-request/token-request.ts';
-import { createBrokerWorld } from '../support/broker-world.ts';
-import { exampleService, START } from '../support/example.ts';
-import { type CertificateAuthority, createCertificateAuthority } from '../support/services/certificates.ts';
-import { http, serve, write } from './hostile-answers.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
+import { createBrokerWorld } from '../../support/broker-world.ts';
+import { exampleService, START } from '../../support/example.ts';
+import { type CertificateAuthority, createCertificateAuthority } from '../../support/services/certificates.ts';
+import { http, serve, write } from '../hostile-answers.ts';
 
 const DAY_MS = 86_400_000;
 const ANSWER = '{"access_token":"a-good-token","expires_in":3600}';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { writeLine } from '../../functions/aws/log/write-line.ts';
-import { encodingsOf } from '../support/encodings.ts';
-import { findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
-import { captureOutput } from './leak-output.ts';
-import { dumpOf } from './leak-world.ts';
+import { writeLine } from '../../../functions/aws/log/write-line.ts';
+import { encodingsOf } from '../../support/encodings.ts';
+import { findLeaks, marksOf, SPELLINGS } from './marks.ts';
+import { captureOutput } from './output.ts';
+import { dumpOf } from './world.ts';
 
 /** Proves the search itself: it must find every mark that is really there. */
 describe.each(SPELLINGS)('with %s marks', (spelling) => {

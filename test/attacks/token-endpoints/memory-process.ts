@@ -1,4 +1,4 @@
-import { createHttpsSender } from '../../functions/aws/https/sender.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 
 // Asks one well-behaved token endpoint until memory has settled, then one that attacks, and tells by how many bytes the
 // most that the process ever held has grown. A process of its own, because the attacker needs memory too.

@@ -2,14 +2,14 @@ import { syncBuiltinESMExports } from 'node:module';
 import promises from 'node:timers/promises';
 import { GetSecretValueCommand, type SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { expect, vi } from 'vitest';
-import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
-import type { Item } from '../../functions/aws/pair-table/item.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
-import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
-import { createTokenFunction } from '../../functions/token-function.ts';
-import { functionUrlEvent } from '../support/aws/function-url-events.ts';
-import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
-import { seededRandom } from '../support/seeded-random.ts';
+import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
+import type { Item } from '../../../functions/aws/pair-table/item.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { type Send, SendFailure } from '../../../functions/broker/token-request/send.ts';
+import { createTokenFunction } from '../../../functions/token-function.ts';
+import { functionUrlEvent } from '../../support/aws/function-url-events.ts';
+import { ACCESS, exampleRule, exampleService } from '../../support/example.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 
 /** A dependency's answer and its delay in milliseconds; `Infinity` is never. */
 export interface Weather {

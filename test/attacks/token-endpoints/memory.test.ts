@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { bomb, CHUNK, CHUNKED, endless, head, http, type Reply, serve, write } from './hostile-answers.ts';
+import { bomb, CHUNK, CHUNKED, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
 
 const MAX_GROWTH_BYTES = 8 * 1_024 * 1_024;
 const OK = head(200);

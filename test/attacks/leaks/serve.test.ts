@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createTokenBroker } from '../../client/index.ts';
-import { startServer } from '../../client/serve/server.ts';
-import { ACCESS } from '../support/example.ts';
-import { send } from '../support/requests.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
-import { findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
-import { captureOutput } from './leak-output.ts';
+import { createTokenBroker } from '../../../client/index.ts';
+import { startServer } from '../../../client/serve/server.ts';
+import { ACCESS } from '../../support/example.ts';
+import { send } from '../../support/requests.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { findLeaks, marksOf, SPELLINGS } from './marks.ts';
+import { captureOutput } from './output.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const GRANT = 'grant_type=client_credentials&client_id=acme&scope=customer-insights';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Finished, ISOLATED, runCommandLine, SHELL_KEY } from '../e2e/commands/command-line.ts';
-import { startSecretsManager } from '../support/processes/stand-ins.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
-import { echoOf, findLeaks, marksOf, SPELLINGS, type Spelling } from './leak-marks.ts';
-import { credentialOf } from './leak-world.ts';
+import { type Finished, ISOLATED, runCommandLine, SHELL_KEY } from '../../e2e/commands/command-line.ts';
+import { startSecretsManager } from '../../support/processes/stand-ins.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { echoOf, findLeaks, marksOf, SPELLINGS, type Spelling } from './marks.ts';
+import { credentialOf } from './world.ts';
 
 const PAIR = ['--client', 'acme', '--service', 'customer-insights'];
 const PUT = ['client', 'put', 'acme', '--create', '--services', 'customer-insights', '--json'];

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { tokenAttributes } from '../../functions/aws/pair-table/item.ts';
-import { createSealer } from '../../functions/aws/sealing/sealing.ts';
-import { START } from '../support/example.ts';
-import { exampleToken } from '../support/pair/pair-examples.ts';
-import { exampleKey, keysOf } from '../support/pair/pair-table.ts';
-import { ALL_WELL, NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather } from './deadline-world.ts';
+import { tokenAttributes } from '../../../functions/aws/pair-table/item.ts';
+import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
+import { START } from '../../support/example.ts';
+import { exampleToken } from '../../support/pair/pair-examples.ts';
+import { exampleKey, keysOf } from '../../support/pair/pair-table.ts';
+import { ALL_WELL, NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather } from './world.ts';
 
 let world: ReturnType<typeof startDeadlineWorld> | undefined;
 afterEach(() => end());

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { sealingKeyName } from '../../functions/contract.ts';
-import type { Fault } from '../support/aws/aws-faults.ts';
-import { startFaultyEndpoint } from '../support/aws/dynamodb.ts';
-import { ACCESS } from '../support/example.ts';
-import { startDynamoDB, startSecretsManager } from '../support/processes/stand-ins.ts';
-import { type RawServer, startRawServer } from '../support/services/raw-server.ts';
-import { drip, http, type Reply, write } from './hostile-answers.ts';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
+import type { Fault } from '../../support/aws/aws-faults.ts';
+import { startFaultyEndpoint } from '../../support/aws/dynamodb.ts';
+import { ACCESS } from '../../support/example.ts';
+import { startDynamoDB, startSecretsManager } from '../../support/processes/stand-ins.ts';
+import { type RawServer, startRawServer } from '../../support/services/raw-server.ts';
+import { drip, http, type Reply, write } from '../hostile-answers.ts';
 
 let dynamodb: Awaited<ReturnType<typeof startDynamoDB>>;
 let table: Awaited<ReturnType<typeof startFaultyEndpoint>>;
@@ -57,7 +57,7 @@ it.each<[string, Fault | undefined, Fault | undefined, Reply, number, readonly (
     table.failWith(ofDynamoDB);
     secrets.failWith(ofSecrets);
     reply = ofService;
-    const program = fileURLToPath(new URL('deadline-process.ts', import.meta.url));
+    const program = fileURLToPath(new URL('process.ts', import.meta.url));
     const child = fork(program, [`http://127.0.0.1:${service.port}`, path, String(remainingMs), client], {
       env: {
         ...process.env,

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { AccessRule, Operation } from '../../functions/broker/authorize.ts';
-import { functionUrlEvent, requestContext, signedBy } from '../support/aws/function-url-events.ts';
-import { createBrokerWorld } from '../support/broker-world.ts';
-import { exampleRule } from '../support/example.ts';
+import type { AccessRule, Operation } from '../../../functions/broker/authorize.ts';
+import { functionUrlEvent, requestContext, signedBy } from '../../support/aws/function-url-events.ts';
+import { createBrokerWorld } from '../../support/broker-world.ts';
+import { exampleRule } from '../../support/example.ts';
 
 const ROLES = ['billing', 'reporting', 'ledger', 'Billing', 'billing-admin', 'admin'];
 const CLIENTS = ['acme', 'globex', 'initech', 'umbrella', 'acme-2'];

@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { HttpAnswer } from '../../bin/local/loopback.ts';
-import { findMark } from '../support/encodings.ts';
-import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
-import { startHealthFunctionWorld } from '../unit/functions/health-function-world.ts';
-import { echoOf, findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
-import { captureOutput, inspectAll } from './leak-output.ts';
+import type { HttpAnswer } from '../../../bin/local/loopback.ts';
+import { findMark } from '../../support/encodings.ts';
+import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { startHealthFunctionWorld } from '../../unit/functions/health-function-world.ts';
+import { echoOf, findLeaks, marksOf, SPELLINGS } from './marks.ts';
+import { captureOutput, inspectAll } from './output.ts';
 
 const OWN_KEYS = ['marked+probe/key', 'marked+probe/session', 'marked+health/key', 'marked+billing/key'];
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createBrokerWorld } from '../support/broker-world.ts';
-import { findMark } from '../support/encodings.ts';
+import { createBrokerWorld } from '../../support/broker-world.ts';
+import { findMark } from '../../support/encodings.ts';
 
 const SEED = 27;
 const FORMS = 3_000;
@@ -12,7 +12,7 @@ const NAMES = [
   'globex',
   'customer-insights',
   'customer-insights globex',
-  '../acme',
+  '../../acme',
   'acme\u0000',
   '',
   'é',

@@ -1,0 +1,74 @@
+import { findingOfProblem } from '../problem.ts';
+import { type Attempt, type Call, isTrial } from './call.ts';
+import {
+  foreignToken,
+  isProven,
+  KEPT_WAIT_MS,
+  MAX_HOLD_MS,
+  MAX_PAUSE_MS,
+  type PairRecord,
+  type StoredToken,
+  type Wait,
+} from './record.ts';
+import type { Renewal } from './renew-token.ts';
+
+/** The outcome of one token request. All times are in it, so that it can be settled any number of times. */
+export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
+  readonly version: string;
+  readonly holdKey: string;
+  readonly at: number;
+} & (
+    | { readonly kind: 'rejected' }
+    | { readonly kind: 'accepted'; readonly token: StoredToken; readonly isPublished: boolean }
+    /** `holds`: the wait is the version's, not the pair's. */
+    | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean; readonly cause?: unknown }
+  );
+
+/** What one token request means for the record. A trial publishes nothing, nor does a request beside a token that must stay. */
+export function outcomeOf(call: Call, attempt: Attempt, renewal: Renewal, at: number): Outcome {
+  const { holdKey, record, isShared } = attempt;
+  const { versionId: version } = attempt.version;
+  const isBeside = isShared && renewal.outcome === 'token' && foreignToken(record, at) !== undefined;
+  const isPublished = !isBeside && !isTrial(call);
+  const checked = isPublished ? undefined : { version, at, finding: findingOf(renewal) };
+  const about = { version, holdKey, at, checked };
+  if (renewal.outcome === 'rejected') return { kind: 'rejected', ...about };
+  if (renewal.outcome === 'token') return { kind: 'accepted', token: renewal.token, isPublished, ...about };
+  const isSafe = isProven(record, version);
+  // A failure that says nothing of the credential pauses the pair. A refused request holds its version; so does one that was
+  // sent and not heard, because it may have been rejected too late, unless the version is proven. A trial only ever holds
+  // its own version: it must not disturb callers.
+  const holds = renewal.outcome === 'held' || isTrial(call) || (renewal.isUnheard === true && !isSafe);
+  const wait = waitAfter(renewal, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
+  return { kind: 'failed', wait, holds, cause: renewal.problem.cause, ...about };
+}
+
+/** Each wait is twice as long as the one before, without jitter, up to its limit, or as long as the service asks for. */
+function waitAfter(
+  { outcome, problem, isUnheard }: Extract<Renewal, { readonly problem: unknown }>,
+  last: Wait | undefined,
+  isSafe: boolean,
+  at: number,
+): Wait {
+  const before = last !== undefined && at - last.until <= KEPT_WAIT_MS ? last.step : 0;
+  const { type, detail, shape, retryAfterSeconds } = problem;
+  const isHeard = outcome === 'failed' && !isUnheard;
+  const maxMs = isHeard ? MAX_OWN_PAUSE_MS : isUnheard && isSafe ? MAX_UNHEARD_PAUSE_MS : MAX_HOLD_MS;
+  const askedMs =
+    isHeard && retryAfterSeconds !== undefined ? Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) : undefined;
+  const until = at + (askedMs ?? Math.min(maxMs, FIRST_WAIT_MS * 2 ** before));
+  return { until, step: before + 1, problem: { type, detail, shape }, ...(isUnheard && { unheard: true }) };
+}
+
+function findingOf(renewal: Renewal): NonNullable<PairRecord['checked']>['finding'] {
+  if (renewal.outcome === 'token') return 'accepted';
+  if (renewal.outcome === 'rejected') return 'rejected';
+  if (renewal.outcome === 'held') return 'misconfigured';
+  const finding = findingOfProblem(renewal.problem.type, renewal.problem.shape);
+  return finding === 'throttled' ? finding : 'unreachable';
+}
+
+const FIRST_WAIT_MS = 1_000;
+const MAX_OWN_PAUSE_MS = 15_000;
+/** A proven version may be asked once a minute while the service says nothing. */
+const MAX_UNHEARD_PAUSE_MS = 60_000;
