@@ -7,7 +7,7 @@ import type { SentRequest, Write } from './surroundings.ts';
 
 interface Lease {
   readonly id: string;
-  readonly from: number | undefined;
+  readonly from: number;
   /** The record that it was taken of. */
   readonly before: PairRecord;
   /** True time. */
@@ -57,7 +57,10 @@ interface Page {
 }
 
 /** Keeps the books of leases, token requests and rejections as they truly happened: their pace, and the lock-out budget. */
-export function keepLedger({ clock, owners, services, surroundings }: ReturnType<typeof createFleet>, hosts: Hosts) {
+export function keepLedger(
+  { shared, clock, owners, services, surroundings }: ReturnType<typeof createFleet>,
+  hosts: Hosts,
+) {
   const pages = new Map<string, Page>();
   const names = new Set<string>();
   let rejections: Rejected[] = [];
@@ -87,7 +90,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     seeRejection(request: SentRequest) {
       const { leases } = pageOf(request.pair);
       pageOf(request.pair).wasRejected = true;
-      const rejection: Rejected = { request, isCounted: false, isOver: false, isForgiven: false };
+      const rejection: Rejected = { request, isCounted: isSpent(request), isOver: false, isForgiven: false };
       rejections.push(rejection);
       if (leases.some((lease) => lease.request === request && lease.chargedVersion === request.version))
         count(rejection);
@@ -106,7 +109,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     settle() {
       for (const each of rejections) {
         if (each.isOver || clock.now() - each.request.at <= LONGEST_CALL_MS) continue;
-        if (!each.isCounted && hosts.get(each.request.from)) checkUncounted(each.request);
+        if (!each.isCounted && !isSpent(each.request) && hosts.get(each.request.from)) checkUncounted(each.request);
         each.isOver = true;
       }
       const isOfUse = ({ isOver, isCounted, request }: Rejected) =>
@@ -161,7 +164,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     const { id } = lease;
     const page = pageOf(pair);
     const takenAt = clock.now();
-    const from = owners.get(id);
+    const from = owners.get(id) ?? -1;
     const holder = page.leases.find((each) => each.id === before.lease?.id);
     const isLive = holder !== undefined && takenAt - holder.takenAt < LEASE_MS - MAX_SKEW_MS;
     if (isLive && holder.from !== from && !hasAnyClockJumped()) accuse(`${id} took the living lease of ${holder.id}`);
@@ -179,6 +182,11 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
 
   function isRecent({ takenAt }: Lease): boolean {
     return clock.now() - takenAt < LONGEST_CALL_MS;
+  }
+
+  /** The record says already that the version has no chance left: nothing needs to be told. */
+  function isSpent({ pair, version }: SentRequest): boolean {
+    return (shared.peek(pair).rejected.get(version)?.count ?? 0) >= LOCK_OUT_BUDGET;
   }
 
   /** A rejection stands in the shared record. */
@@ -237,13 +245,16 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
       accuse(`${pairKey(pair)} ${version} was rejected ${total} times`);
   }
 
-  function checkUse({ before, chargedVersion }: Lease, version: string, who: string): void {
+  function checkUse({ from, before, chargedVersion }: Lease, version: string, who: string): void {
     if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);
     if (before.disabled) accuse(`${who} sent ${version} although it is disabled`);
     if (hasAnyClockJumped()) return;
     const isLasting = (wait: Wait | undefined) => (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
     if (isLasting(before.pause)) accuse(`${who} sent ${version} during a pause`);
-    if (isLasting(before.held.get(holdKey(version, SETTINGS_DIGEST)))) accuse(`${who} sent ${version} during its hold`);
+    // A hold of its own that it could not write takes the place of the shared one, also when that is longer.
+    const mayHaveOwn = hosts.storeFailedAt(from) > 0;
+    if (!mayHaveOwn && isLasting(before.held.get(holdKey(version, SETTINGS_DIGEST))))
+      accuse(`${who} sent ${version} during its hold`);
   }
 
   /** How often, and when, the fleet sends token requests; for as long as all clocks and the store are well. */

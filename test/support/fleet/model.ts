@@ -1,7 +1,6 @@
 import type { Trace } from '../../../functions/broker/audit.ts';
 import type { Issue } from '../../../functions/broker/pair/decision.ts';
-import { isIssuable } from '../../../functions/broker/pair/freshness.ts';
-import { MAX_CLOCK_DIFFERENCE_MS, type StoredToken } from '../../../functions/broker/pair/record.ts';
+import { isIssuable, MAX_CLOCK_DIFFERENCE_MS, type StoredToken } from '../../../functions/broker/pair/record.ts';
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
@@ -99,6 +98,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       ledger.pageOf(pair).lastToken = answer.token.fingerprint;
       const who = `instance ${number}, ${answer.token.accessToken.reveal()}`;
       judgeLife(answer, pair, host.instance.now(), who);
+      if (answer.token.credentialVersion === world.versionWith(pair.client, 'AWSPENDING')) accuse(`${who}: of a trial`);
       if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
       judgeStops(answer, pair, host, startedAt, trace);
       return answer;
@@ -245,14 +245,15 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   /** Compares the life of a token with the one that the services handed out. */
   function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
     const known = handOuts.get(token.accessToken.reveal());
-    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) return accuse(`${who}: not this pair’s`);
-    const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
+    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) accuse(`${who}: not this pair’s`);
+    const { tellings: all = [] } = known ?? {};
+    const tellings = all.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
     if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
     // All instances know of the tellings before the one that the token was issued by; when something went wrong, a
     // later one may pass for the whole life.
     const isUntroubled = hosts.isUntroubled();
-    const last = known.tellings.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
-    const counting = isUntroubled ? known.tellings.slice(0, last + 1) : tellings;
+    const last = all.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
+    const counting = isUntroubled ? all.slice(0, last + 1) : tellings;
     const lifetimes = counting.map(({ lifetimeMs }) => lifetimeMs);
     const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
     const leftMs = token.expiresAt - now;
