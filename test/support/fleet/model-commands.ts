@@ -95,7 +95,7 @@ export const FAULTS: fc.Arbitrary<Command>[] = [
   steps(1, 'lose the item of', pair, (fleet, pair) => fleet.loseItem(pair)),
   steps(1, 'retire the sealing key', fc.constant(1), (fleet) => fleet.retireKey()),
   steps(1, 'seal in a format', fc.tuple(host, from(1, 2)), (fleet, [host, format]) =>
-    withHost(fleet, host, ({ instance }) => instance.setFormat(format)),
+    withHost(fleet, host, (chosen) => chosen.setFormat(format)),
   ),
 ].flat();
 

@@ -2,8 +2,7 @@ import type { Pair } from '../../../functions/broker/pair.ts';
 import { type createFleet, type Instance, PATIENCE_MS } from './fleet.ts';
 
 /** One instance as the model knows it. */
-export interface Host {
-  readonly instance: Instance;
+export interface Host extends Instance {
   readonly skewMs: number;
   readonly calls: Set<OpenCall>;
   isDead: boolean;
@@ -54,16 +53,16 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
 
     start(skewMs: number, format: number): Host {
       const instance = createInstance({ skewMs, format });
-      const host = { instance, skewMs, calls: new Set<OpenCall>(), isDead: false, hasJumped: false };
-      living.set(instance.number, host);
+      const host = { ...instance, skewMs, calls: new Set<OpenCall>(), isDead: false, hasJumped: false };
+      living.set(host.number, host);
       return host;
     },
 
     /** Lambda ends it between two calls. */
     retire(host: Host) {
       host.isDead = true;
-      host.instance.kill();
-      living.delete(host.instance.number);
+      host.kill();
+      living.delete(host.number);
     },
 
     kill(host: Host) {
@@ -75,14 +74,14 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     /** A clock is steady within a call. */
     async setClock(host: Host, jumpMs: number) {
       await until(() => host.calls.size === 0);
-      host.instance.setClock(host.skewMs + jumpMs);
+      host.setClock(host.skewMs + jumpMs);
       host.hasJumped ||= jumpMs !== 0;
       hasJumped ||= host.hasJumped;
     },
 
     /** Follows one call to its end, and accuses an instance that lets its caller wait for too long. */
     async follow<Result>(host: Host, pair: Pair, work: Promise<Result>): Promise<Result> {
-      const call = { number: host.instance.number, pair, deadline: clock.now() + PATIENCE_MS + RESERVE_MS, sent: [] };
+      const call = { number: host.number, pair, deadline: clock.now() + PATIENCE_MS + RESERVE_MS, sent: [] };
       host.calls.add(call);
       openCalls.add(call);
       try {

@@ -66,7 +66,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     if (handOut === undefined) return;
     hasRepeated ||= handOut.tellings.length > 0;
     const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
-    const skewMs = (hosts.get(request.from)?.instance.now() ?? clock.now()) - clock.now();
+    const skewMs = (hosts.get(request.from)?.now() ?? clock.now()) - clock.now();
     handOut.tellings.push({ expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
     handOuts.set(handOut.text, handOut);
   };
@@ -82,11 +82,11 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
       const living = isShared && refused === undefined ? livingToken(pair) : undefined;
-      const asked = host.instance.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
-      const trace = host.instance.traces.at(-1);
+      const asked = host.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
+      const trace = host.traces.at(-1);
       const answer = await follow(host, pair, asked);
       if (!isShared) return answer;
-      const { number } = host.instance;
+      const { number } = host;
       if (answer instanceof Problem) {
         const wasAlone = hosts.wasAlone(number, startedAt - TRUST_MS);
         const isServed = living !== undefined && living === livingToken(pair) && !wasAlone;
@@ -97,7 +97,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       }
       ledger.pageOf(pair).lastToken = answer.token.fingerprint;
       const who = `instance ${number}, ${answer.token.accessToken.reveal()}`;
-      judgeLife(answer, pair, host.instance.now(), who);
+      judgeLife(answer, pair, host.now(), who);
       if (answer.token.credentialVersion === world.versionWith(pair.client, 'AWSPENDING')) accuse(`${who}: of a trial`);
       if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
       judgeStops(answer, pair, host, startedAt, trace);
@@ -105,7 +105,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     },
 
     async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
-      const result = await follow(host, pair, host.instance.check({ pair, stage }));
+      const result = await follow(host, pair, host.check({ pair, stage }));
       if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
     },
 
@@ -146,7 +146,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     /** All that is sealed can be opened no more. */
     retireKey() {
       format += 2;
-      for (const { instance } of hosts.living()) instance.setFormat(format);
+      for (const host of hosts.living()) host.setFormat(format);
     },
 
     /** A new instance seals as the last ones do. */
@@ -267,8 +267,8 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
    */
   function judgeStops({ cache }: Issue, pair: Pair, host: Host, startedAt: number, trace: Trace | undefined): void {
     const { disabledAt, withdrawnAt } = ledger.pageOf(pair);
-    const who = `instance ${host.instance.number} issued a token of ${pairKey(pair)}`;
-    const isOld = (at = Infinity, failedAt = hosts.storeFailedAt(host.instance.number)) =>
+    const who = `instance ${host.number} issued a token of ${pairKey(pair)}`;
+    const isOld = (at = Infinity, failedAt = hosts.storeFailedAt(host.number)) =>
       !host.hasJumped && startedAt - Math.max(at, failedAt) > TRUST_MS;
     if (isOld(disabledAt)) accuse(`${who} long after it was disabled`);
     if (cache !== 'none' && isOld(withdrawnAt)) accuse(`${who} long after it was withdrawn`);

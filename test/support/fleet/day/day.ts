@@ -57,9 +57,9 @@ function throughBroker({ way, model, tally, checking }: Day, invoke: Invoke): { 
     async check(pair) {
       tally.function.checks += 1;
       await invoke(async (host) => {
-        checking.add(host.instance.number);
+        checking.add(host.number);
         await model.check(host, pair, 'AWSCURRENT');
-        checking.delete(host.instance.number);
+        checking.delete(host.number);
       });
     },
   };
@@ -96,14 +96,9 @@ function direct({ model, clock, tally, note }: Day): { obtain: Obtain; check: Ch
 
 /** The health function checks every pair each hour, spread over some minutes. */
 function startChecks({ clock, pairs }: Day, hour: number, check: Check): void {
-  const everyMs = CHECKS_WITHIN_MS / pairs.length;
-  const checkFrom = (n: number): void => {
-    const pair = pairs[n];
-    if (pair === undefined) return;
-    void check(pair);
-    clock.after(everyMs, () => checkFrom(n + 1));
-  };
-  clock.after(hour * HOUR_MS + CHECKS_AT_MS, () => checkFrom(0));
+  clock.after(hour * HOUR_MS + CHECKS_AT_MS, () => {
+    for (const [n, pair] of pairs.entries()) clock.after((n * CHECKS_WITHIN_MS) / pairs.length, () => void check(pair));
+  });
 }
 
 /** Operators give a client a new secret now and then, sometimes a wrong one, mended after an hour; the health function hears of it. */

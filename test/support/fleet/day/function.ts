@@ -41,9 +41,9 @@ export function createInvoke({ scale, model, clock, tally, random }: Day): Invok
     place.isBusy = true;
     busy += 1;
     const host = await hostIn(place);
-    host.instance.thaw();
+    host.thaw();
     const answer = await untilCrash(host, work(host));
-    host.instance.freeze();
+    host.freeze();
     place.isBusy = false;
     busy -= 1;
     tally.billedMs += Math.ceil(clock.now() - startedAt + CODE_MS);
