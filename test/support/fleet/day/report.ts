@@ -5,11 +5,9 @@ import type { Way } from './world.ts';
 /** The results of all ways side by side, as text, and the distance from the goal. */
 export function reportOf(outcomes: readonly Outcome[]): string {
   const header = ['', ...outcomes.map(({ way }) => WAY_NAMES[way].padStart(WIDTH))];
-  const rows = ROWS.map(([name, numberOf, unit = '']) => {
-    const cells = outcomes
-      .map((outcome) => numberOf(outcome))
-      .map((value) => (value === undefined ? '-' : shown(value) + unit));
-    return [name, ...cells.map((cell) => cell.padStart(WIDTH))];
+  const rows = ROWS.map(([name, numberOf, format = shown]) => {
+    const numbers = outcomes.map(numberOf);
+    return [name, ...numbers.map((value) => (value === undefined ? '-' : format(value)).padStart(WIDTH))];
   });
   const goals = outcomes.flatMap(({ goal }) => (goal === undefined ? [] : ['', explain(goal)]));
   return [tableText(header, rows).trimEnd(), ...goals].join('\n');
@@ -22,16 +20,22 @@ export const WAY_NAMES: Readonly<Record<Way, string>> = {
 };
 const WIDTH = 12;
 
-type Row = readonly [name: string, numberOf: (outcome: Outcome) => number | undefined, unit?: string];
+type Row = readonly [
+  name: string,
+  numberOf: (outcome: Outcome) => number | undefined,
+  format?: (value: number) => string,
+];
+const milliseconds = (ms: number) => `${shown(Math.round(ms))} ms`;
+const cents = (dollars: number) => dollars.toFixed(2);
 
 const ROWS: readonly Row[] = [
   ['simulated hours', ({ simulatedHours }) => simulatedHours],
   ['tokens that callers got', ({ tokensIssued }) => tokensIssued],
   ['problems instead', ({ problems }) => problems.all],
   ['  to callers without a living token', ({ problems }) => problems.toCallersWithoutToken],
-  ['wait for a token, p50', ({ waitMs }) => Math.round(waitMs.p50), ' ms'],
-  ['  p99', ({ waitMs }) => Math.round(waitMs.p99), ' ms'],
-  ['  longest', ({ waitMs }) => Math.round(waitMs.max), ' ms'],
+  ['wait for a token, p50', ({ waitMs }) => waitMs.p50, milliseconds],
+  ['  p99', ({ waitMs }) => waitMs.p99, milliseconds],
+  ['  longest', ({ waitMs }) => waitMs.max, milliseconds],
   ['token requests', ({ tokenRequests }) => tokenRequests.all],
   ['  of checks', ({ tokenRequests }) => tokenRequests.ofChecks],
   ['  attempts that failed', ({ tokenRequests }) => tokenRequests.failedAttempts],
@@ -46,11 +50,11 @@ const ROWS: readonly Row[] = [
   ['  cold starts', (outcome) => outcome.function.coldStarts],
   ['  throttled', (outcome) => outcome.function.throttled],
   ['  crashed', (outcome) => outcome.function.crashes],
-  ['dollars per million tokens', ({ dollarsPerMillion }) => dollarsPerMillion.all],
-  ['  Lambda', ({ dollarsPerMillion }) => dollarsPerMillion.lambda],
-  ['  DynamoDB', ({ dollarsPerMillion }) => dollarsPerMillion.dynamodb],
-  ['  Secrets Manager and KMS', ({ dollarsPerMillion }) => dollarsPerMillion.secretsManager],
-  ['  logs', ({ dollarsPerMillion }) => dollarsPerMillion.logs],
+  ['dollars per million tokens', ({ dollarsPerMillion }) => dollarsPerMillion.all, cents],
+  ['  Lambda', ({ dollarsPerMillion }) => dollarsPerMillion.lambda, cents],
+  ['  DynamoDB', ({ dollarsPerMillion }) => dollarsPerMillion.dynamodb, cents],
+  ['  Secrets Manager and KMS', ({ dollarsPerMillion }) => dollarsPerMillion.secretsManager, cents],
+  ['  logs', ({ dollarsPerMillion }) => dollarsPerMillion.logs, cents],
 ];
 
 function explain({ tokenRequests, atMost, met }: NonNullable<Outcome['goal']>): string {
