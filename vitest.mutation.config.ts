@@ -17,6 +17,7 @@ export default defineConfig({
       'test/unit/{broker,aws}/**/*.test.ts',
       'test/protocol/{fleet-outages,lease-rules}.test.ts',
       'test/contract/pair-table.contract.test.ts',
+      'test/unit/functions/release-check.test.ts',
     ],
     exclude: [
       // Thousands of generated cases would find little more, and take hours.

@@ -29,10 +29,8 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
 
 /** A deployment that exceeds the quota fails late, and no template knows it. */
 function needsOf({ name, account, region, reservedConcurrency, healthConcurrency }: Environment): string {
-  const reserved = [reservedConcurrency, healthConcurrency].reduce<number>(
-    (sum, count) => sum + (count === 'none' ? 0 : count),
-    0,
-  );
+  const counts = [reservedConcurrency, healthConcurrency].filter((count) => count !== 'none');
+  const reserved = counts.reduce((sum, count) => sum + count, 0);
   const quota =
     reserved === 0
       ? 'no more concurrent executions than a new account has'

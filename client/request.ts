@@ -26,7 +26,12 @@ export type Members = Readonly<Record<string, unknown>>;
  *
  * @throws TokenBrokerError the last failure
  */
-export async function request(connection: Connection, path: string, members: object, { signal, deadline }: WorkLimits) {
+export async function request(
+  connection: Connection,
+  path: string,
+  members: object,
+  { signal, deadline }: WorkLimits,
+): Promise<{ readonly members: Members; readonly headers: Headers; readonly startedAt: number }> {
   const { now, maxAttempts, timeoutMs, clock, random, sleep } = connection;
   const body = JSON.stringify(members);
   let hasCorrectedClock = false;

@@ -167,7 +167,7 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
   rejected:
     'Store the right credential with `client put <client>`; if the service has mended it on its side, `client retry <client>` lets it be sent again.',
   throttled:
-    'Wait before the next check: the service has had too many requests, too many rejected versions were tried within the hour, or a new token would end the one that callers use (`singleActiveToken`).',
+    'Wait before the next check: the service has had too many requests, too many rejected versions were tried within the hour (`client retry <client>` ends that), or a new token would end the one that callers use (`singleActiveToken`).',
   unreachable: 'Check again later: the service cannot be reached or is failing, which says nothing of the credential.',
   misconfigured:
     'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',

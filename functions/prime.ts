@@ -19,7 +19,9 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
     tableName: NAME,
     settings: { services, provenForSeconds, accessRules },
     // Only the client's `send` is used.
-    secretsManager: { send: ({ input }: Command) => soon(madeUpSecret(input)) } as unknown as SecretsManagerClient,
+    secretsManager: {
+      send: ({ input }: { input: Input }) => soon(madeUpSecret(input)),
+    } as unknown as SecretsManagerClient,
     dynamodb: { getItem: () => soon(undefined), updateItem: () => soon(undefined) },
     send: () => soon(TOKEN),
     write: () => undefined,
@@ -28,12 +30,10 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
   return handler(event, { getRemainingTimeInMillis: () => TIME_MS }).catch(() => undefined);
 }
 
-interface Command {
-  readonly input: Readonly<Record<string, unknown>>;
-}
+type Input = Readonly<Record<string, unknown>>;
 
 /** Serves as the credential and as the sealing key. */
-function madeUpSecret({ SecretId, VersionStage }: Command['input']): object {
+function madeUpSecret({ SecretId, VersionStage }: Input): object {
   const SecretString = JSON.stringify({ client_id: NAME, secret: 'which no service would accept' });
   return { Name: SecretId, VersionId: NAME, VersionStages: [VersionStage], SecretString };
 }

@@ -22,7 +22,6 @@ import { createTokenRequester } from './broker/token-request/token-request.ts';
 import { type BrokerSettings, rulesDigest } from './environment.ts';
 
 interface Options {
-  /** The environment in the names of the secrets: `token-broker/<environment>/<client>`. */
   readonly environment: string;
   readonly tableName: string;
   readonly settings: BrokerSettings;
@@ -30,12 +29,10 @@ interface Options {
   readonly checkerRoles?: readonly string[];
   /** ARN of the role that asks to be refused. */
   readonly probeRole?: string;
-  /** The version of the function that runs, as Lambda calls it. */
   readonly version?: string | undefined;
   readonly write?: (line: string) => void;
   readonly secretsManager?: SecretsManagerClient;
   readonly dynamodb?: DynamoDB;
-  /** Sends token requests. */
   readonly send?: Send;
 }
 

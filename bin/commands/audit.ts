@@ -31,7 +31,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
         else for (const line of linesOf(calls, options)) printLine(shell, line);
         if (calls.length === 0 && !follow) {
           const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
-          talk(shell, `No ${such}call about ${client} since ${new Date(from).toISOString()}.`);
+          talk(shell, `No ${such}call about ${client} since ${timeText(from)}.`);
         }
         while (follow) {
           await pause(shell, POLL_MS);

@@ -86,11 +86,12 @@ export function addServiceCommand(program: Command, shell: Shell): void {
   });
 }
 
-/** Where the broker of `npm start` takes unsigned orders. */
-type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';
-
-/** Sends an order to the broker of this terminal's variables; refuses an address that is not on this machine. */
-export async function orderLocalBroker({ env, signal }: Shell, place: Place, path: string): Promise<void> {
+/** Sends an unsigned order to the broker that this terminal's variable names; refuses an address elsewhere. */
+export async function orderLocalBroker(
+  { env, signal }: Shell,
+  place: 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL',
+  path: string,
+): Promise<void> {
   const text = env[place] ?? '';
   const url = URL.canParse(text) ? new URL(path, text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
@@ -106,4 +107,4 @@ export async function orderLocalBroker({ env, signal }: Shell, place: Place, pat
 }
 
 const ADVICE =
-  'npm start runs a local broker and prints what to set; in AWS the schedule runs by itself, and health without --run checks now.';
+  'npm start runs a local broker, and eval "$(npm run --silent token-broker -- env operator)" sets its variables; in AWS health without --run checks now.';

@@ -13,7 +13,7 @@ import { arn, resourcesOf } from './shared/statements.ts';
 /** The `policy` of the client package, with the settings' function and access rules, and the account's own denials. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   const policy = addPolicyCommand(program, shell, {
-    functionArn: (environment, _, command) => resourcesOf(knownSettings(environment, command)).alias,
+    functionArn: (environment, command) => resourcesOf(knownSettings(environment, command)).alias,
     rulesOf(arn, environment) {
       // Matched on account and name, because a caller arrives without its role's path.
       const role = JSON.stringify(parseRoleArn(arn));

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseWhole } from '../../client/commands/options.ts';
-import { printJson, printTable, talk } from '../../client/commands/output.ts';
+import { printJson, printTable, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './client/confirm.ts';
@@ -110,7 +110,11 @@ const ALIAS_ANSWER = z
 /** `code` is the beginning of the digest of code and settings. */
 const VERSION = z
   .object({ Version: z.string(), LastModified: z.string(), CodeSha256: z.string() })
-  .transform((one) => ({ version: one.Version, published: one.LastModified, code: one.CodeSha256.slice(0, 12) }));
+  .transform((one) => ({
+    version: one.Version,
+    published: timeText(Date.parse(one.LastModified)),
+    code: one.CodeSha256.slice(0, 12),
+  }));
 const VERSIONS_ANSWER = z.object({ NextMarker: z.string().nullish(), Versions: z.array(VERSION) });
 const DEPLOYMENTS_ANSWER = z.object({ deployments: z.array(z.string()).default([]) });
 

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { HttpsSender } from '../../functions/aws/https/sender.ts';
 import { parseJsonObject } from '../../functions/broker/json.ts';
+import type { Send } from '../../functions/broker/token-request/send.ts';
 import { secretName } from '../../functions/contract.ts';
 import { LOCAL_ENVIRONMENT } from './config.ts';
 
@@ -33,7 +33,7 @@ export function createTrail() {
       };
     },
     /** A sender whose requests are noted with the call that they are sent for. */
-    watch(send: HttpsSender): HttpsSender {
+    watch(send: Send): Send {
       return async (request, limits) => {
         const to = stationOf(request);
         const startedAt = performance.now();
@@ -57,7 +57,7 @@ export function createTrail() {
 const KEPT = 100;
 
 /** `undefined` for what is not about a client, such as the key that seals tokens. */
-function stationOf({ headers, body }: Parameters<HttpsSender>[0]): SentRequest['to'] | undefined {
+function stationOf({ headers, body }: Parameters<Send>[0]): SentRequest['to'] | undefined {
   const [api = '', operation] = `${headers['x-amz-target'] ?? ''}`.split('.');
   if (api.startsWith('DynamoDB')) return operation === 'GetItem' ? 'table' : 'lease';
   if (api !== 'secretsmanager') return 'service';

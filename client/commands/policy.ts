@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { ROLE_ARN, roleArnFault } from '../../functions/contract.ts';
+import { roleArnFault } from '../../functions/contract.ts';
 import { type CallerRule, ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
 import { type CallerOptions, parseFunctionArn } from './options.ts';
@@ -9,7 +9,7 @@ import type { Shell } from './shell.ts';
 /** The settings of an environment, for a command line that has them. */
 export interface SettingsView {
   /** The broker's function with its alias. */
-  readonly functionArn: (environment: string, partition: string, command: Command) => string;
+  readonly functionArn: (environment: string, command: Command) => string;
   readonly rulesOf: (role: string, environment: string) => readonly CallerRule[];
   /** Runs in place of the command when no role is named. */
   readonly withoutRole: (command: Command) => void;
@@ -29,8 +29,7 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
         if (role === undefined) return settings?.withoutRole(command);
         const { environment = '', json, functionArn } = options;
         const view = functionArn === undefined ? settings : undefined;
-        const partition = ROLE_ARN.exec(role)?.[1] ?? 'aws';
-        const Resource = functionArn ?? view?.functionArn(environment, partition, command);
+        const Resource = functionArn ?? view?.functionArn(environment, command);
         if (Resource === undefined) return command.error('error: which function? Give --function-arn');
         const policy = identityPolicy(Resource);
         const rules = view?.rulesOf(role, environment);

@@ -28,10 +28,8 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
   async function listClients(abortSignal: AbortSignal): Promise<ClientList> {
     // By name, because a list that changes from page to page can show a secret twice.
     const clients = new Map<ClientName, string | undefined>();
-    const asked = {
-      Filters: [{ Key: 'name' as const, Values: [secretName(environment, '')] }],
-      IncludePlannedDeletion: true,
-    };
+    const Filters = [{ Key: 'name' as const, Values: [secretName(environment, '')] }];
+    const asked = { Filters, IncludePlannedDeletion: true };
     const pages = paginateListSecrets({ client: secretsManager, pageSize: 100 }, asked, { abortSignal });
     for await (const { SecretList = [] } of pages) {
       for (const { Name = '', Tags } of SecretList) {

@@ -1,12 +1,12 @@
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject } from '../broker/json.ts';
+import type { Send } from '../broker/token-request/send.ts';
 import { ANSWER_LIMITS } from './calls.ts';
-import type { HttpsSender } from './https/sender.ts';
 import { Sha256 } from './sha256.ts';
 
 export interface Access {
-  readonly send: HttpsSender;
+  readonly send: Send;
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
   readonly credentials?: ConstructorParameters<typeof SignatureV4>[0]['credentials'];

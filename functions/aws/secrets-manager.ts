@@ -9,9 +9,10 @@ import {
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
+import type { Send } from '../broker/token-request/send.ts';
 import { type SecretStage, secretName } from '../contract.ts';
 import { ANSWER_LIMITS, causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
-import { createHttpsSender, type HttpsSender } from './https/sender.ts';
+import { createHttpsSender } from './https/sender.ts';
 
 /** For reading the secrets of one environment; a reading with its repetitions takes at most `timeoutMs`. */
 export interface SecretDependencies {
@@ -96,7 +97,7 @@ export function createSecretsManagerClient({
   return client;
 }
 
-type SecretsManagerOptions = SecretsManagerClientConfig & { readonly send?: HttpsSender };
+type SecretsManagerOptions = SecretsManagerClientConfig & { readonly send?: Send };
 
 interface Sent {
   readonly protocol: string;
@@ -108,7 +109,7 @@ interface Sent {
 }
 
 /** Sends one request of the SDK, which has signed it. */
-async function exchange(send: HttpsSender, sent: Sent, signal: AbortSignal | undefined) {
+async function exchange(send: Send, sent: Sent, signal: AbortSignal | undefined) {
   const { protocol, hostname, port, path, headers } = sent;
   // The bytes' own `toString` would write a warning.
   const body = new TextDecoder().decode(sent.body);

@@ -68,9 +68,7 @@ export interface Caller {
   readonly role: string;
   /** Chosen by the caller itself: for the audit line, never for a decision. */
   readonly session: string;
-  /** The role's unique id. */
   readonly roleId?: string | undefined;
-  /** The organization of the role's account. */
   readonly principalOrgId?: string | undefined;
   readonly accessKeyId?: string | undefined;
 }

@@ -1,12 +1,13 @@
 import { Duration, Lazy, Stack } from 'aws-cdk-lib';
 import { Match, Rule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction as EventTarget } from 'aws-cdk-lib/aws-events-targets';
-import { ArnPrincipal, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { ArnPrincipal, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
 import { Construct } from 'constructs';
 import type { HealthVariables } from '../../functions/environment.ts';
+import { allow } from '../data/allow.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
 import type { PairTable } from '../data/pair-table.ts';
 import type { OperatorTopic } from '../monitoring/operator-topic.ts';
@@ -80,7 +81,7 @@ export class CredentialHealth extends Construct {
       assumedBy: new ArnPrincipal(role.roleArn),
     });
     endpoint.allowProbe(probe);
-    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['sts:AssumeRole'], resources: [probe.roleArn] }));
+    allow(role, ['sts:AssumeRole'], probe.roleArn);
 
     const schedulerRole = this.#schedulerRole(lambdaFunction);
     const schedule = new Schedule(this, 'Schedule', {
@@ -119,7 +120,7 @@ export class CredentialHealth extends Construct {
         conditions: { StringEquals: { 'aws:SourceAccount': stack.account, 'aws:SourceArn': group } },
       }),
     });
-    role.addToPolicy(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [functionArn] }));
+    allow(role, ['lambda:InvokeFunction'], functionArn);
     return role;
   }
 }

@@ -10,10 +10,9 @@ import {
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
 /** One row from edge to edge: a question with a hint, graphs side by side, or queries of the log. */
-export type Row =
-  | { readonly question: string; readonly hint: string }
-  | { readonly graphs: readonly Graph[] }
-  | { readonly queries: readonly { readonly title: string; readonly lines: readonly string[] }[] };
+export type Row = { readonly question: string; readonly hint: string } | readonly (Graph | Query)[];
+
+type Query = { readonly title: string; readonly lines: readonly string[] };
 
 interface Graph {
   readonly title: string;
@@ -62,83 +61,75 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
       question: 'Do callers get tokens?',
       hint: 'Red alarms first. Then: which of these lines has changed? The sections below follow them from the caller to the broker.',
     },
-    {
-      graphs: [
-        ofServices('Tokens issued, by service', 'tokens in 5 minutes', 'issued', services),
-        endings('Not issued: an operator must act (424)', 'operator'),
-        endings('Not issued: the service (503, 504)', 'service'),
-        endings('Not issued: the broker itself (500, 503)', 'broker'),
-      ],
-    },
-    {
-      queries: [
-        query(
-          'Who has got no token, and why',
-          'fields caller, pair, outcome',
-          "filter operation = 'token' and outcome != 'issued'",
-          'stats count(*) as requests, latest(@timestamp) as last by pair, outcome, caller',
-          'sort requests desc',
-          'limit 20',
-        ),
-        query(
-          'Credentials that were rejected',
-          'fields pair, credentialVersion, outcome',
-          `filter ${counts('CredentialRejected')} or outcome = 'credential-rejected' or ${counts('PreviousVersionUsed')}`,
-          'stats count(*) as requests, latest(@timestamp) as last by pair, credentialVersion, outcome',
-          'sort last desc',
-          'limit 20',
-        ),
-      ],
-    },
-    {
-      queries: [
-        query(
-          'Who got what in the last hour',
-          'fields caller, pair, fingerprint',
-          "filter outcome = 'issued' and toMillis(@timestamp) > now() * 1000 - 3600000",
-          'stats count(*) as tokens, latest(@timestamp) as last by caller, pair',
-          'sort last desc',
-          'limit 20',
-        ),
-        query(
-          'Denials, by role',
-          'fields caller, pair, rulesDigest',
-          "filter outcome = 'access-denied'",
-          'parse caller "*/*" as role, session',
-          'stats count(*) as denials, latest(@timestamp) as last by role, roleId, pair',
-          'sort denials desc',
-          'limit 20',
-        ),
-        query(
-          'The ten busiest callers',
-          'fields caller, operation',
-          'parse caller "*/*" as role, session',
-          'stats count(*) as requests by role',
-          'sort requests desc',
-          'limit 10',
-        ),
-      ],
-    },
+    [
+      ofServices('Tokens issued, by service', 'tokens in 5 minutes', 'issued', services),
+      endings('Not issued: an operator must act (424)', 'operator'),
+      endings('Not issued: the service (503, 504)', 'service'),
+      endings('Not issued: the broker itself (500, 503)', 'broker'),
+    ],
+    [
+      query(
+        'Who has got no token, and why',
+        'fields caller, pair, outcome',
+        "filter operation = 'token' and outcome != 'issued'",
+        'stats count(*) as requests, latest(@timestamp) as last by pair, outcome, caller',
+        'sort requests desc',
+        'limit 20',
+      ),
+      query(
+        'Credentials that were rejected',
+        'fields pair, credentialVersion, outcome',
+        `filter ${counts('CredentialRejected')} or outcome = 'credential-rejected' or ${counts('PreviousVersionUsed')}`,
+        'stats count(*) as requests, latest(@timestamp) as last by pair, credentialVersion, outcome',
+        'sort last desc',
+        'limit 20',
+      ),
+    ],
+    [
+      query(
+        'Who got what in the last hour',
+        'fields caller, pair, fingerprint',
+        "filter outcome = 'issued' and toMillis(@timestamp) > now() * 1000 - 3600000",
+        'stats count(*) as tokens, latest(@timestamp) as last by caller, pair',
+        'sort last desc',
+        'limit 20',
+      ),
+      query(
+        'Denials, by role',
+        'fields caller, pair, rulesDigest',
+        "filter outcome = 'access-denied'",
+        'parse caller "*/*" as role, session',
+        'stats count(*) as denials, latest(@timestamp) as last by role, roleId, pair',
+        'sort denials desc',
+        'limit 20',
+      ),
+      query(
+        'The ten busiest callers',
+        'fields caller, operation',
+        'parse caller "*/*" as role, session',
+        'stats count(*) as requests by role',
+        'sort requests desc',
+        'limit 10',
+      ),
+    ],
     {
       question: 'Are callers refused?',
       hint: 'Denied: no access rule covers the request. More 4xx than outcomes: AWS refuses signatures in front of the broker.',
     },
-    {
-      graphs: [
-        ofServices('Denied, by service', 'requests', 'access-denied', [...services, 'none']),
-        endings('Refused (400, 403, 404, 405, 413, 415)', 'caller'),
-        graph('Calls of the URL, and those that end in a 4xx', 'calls', urlCalls, {
-          percent: share('4xx, share of the calls', 'refused / calls', {
-            refused: ofUrl('Url4xxCount'),
-            calls: ofUrl('UrlRequestCount'),
-          }),
+    [
+      ofServices('Denied, by service', 'requests', 'access-denied', [...services, 'none']),
+      endings('Refused (400, 403, 404, 405, 413, 415)', 'caller'),
+      graph('Calls of the URL, and those that end in a 4xx', 'calls', urlCalls, {
+        percent: share('4xx, share of the calls', 'refused / calls', {
+          refused: ofUrl('Url4xxCount'),
+          calls: ofUrl('UrlRequestCount'),
         }),
-      ],
-    },
+      }),
+    ],
   ];
 }
 
-function query(title: string, ...lines: readonly string[]) {
+function query(title: string, ...lines: readonly string[]): Query {
   return { title, lines };
 }
 
@@ -181,41 +172,37 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
       question: `Service ${service}`,
       hint: 'Token requests grow when tokens live shorter, when callers refuse them, or when the shared cache is down.',
     },
-    {
-      graphs: [
-        graph(
-          `${service}: issued, and the share from a cache`,
-          'tokens in 5 minutes',
-          [by('Requests', 'issued', { label: 'issued' })],
-          {
-            percent: share('from a cache', 'hits / issued', {
-              hits: broker('CacheHits', { service }),
-              issued: by('Requests', 'issued', {}),
-            }),
-          },
-        ),
-        graph(`${service}: token requests`, perPeriod, tokenRequests),
-        graph(`${service}: time to a token`, 'ms', times),
-        graph(`${service}: what the checks find`, 'checks in the time of a run', [...findings, ...failures], {
-          minutes,
-          stacked: true,
-        }),
-      ],
-    },
-    {
-      graphs: [
-        graph(
-          `${service}: served with the credential before the current one`,
-          perPeriod,
-          counted({ PreviousVersionUsed: 'requests' }),
-        ),
-        graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
-        graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
-          ...counted({ SharedCacheUnavailable: 'shared cache unavailable', SecretStale: 'last known credential' }),
-          ...unreadable,
-        ]),
-      ],
-    },
+    [
+      graph(
+        `${service}: issued, and the share from a cache`,
+        'tokens in 5 minutes',
+        [by('Requests', 'issued', { label: 'issued' })],
+        {
+          percent: share('from a cache', 'hits / issued', {
+            hits: broker('CacheHits', { service }),
+            issued: by('Requests', 'issued', {}),
+          }),
+        },
+      ),
+      graph(`${service}: token requests`, perPeriod, tokenRequests),
+      graph(`${service}: time to a token`, 'ms', times),
+      graph(`${service}: what the checks find`, 'checks in the time of a run', [...findings, ...failures], {
+        minutes,
+        stacked: true,
+      }),
+    ],
+    [
+      graph(
+        `${service}: served with the credential before the current one`,
+        perPeriod,
+        counted({ PreviousVersionUsed: 'requests' }),
+      ),
+      graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
+      graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
+        ...counted({ SharedCacheUnavailable: 'shared cache unavailable', SecretStale: 'last known credential' }),
+        ...unreadable,
+      ]),
+    ],
   ];
 }
 
@@ -246,34 +233,30 @@ function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly
       question: 'Is it the broker itself?',
       hint: 'Errors and throttles must be none. A slow function with fast services waits for DynamoDB or Secrets Manager.',
     },
-    {
-      graphs: [
-        graph('Errors and throttles of the token function', 'calls in 5 minutes', failed),
-        graph('How long a call takes', 'ms', times),
-        graph('Calls at a time', 'calls', [atATime]),
-      ],
-    },
+    [
+      graph('Errors and throttles of the token function', 'calls in 5 minutes', failed),
+      graph('How long a call takes', 'ms', times),
+      graph('Calls at a time', 'calls', [atATime]),
+    ],
     {
       question: 'Are the credentials proven?',
       hint: 'One run of health an interval; a run that is missing or incomplete proves nothing.',
     },
-    {
-      graphs: [
-        ofRuns('Runs of health, latched pairs and incidents', 'in a run', {
-          Heartbeat: 'a run has ended',
-          PairsRejected: 'latched pairs',
-          ServiceIncidents: 'services in an incident',
-          ProbeNotDenied: 'the probe was not refused',
-          OperatorsUnreachable: 'messages reach no operator',
-        }),
-        ofRuns('Pairs of a run', 'pairs', {
-          PairsChecked: 'checked',
-          PairsNotReached: 'not reached',
-          PairsFailed: 'no finding of the broker',
-        }),
-        graph('Messages to the operators', 'messages', messages, { minutes }),
-        ofRuns('How long a run takes', 'ms', { RunDuration: 'longest' }),
-      ],
-    },
+    [
+      ofRuns('Runs of health, latched pairs and incidents', 'in a run', {
+        Heartbeat: 'a run has ended',
+        PairsRejected: 'latched pairs',
+        ServiceIncidents: 'services in an incident',
+        ProbeNotDenied: 'the probe was not refused',
+        OperatorsUnreachable: 'messages reach no operator',
+      }),
+      ofRuns('Pairs of a run', 'pairs', {
+        PairsChecked: 'checked',
+        PairsNotReached: 'not reached',
+        PairsFailed: 'no finding of the broker',
+      }),
+      graph('Messages to the operators', 'messages', messages, { minutes }),
+      ofRuns('How long a run takes', 'ms', { RunDuration: 'longest' }),
+    ],
   ];
 }

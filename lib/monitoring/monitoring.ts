@@ -56,14 +56,8 @@ export class Monitoring extends Construct {
     const title = `Token broker ${name}, ${region}: what rings`;
     dashboard.addWidgets(new AlarmStatusWidget({ title, alarms: [...alarms], width: FULL_WIDTH, height: 4 }));
     const { logGroupName } = log;
-    for (const row of dashboardRows({
-      services: Object.keys(services),
-      broker,
-      called,
-      healthMinutes: rateSeconds(health.every) / 60,
-    })) {
-      dashboard.addWidgets(...widgetsOf(row, logGroupName));
-    }
+    const shown = { services: Object.keys(services), broker, called, healthMinutes: rateSeconds(health.every) / 60 };
+    for (const row of dashboardRows(shown)) dashboard.addWidgets(...widgetsOf(row, logGroupName));
     this.dashboardUrl = `https://${consoleOf(region)}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboardName}`;
   }
 }
@@ -131,33 +125,33 @@ function widgetsOf(row: Row, logGroupName: string): readonly IWidget[] {
   if ('question' in row) {
     return [new TextWidget({ markdown: `## ${row.question}\n${row.hint}`, width: FULL_WIDTH, height: 2 })];
   }
-  if ('queries' in row) {
-    return row.queries.map(
-      ({ title, lines }) =>
-        new LogQueryWidget({
-          title,
-          logGroupNames: [logGroupName],
-          queryLines: [...lines],
-          view: LogQueryVisualizationType.TABLE,
-          width: FULL_WIDTH / row.queries.length,
-          height: 6,
-        }),
-    );
-  }
-  return row.graphs.map(
-    ({ title, left, unit, percent, minutes = 5, stacked = false }) =>
-      new GraphWidget({
+  const width = FULL_WIDTH / row.length;
+  return row.map((part) => {
+    if ('lines' in part) {
+      const { title, lines } = part;
+      const view = LogQueryVisualizationType.TABLE;
+      return new LogQueryWidget({
         title,
-        left: [...left],
-        leftYAxis: { min: 0, label: unit, showUnits: false },
-        ...(percent && { right: [percent], rightYAxis: { min: 0, max: 100, label: '%', showUnits: false } }),
-        stacked,
-        period: Duration.minutes(minutes),
-        legendPosition: LegendPosition.BOTTOM,
-        width: FULL_WIDTH / row.graphs.length,
+        logGroupNames: [logGroupName],
+        queryLines: [...lines],
+        view,
+        width,
         height: 6,
-      }),
-  );
+      });
+    }
+    const { title, left, unit, percent, minutes = 5, stacked = false } = part;
+    return new GraphWidget({
+      title,
+      left: [...left],
+      leftYAxis: { min: 0, label: unit, showUnits: false },
+      ...(percent && { right: [percent], rightYAxis: { min: 0, max: 100, label: '%', showUnits: false } }),
+      stacked,
+      period: Duration.minutes(minutes),
+      legendPosition: LegendPosition.BOTTOM,
+      width,
+      height: 6,
+    });
+  });
 }
 
 function consoleOf(region: string): string {

@@ -137,13 +137,8 @@ export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_F
 
 type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
 
-interface Reading {
-  /** Only without a fault. */
-  readonly environment?: Environment;
-  readonly faults: readonly Fault[];
-}
-
-function readEnvironment(name: string, input: unknown): Reading {
+/** The environment is there only without a fault. */
+function readEnvironment(name: string, input: unknown) {
   const { data, faults } = check(environmentSchema, input);
   const all = [
     ...nameFaults(name),
@@ -151,7 +146,8 @@ function readEnvironment(name: string, input: unknown): Reading {
     ...accessRuleFaults(input),
     ...(data === undefined ? [] : faultsBetween(data)),
   ].map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] }));
-  return all.length === 0 && data !== undefined ? { environment: { name, ...data }, faults: [] } : { faults: all };
+  const environment: Environment | undefined = all.length > 0 || data === undefined ? undefined : { name, ...data };
+  return { environment, faults: all };
 }
 
 /** The name becomes part of the names of secrets, the functions and the stack. */

@@ -60,17 +60,12 @@ export class SettingsError extends Error {
 }
 
 /** Parses an input, or lists everything that is wrong in it. No reason quotes a value: it may be a secret. */
-export function check<Schema extends z.ZodType>(schema: Schema, input: unknown): Checked<z.output<Schema>> {
+export function check<Schema extends z.ZodType>(schema: Schema, input: unknown) {
   const { data, error } = schema.safeParse(input, { error: reasonFor });
   const faults = (error?.issues ?? []).flatMap((issue) => faultsOfIssue(issue, []));
   // Of a text that stands where a list must be, zod judges the length too: each place has one reason.
   const places = Map.groupBy(faults, ({ path }) => showPath(path));
   return { data, faults: [...places.values()].flatMap(([first]) => first ?? []) };
-}
-
-interface Checked<Data> {
-  readonly data: Data | undefined;
-  readonly faults: readonly Fault[];
 }
 
 function faultsOfIssue(issue: z.core.$ZodIssue, outer: Fault['path']): Fault[] {

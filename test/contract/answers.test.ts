@@ -6,24 +6,16 @@ import { faultsOf } from '../support/contract/contract-watch.ts';
 import { BILLING, START } from '../support/example.ts';
 import { exampleToken } from '../support/pair/pair-examples.ts';
 
-const PROBLEM = {
-  type: 'internal',
-  title: 'The broker failed',
-  status: 500,
-  detail: 'It failed.',
-  retryable: true,
-  request_id: 'request-1',
-};
-
 /** A problem as the broker answers it, but for the changes. */
 function answered(changes: Partial<Exchange> = {}, members: object = {}): Exchange {
+  const problem = { type: 'internal', title: 'The broker failed', status: 500, detail: 'It failed.', retryable: true };
   const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
   return {
     method: 'POST',
     path: '/token',
     status: 500,
     headers: { ...headers, 'content-type': 'application/problem+json' },
-    body: JSON.stringify({ ...PROBLEM, ...members }),
+    body: JSON.stringify({ ...problem, request_id: 'request-1', ...members }),
     ...changes,
   };
 }

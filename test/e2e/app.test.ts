@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import type { Resource } from '../support/stack/synthesise.ts';
-import { finished } from './commands/command-line.ts';
+import { finished } from './commands/shared/command-line.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 let work: string;

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { KINDS } from '../../bench/start/cold-start.ts';
 import { MEASURES } from '../../bench/start/goals.ts';
 import { reportOf } from '../../bench/start/report.ts';
-import { ended, finished, startScript } from './commands/command-line.ts';
+import { ended, finished, startScript } from './commands/shared/command-line.ts';
 
 it.each([
   ['bench', ['--help'], 0, /--rounds.*--hits.*--write.*--json/s, ''],

@@ -1,14 +1,11 @@
-import { PassThrough } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { deploy } from '../../bin/deployment.ts';
 import { signerOf } from '../../bin/local/aws/server.ts';
-import { headerValue, serve } from '../../bin/local/loopback.ts';
-import type { Shell } from '../../client/commands/shell.ts';
+import { headerValue, json, serve } from '../../bin/local/loopback.ts';
 import type { HealthRun } from '../../functions/broker/health/run.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { ISOLATED, SHELL_KEY } from './commands/command-line.ts';
+import { keyboardOf, openShell, SHELL_KEY } from './commands/shared/command-line.ts';
 
 const DEV = parseEnvironment('dev', environments.dev);
 const PROD = parseEnvironment('prod', environments.prod);
@@ -120,8 +117,6 @@ async function startWorld(stack?: Stack, denied?: string) {
   const state = { stack, runs: [] as string[], run: {} as Partial<HealthRun> | 'crashed' | 'denied' };
   const { url, close } = await serve(async (request, response) => {
     const text = Buffer.from(request.body).toString();
-    const xml = (status: number, body: string) => ({ status, headers: { 'content-type': 'text/xml' }, body });
-    const json = (status: number, body: unknown) => ({ status, headers: {}, body: JSON.stringify(body) });
     if (headerValue(request, 'content-type') !== 'application/x-www-form-urlencoded') {
       await signerOf(request, 'lambda', { keys: [SHELL_KEY] });
       state.runs.push(request.path.split('/')[3] ?? '');
@@ -132,19 +127,15 @@ async function startWorld(stack?: Stack, denied?: string) {
     }
     await signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
     const { Action, EnableTerminationProtection = '' } = Object.fromEntries(new URLSearchParams(text));
-    if (Action === denied) return xml(403, '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>');
-    if (state.stack === undefined)
-      return xml(400, '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>');
+    const refuse = (status: number, code: string) => ({ status, body: `<Error><Code>${code}</Code></Error>` });
+    if (Action === denied) return refuse(403, 'AccessDenied');
+    if (state.stack === undefined) return refuse(400, 'ValidationError');
     if (Action === 'UpdateTerminationProtection') state.stack = { ...state.stack, EnableTerminationProtection };
-    return xml(
-      200,
-      Object.entries(state.stack)
-        .map(([name, value]) => `<${name}>${value}</${name}>`)
-        .join(''),
-    );
+    const elements = Object.entries(state.stack).map(([name, value]) => `<${name}>${value}</${name}>`);
+    return { status: 200, body: elements.join('') };
   });
   onTestFinished(close);
-  const env = { ...ISOLATED, AWS_ENDPOINT_URL_CLOUDFORMATION: url, AWS_ENDPOINT_URL_LAMBDA: url };
+  const env = { AWS_ENDPOINT_URL_CLOUDFORMATION: url, AWS_ENDPOINT_URL_LAMBDA: url };
 
   return {
     state,
@@ -153,37 +144,15 @@ async function startWorld(stack?: Stack, denied?: string) {
       environment: typeof DEV,
       { cdkExitCode = 0, typed }: { cdkExitCode?: number; typed?: string | undefined } = {},
     ) {
-      const isTTY = typed !== undefined;
-      const written = { stdout: '', stderr: '' };
-      const streamTo = (name: 'stdout' | 'stderr') =>
-        Object.assign(new PassThrough(), { isTTY: name === 'stderr' && isTTY }).on('data', (chunk) => {
-          written[name] += chunk;
-          if (typed !== undefined && written.stderr.endsWith('[y/N] ')) stdin.write(typed);
-        });
-      const stdin = Object.assign(new PassThrough(), { isTTY });
-      const shell: Shell = {
-        stdin,
-        stdout: streamTo('stdout'),
-        stderr: streamTo('stderr'),
-        env,
-        credentials: async () => ({
-          accessKeyId: SHELL_KEY.accessKeyId,
-          secretAccessKey: SHELL_KEY.secretAccessKey,
-          sessionToken: ISOLATED.AWS_SESSION_TOKEN,
-        }),
-        signal: new AbortController().signal,
-        heedTermination: () => undefined,
-        exitCode: 0,
-      };
-      const toldTo = () => written.stderr.trimEnd().split('\n');
+      const keyboard = typed === undefined ? undefined : keyboardOf([['[y/N] ', typed]]);
+      const { shell, output } = openShell(env, keyboard);
+      const toldTo = () => output.stderr.trimEnd().split('\n');
       let atCdk: { readonly toldBefore: readonly string[]; readonly found: Stack | undefined } | undefined;
       const exitCode = await deploy(shell, environment, async () => {
-        await setImmediate();
         atCdk = { toldBefore: toldTo(), found: state.stack };
         return cdkExitCode;
       });
-      await setImmediate();
-      return { exitCode, told: toldTo(), stdout: written.stdout, toldBefore: undefined, ...atCdk };
+      return { exitCode, told: toldTo(), stdout: output.stdout, toldBefore: undefined, ...atCdk };
     },
   };
 }

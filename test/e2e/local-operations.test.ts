@@ -2,7 +2,7 @@ import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { findMark } from '../support/encodings.ts';
-import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './commands/operator-world.ts';
+import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './commands/shared/operator-world.ts';
 
 /** As an operator does who uses the AWS command line: no command of ours looks at the credential before. */
 async function promoteDirectly(world: OperatorWorld, credential: object): Promise<void> {

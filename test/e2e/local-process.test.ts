@@ -17,7 +17,7 @@ import {
   startLocalBroker,
   tokenServiceUrl,
 } from '../support/processes/local-broker.ts';
-import { ended } from './commands/command-line.ts';
+import { ended } from './commands/shared/command-line.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { finished, startScript } from './commands/command-line.ts';
+import { finished, startScript } from './commands/shared/command-line.ts';
 
 const SMALL = ['--instances', '20', '--pairs', '10', '--hours', '2'];
 

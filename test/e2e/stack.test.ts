@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { synthesise } from '../support/stack/synthesise.ts';
 import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
-import { finished, ISOLATED } from './commands/command-line.ts';
+import { finished, ISOLATED } from './commands/shared/command-line.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/stack.ts', import.meta.url));
 const BILLING = 'arn:aws:iam::111111111111:role/billing';

@@ -275,25 +275,6 @@ describe('a late holder that finds the lease of another', () => {
   }
 });
 
-describe('latches', () => {
-  it('are never forgotten by publishing: a pending version stays latched while the current one serves', async () => {
-    const latch = { count: 3, at: START - 2 * HOUR_MS, by: 'another' };
-    const rejected = new Map(['gone-1', 'gone-2', 'gone-3', 'pending'].map((version) => [version, latch]));
-    const { recordNow, askOne } = fleetWith({ rejected });
-    expect((await askOne()).issue).toBeDefined();
-
-    expect(recordNow().rejected).toEqual(rejected);
-  });
-
-  it('count the request that used up a chance once, although it was charged before', async () => {
-    const latch = { count: 1, at: START - HOUR_MS, by: 'another' };
-    const { recordNow, askOne } = fleetWith({ rejected: new Map([['v1', latch]]) }, { accepted: new Set() });
-    expect((await askOne()).problem?.type).toBe('credential-rejected');
-
-    expect(recordNow().rejected.get('v1')).toMatchObject({ count: 2, by: 'call-1' });
-  });
-});
-
 describe('freshness', () => {
   it('is checked once more when a refresh has used up what the token had left', async () => {
     const token = { ...TOKEN, expiresAt: START + 32 * SECOND_MS, refreshAt: START, lifetimeSeenMs: HOUR_MS };
@@ -355,65 +336,4 @@ it('a trial publishes nothing, and its silence stops no caller', async () => {
   expect(await trial()).toMatchObject({ finding: 'throttled' });
   surroundings.answer = undefined;
   expect((await askOne()).issue?.token.credentialVersion).toBe('v1');
-});
-
-describe('the clocks, and the latches made without the table:', () => {
-  it.each([
-    ['ten minutes', 10 * MINUTE_MS],
-    ['a thousand hours', 1_000 * HOUR_MS],
-  ])('times of a clock that is ahead by %s hold no caller up for longer than ten minutes', async (_, aheadMs) => {
-    const at = START + aheadMs;
-    const lease = { id: 'dead', until: at + LEASE_MS };
-    const pause = exampleWait(at + 15 * SECOND_MS);
-    const { clock, askOne } = fleetWith({ token: TOKEN, pause, forcedAt: at, attemptedAt: at, lease });
-    await clock.advance(10 * MINUTE_MS + 30 * SECOND_MS);
-
-    expect((await askOne(REFUSED)).issue?.cache).toBe('none');
-  });
-
-  const rejectedTwice = { rejected: new Map([['v1', { count: 2, at: START - 3 * HOUR_MS, by: 'another' }]]) };
-
-  it.each<[string, Partial<PairRecord>, FleetChanges['storeFault'], number[]]>([
-    [
-      'can be read: with the rejections in it,',
-      rejectedTwice,
-      (call) => (call === 'read' ? undefined : 'unavailable'),
-      [1, 1, 1, 1],
-    ],
-    ['cannot: 15 minutes, then 2 hours, then for good', {}, () => 'unavailable', [1, 1, 2, 2, 3, 3]],
-  ])('a latch made while the store is down lasts, where its record %s', async (_, record, storeFault, sent) => {
-    const { clock, requests, askOne } = fleetWith(record, { accepted: new Set(), storeFault });
-    const counts: number[] = [];
-    for (const minutes of [0, 14, 2, 118, 3, 600].slice(0, sent.length)) {
-      await clock.advance(minutes * MINUTE_MS);
-      expect((await askOne()).problem?.type).toBe('credential-rejected');
-      counts.push(requests.length);
-    }
-    expect(counts).toEqual(sent);
-  });
-});
-
-it('waiting goes on until a lease that was seen has ended, although the store cannot be read meanwhile', async () => {
-  const { clock, requests, instances, surroundings } = fleetWith({}, { serviceLatencyMs: 2 * SECOND_MS });
-  const [holder, waiter] = instances.map(({ issue }) => issue);
-  const issues = [holder?.()];
-  await clock.advance(100);
-  issues.push(waiter?.());
-  await clock.advance(100);
-  surroundings.storeFault = (operation) => (operation === 'read' ? 'unavailable' : undefined);
-  await clock.advance(1_500);
-  surroundings.storeFault = undefined;
-  const [first, second] = await clock.run(Promise.all(issues));
-
-  expect(requests).toHaveLength(1);
-  expect(second?.token.fingerprint).toBe(first?.token.fingerprint);
-});
-
-it('a refused token is never issued during a pause: its caller gets the problem, or another that lives', async () => {
-  const pause = exampleWait(START + MINUTE_MS, 'token-endpoint-timeout');
-  const { requests, askOne } = fleetWith({ token: TOKEN, pause });
-
-  expect((await askOne(REFUSED)).problem).toMatchObject({ type: 'token-endpoint-timeout', retryAfterSeconds: 60 });
-  expect((await askOne({ refused: 'another-token-00' })).issue?.token.fingerprint).toBe(TOKEN.fingerprint);
-  expect(requests).toHaveLength(0);
 });

@@ -4,6 +4,7 @@ import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Credential, parseCredential } from '../../../functions/broker/credential/credential.ts';
+import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { duplicateMember, isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
@@ -36,55 +37,50 @@ async function readInput(shell: Shell): Promise<Redacted> {
 const MAX_SECRET_BYTES = 65_536;
 
 /**
- * Writes into the text which services the credential is for: those that are `said`, else those that it names itself, else
- * those of the tag. Checks before anything is stored that the broker could send it to each of them, and whether a part of
+ * Writes into the text which services the credential is for: those that are `said`, as in a tag, else those that it names
+ * itself, else those of the tag. Checks before anything is stored that the broker could send it to each of them, and whether a part of
  * it has blanks around it.
  */
 export function prepareCredential(
   text: Redacted,
-  said: readonly string[] | 'all' | undefined,
-  place: { environment: string; configured: readonly string[]; tagged: readonly string[] | 'all' },
+  said: string | undefined,
+  { environment, configured, tagged }: { environment: string; configured: readonly string[]; tagged: string },
 ) {
-  const { environment, configured, tagged } = place;
   const secret = parseJsonObject(text.reveal());
   if (secret === undefined) throw unusable('it is not a JSON object');
   // Written again, the JSON would lose a duplicate member, and the broker could not find it.
   if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member is given more than once');
   const named = namedServices(secret);
   const services = said ?? named ?? tagged;
-  const allowed = said === undefined || said === 'all' ? configured : said;
-  if (named?.length === 0 || (Array.isArray(named) && named.some((name) => !allowed.includes(name)))) {
+  const allowed = servicesOf(said, configured);
+  const own = servicesOf(named, allowed);
+  if (own.length === 0 || own.some((name) => !allowed.includes(name))) {
     throw unusable('its member services names none, or others than the client is to have (--services)');
   }
   const prepared = withServices(secret, services, configured);
-  const parts = namesOf(services, configured).map((service) => readAs(prepared, service, environment));
+  const parts = servicesOf(services, configured).map((service) => readAs(prepared, service, environment));
   const words = parts.flatMap((part) => [part.clientId.reveal(), part.secret.reveal()]);
   const hasBlanks = words.some((word) => word !== word.trim());
   return { text: prepared, services, hasBlanks };
 }
 
-/** The services that are meant. */
-export function namesOf(services: readonly string[] | 'all', configured: readonly string[]): readonly string[] {
-  return services === 'all' ? configured : services;
-}
-
-/** The services that the JSON names; `undefined` when it does not say. */
-function namedServices({ services }: Readonly<Record<string, unknown>>): readonly string[] | 'all' | undefined {
+/** The services that the JSON names, as a tag does; `undefined` when it does not say. */
+function namedServices({ services }: Readonly<Record<string, unknown>>): string | undefined {
   if (services === undefined || services === 'all') return services;
-  if (Array.isArray(services)) return services.map(String);
-  if (isRecord(services)) return Object.keys(services);
+  if (Array.isArray(services)) return services.join(' ');
+  if (isRecord(services)) return Object.keys(services).join(' ');
   throw unusable('services is not an object, an array of names or "all"');
 }
 
 /** Keeps the JSON's own members for each service. */
 function withServices(
   secret: Readonly<Record<string, unknown>>,
-  names: readonly string[] | 'all',
+  names: string,
   configured: readonly string[],
 ): Redacted {
   const { services } = secret;
   const entries = new Map(isRecord(services) ? Object.entries(services) : []);
-  const kept = Object.fromEntries(namesOf(names, configured).map((name) => [name, entries.get(name) ?? {}]));
+  const kept = Object.fromEntries(servicesOf(names, configured).map((name) => [name, entries.get(name) ?? {}]));
   return new Redacted(JSON.stringify({ ...secret, services: names === 'all' && entries.size === 0 ? 'all' : kept }));
 }
 

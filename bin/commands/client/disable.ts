@@ -84,16 +84,13 @@ const FLAG_MISSING = 'The flag is not set on every service: there the broker may
 
 /** The secret's policy first: while it denies the broker, clearing the flags ends nothing. */
 async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
-  let state = 'no flag was taken away.';
-  try {
-    await allowBroker(secrets, client).catch(sendToEmergency('enable'));
-    state = 'the broker may read the secret again, but a flag could not be taken away.';
-    await setFlags();
-    return false;
-  } catch (error) {
-    talk(shell, `${client} is still disabled: ${state}`);
+  const tell = (state: string) => (error: unknown) => {
+    talk(shell, `${client} is still disabled: ${state}.`);
     throw error;
-  }
+  };
+  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(tell('no flag was taken away'));
+  await setFlags().catch(tell('the broker may read the secret again, but a flag could not be taken away'));
+  return false;
 }
 
 /** Explains a denial: the emergency role alone writes the policies of secrets, so that no operator can let itself read. */

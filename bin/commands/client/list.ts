@@ -1,6 +1,5 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import type { Command } from 'commander';
-import { CommandFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -35,9 +34,7 @@ import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 /** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
   addWatchOptions(addAwsOptions(parent.command('list')))
-    .description(
-      'Show the clients: state, last proof and token of each pair, versions of the credential, never a value.',
-    )
+    .description('Show state, last proof and token of each pair, and the versions of the credential, never a value.')
     .option('--service <name>', 'the clients of this service only', parseName)
     .addHelpText('after', STATES)
     .action(
@@ -137,17 +134,16 @@ function iso(time: number | undefined): string | undefined {
 /** The states of the pairs of these clients; `undefined`, with a word why, when the table cannot be read. */
 async function readStates(shell: Shell, secrets: readonly ClientSecret[], options: ListOptions) {
   const { environment, service } = options;
+  const pairs = secrets.flatMap((secret) => {
+    const own = checkedPairs(shell, secret, environment).filter((pair) => pair.service === (service ?? pair.service));
+    return own.map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) }));
+  });
   const dynamodb = new DynamoDB({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
   const admin = createPairAdmin(dynamodb, tableName(environment), shell.signal);
   try {
-    const pairs = secrets.flatMap((secret) => {
-      const own = checkedPairs(shell, secret, environment).filter((pair) => pair.service === (service ?? pair.service));
-      return own.map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) }));
-    });
     return await mapConcurrently(pairs, ({ pair, current }) => readPairState(admin, pair, current));
   } catch (error) {
-    const failure =
-      error instanceof CommandFailure ? error : awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
+    const failure = awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
     if (failure.type === 'aborted') throw failure;
     talk(shell, `The states of the pairs cannot be read: ${failure.message}`);
     return undefined;

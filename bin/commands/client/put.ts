@@ -19,7 +19,7 @@ import {
 } from '../shared/environment.ts';
 import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
-import { namesOf, prepareCredential, readAs, readCredential } from './credential.ts';
+import { prepareCredential, readAs, readCredential } from './credential.ts';
 import { conclude, type ForceOptions, servicesChanges } from './versions.ts';
 
 /** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
@@ -30,30 +30,28 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     .argument('<client>', 'whose credential', parseName)
     .option('--create', 'make a new client')
     .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
-    .option(
-      '--force',
-      'promote it also where a client is disabled, or a service gives no answer; asks if one rejects it',
-    )
-    .option('--accept-rejected', 'with --force: promote it even if a service rejects it')
+    .option('--force', 'also where the client is disabled, or a service gives no answer; asks if one rejects it')
+    .option('--accept-rejected', 'with --force: even if a service rejects it')
     .addOption(key)
     .addHelpText('after', HELP)
     .action(operate<PutOptions>(shell, ['SECRETS_MANAGER'], (options, command) => put(shell, options, command)));
 }
 
 interface PutOptions extends ClientOptions, ConnectionOptions, ChangeOptions, ForceOptions {
-  readonly services?: readonly string[] | 'all';
+  /** As in the tag: names with spaces between, or `all`. */
+  readonly services?: string;
   readonly create?: boolean;
   readonly kmsKeyId?: string;
 }
 
-function parseServices(text: string): readonly string[] | 'all' {
-  return text === 'all' ? text : [...new Set(text.split(',').map((name) => parseName(name.trim())))];
+function parseServices(text: string): string {
+  return [...new Set(text.split(',').map((name) => parseName(name.trim())))].join(' ');
 }
 
 async function put(shell: Shell, options: PutOptions, command: Command): Promise<void> {
   const { environment, client, services: said, create, yes, dryRun, kmsKeyId } = options;
   const broker = connect(shell, options, command);
-  for (const service of said === 'all' ? [] : (said ?? [])) checkService(shell, service, environment, command);
+  for (const service of servicesOf(said, [])) checkService(shell, service, environment, command);
   const secrets = openSecrets(shell, options);
   // A typing error must neither create a client nor take one over, and leave the intended one without its rotation.
   const before = create ? await refuseTaken(secrets, client) : await findSecret(secrets, client, NOTHING_STORED);
@@ -61,13 +59,12 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   if (before === undefined && !kmsKeyId && !isLocal(environment)) command.error(KEY_MISSING);
 
   const configured = configuredServices(shell, environment);
-  const tag = before?.servicesTag ?? 'all';
+  const tagged = before?.servicesTag ?? 'all';
   // Nothing is asked for that could not be stored.
   const isStored = !dryRun && (yes || isTerminal(shell));
   const typed = isStored ? await readCredential(shell) : undefined;
-  const tagged = tag === 'all' ? tag : servicesOf(tag, configured);
   const prepared = typed && prepareCredential(typed, said, { environment, configured, tagged });
-  const names = namesOf(prepared?.services ?? said ?? tagged, configured);
+  const names = servicesOf(prepared?.services ?? said ?? tagged, configured);
   if (names.length === 0) throw servicesMissing(client);
   const pairs = names.map((service) => ({ client, service }));
   const changes = [
@@ -81,8 +78,8 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const version = randomUUID();
   talk(shell, `Storing version ${version} of ${secretName(environment, client)}.`);
   try {
-    const services = [prepared.services].flat().join(' ');
-    const stored = { text: prepared.text, services, versionId: version };
+    const { text, services } = prepared;
+    const stored = { text, services, versionId: version };
     const stage = await (before ? secrets.add(before, stored) : secrets.create(client, stored, kmsKeyId));
     talk(shell, `Checking it on ${names.join(', ')}.`);
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);

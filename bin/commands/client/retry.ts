@@ -14,26 +14,22 @@ import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from
 /** `client retry`: ends latches, holds and pauses, so that credentials are sent again. */
 export function addRetryCommand(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'retry', '[client]')
-    .description(
-      'Let credentials be sent again that were rejected, held or paused, once their service has been mended.',
-    )
+    .description('Let credentials be sent again that were rejected, held or paused, once their service is mended.')
     .option('--service <name>', 'on this service only; without a client: for every client of it', parseName)
     .action(
       operate<RetryOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, service, json } = options;
         if (client === undefined && service === undefined) command.error('error: give a client, --service, or both');
         const { pairs, secret } = await retriedPairs(shell, options);
-        const changes = [
-          `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${tableName(environment)}`,
-        ];
-        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        const change = `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${tableName(environment)}`;
+        if (!(await isConfirmed(shell, [change], options, command, secret))) return;
         const clear = async (admin: PairAdmin, pair: Pair) => {
           const { rejected, held, pause } = await admin.clear(pair);
           return { ...pair, versions: [...rejected.keys()], holds: [...held.keys()], pause: pause !== undefined };
         };
         const cleared = await changePairs(shell, pairs, options, clear);
-        const rows = cleared.map(({ client: name, service: on, versions, holds, pause }) => {
-          return [name, on, short(versions), short(holds), pause ? 'ended' : '-'];
+        const rows = cleared.map(({ versions, holds, pause, ...pair }) => {
+          return [pair.client, pair.service, short(versions), short(holds), pause ? 'ended' : '-'];
         });
         if (json) printJson(shell, { environment, client, cleared });
         else printTable(shell, ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], rows);

@@ -99,10 +99,10 @@ export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: reado
   const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
   const added = after.filter((name) => !before.includes(name)).join(', ');
   const dropped = before.filter((name) => !after.includes(name)).join(', ');
-  const gives = added === '' ? [] : [`gives ${secret.client} the service ${added}`];
-  const takes =
-    dropped === '' ? [] : [`takes the service ${dropped} from ${secret.client}: callers get no token of it`];
-  return [...gives, ...takes];
+  return [
+    ...(added ? [`gives ${secret.client} the service ${added}`] : []),
+    ...(dropped ? [`takes the service ${dropped} from ${secret.client}: callers get no token of it`] : []),
+  ];
 }
 
 /** The version that has a stage, and is not in use. */

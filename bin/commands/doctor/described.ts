@@ -9,7 +9,7 @@ import {
 } from '../../../lib/settings/names.ts';
 import { elementOf } from '../shared/ask-aws.ts';
 import { arn } from '../shared/statements.ts';
-import { confirmedSubscriptions } from './operators.ts';
+import { examineSubscriptions } from './operators.ts';
 import { good, type Lines, type Properties, type Seen, unproven, wrong } from './world.ts';
 
 /** What AWS says of the parts of the stack, compared with what the settings of this checkout make of them. */
@@ -25,8 +25,8 @@ export const DESCRIBED: Lines = {
   async table({ look, environment, keyArn, synthesised }) {
     const TableName = tableName(environment.name);
     const [{ TimeToLiveSpecification: wanted }] = synthesised('AWS::DynamoDB::Table');
-    const { Table } = await look('dynamodb', 'DescribeTable', { TableName });
-    const { TimeToLiveDescription: ttl } = await look('dynamodb', 'DescribeTimeToLive', { TableName });
+    const { Table } = await look('dynamodb', 'DescribeTable', { body: { TableName } });
+    const { TimeToLiveDescription: ttl } = await look('dynamodb', 'DescribeTimeToLive', { body: { TableName } });
     return compared({
       'protection from deletion': [Table?.DeletionProtectionEnabled, true],
       key: [Table?.SSEDescription?.KMSMasterKeyArn, keyArn],
@@ -35,20 +35,20 @@ export const DESCRIBED: Lines = {
   },
 
   async key({ look, keyArn: KeyId }) {
-    const { KeyMetadata } = await look('kms', 'DescribeKey', { KeyId });
-    const { KeyRotationEnabled } = await look('kms', 'GetKeyRotationStatus', { KeyId });
+    const { KeyMetadata } = await look('kms', 'DescribeKey', { body: { KeyId } });
+    const { KeyRotationEnabled } = await look('kms', 'GetKeyRotationStatus', { body: { KeyId } });
     return compared({ state: [KeyMetadata?.KeyState, 'Enabled'], rotation: [KeyRotationEnabled, true] });
   },
 
   async 'sealing-key'({ look, environment, keyArn }) {
     const SecretId = sealingKeyName(environment.name);
-    const { KmsKeyId, DeletedDate } = await look('secretsmanager', 'DescribeSecret', { SecretId });
+    const { KmsKeyId, DeletedDate } = await look('secretsmanager', 'DescribeSecret', { body: { SecretId } });
     return compared({ key: [KmsKeyId, keyArn], 'mark for deletion': [Boolean(DeletedDate), false] });
   },
 
   async logs({ look, environment: { name, logRetentionDays: days }, keyArn, synthesised }) {
-    const prefix = { logGroupNamePrefix: `${stackName(name)}-` };
-    const { logGroups = [] } = await look('logs', 'DescribeLogGroups', prefix);
+    const body = { logGroupNamePrefix: `${stackName(name)}-` };
+    const { logGroups = [] } = await look('logs', 'DescribeLogGroups', { body });
     const missing = Math.max(0, synthesised('AWS::Logs::LogGroup').length - logGroups.length);
     const groups = logGroups.map(({ logGroupName, retentionInDays, kmsKeyId }: Properties) => [
       logGroupName,
@@ -57,12 +57,10 @@ export const DESCRIBED: Lines = {
     return compared({ 'missing log groups': [missing, 0], ...Object.fromEntries(groups) });
   },
 
-  async versions({ json, environment, synthesised }) {
+  async versions({ look, environment, synthesised }) {
     const path = `/2015-03-31/functions/${functionName(environment.name)}/aliases`;
     const names = synthesised('AWS::Lambda::Alias').map(({ Name }) => `${Name}`);
-    const aliases = await Promise.all(
-      names.map((name) => json('emergency', 'lambda', 'GetAlias', { path: `${path}/${name}` })),
-    );
+    const aliases = await Promise.all(names.map((name) => look('lambda', 'GetAlias', { path: `${path}/${name}` })));
     // All of them must have the version that callers get, which then has all calls.
     const wanted = `version ${/^\d+$/.exec(aliases[0].FunctionVersion)?.[0] ?? 'by its number'}`;
     const facts = aliases.map(({ FunctionVersion, RoutingConfig }, index) => {
@@ -72,53 +70,49 @@ export const DESCRIBED: Lines = {
     return compared(Object.fromEntries(facts));
   },
 
-  async subscriptions({ query, environment }) {
-    const confirmed = await confirmedSubscriptions(query, environment);
-    if (confirmed > 0) return good(`${confirmed} confirmed`);
-    const advice = 'Have an address of notify confirm the e-mail of AWS, or subscribe a chat or a pager to the topic.';
-    return wrong('None is confirmed: neither alarms nor messages reach an operator', advice);
-  },
+  subscriptions: ({ query, environment }) => examineSubscriptions(query, environment, 'subscriptions'),
 
   async trail({ look, environment }) {
     if (environment.trail === 'off') return undefined;
     const Name = arn(environment, 'cloudtrail', `trail/${functionName(environment.name)}`);
-    const { IsLogging } = await look('cloudtrail', 'GetTrailStatus', { Name });
+    const { IsLogging } = await look('cloudtrail', 'GetTrailStatus', { body: { Name } });
     return compared({ recording: [IsLogging, true] });
   },
 
   async 'event-rule'({ look, environment, synthesised }) {
     const [template] = synthesised('AWS::Events::Rule');
-    const { Rules = [] } = await look('events', 'ListRules', { NamePrefix: `${stackName(environment.name)}-` });
+    const body = { NamePrefix: `${stackName(environment.name)}-` };
+    const { Rules = [] } = await look('events', 'ListRules', { body });
     const isOurs = ({ EventPattern = '{}' }) => isDeepStrictEqual(JSON.parse(EventPattern), template.EventPattern);
     return compared({ 'the rule with the pattern of the template': [Rules.find(isOurs)?.State, 'ENABLED'] });
   },
 
-  async schedule({ json, environment }) {
+  async schedule({ look, environment }) {
     const path = `/schedules/${healthFunctionName(environment.name)}`;
-    const { State, ScheduleExpression } = await json('lookup', 'scheduler', 'GetSchedule', { path });
+    const { State, ScheduleExpression } = await look('scheduler', 'GetSchedule', { path });
     return compared({ state: [State, 'ENABLED'], interval: [ScheduleExpression, environment.health.every] });
   },
 
   async dashboard({ look, synthesised }) {
     const [{ DashboardName }] = synthesised('AWS::CloudWatch::Dashboard');
-    const { DashboardBody } = await look('monitoring', 'GetDashboard', { DashboardName });
+    const { DashboardBody } = await look('monitoring', 'GetDashboard', { body: { DashboardName } });
     return compared({ [DashboardName]: [`${DashboardBody}`.includes('markdown') ? 'filled' : 'empty', 'filled'] });
   },
 
   async 'url-parameter'({ look, environment, outputUrl }) {
     const Name = urlParameterName(environment.name);
-    const { Parameter } = await look('ssm', 'GetParameter', { Name });
+    const { Parameter } = await look('ssm', 'GetParameter', { body: { Name } });
     return compared({ [Name]: [Parameter?.Value, outputUrl] });
   },
 
   async alarms({ look, synthesised }) {
     const AlarmNames: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
-    const { MetricAlarms = [] } = await look('monitoring', 'DescribeAlarms', { AlarmNames, MaxRecords: 100 });
+    const { MetricAlarms = [] } = await look('monitoring', 'DescribeAlarms', { body: { AlarmNames, MaxRecords: 100 } });
     const namesOf = (alarms: readonly Properties[]) => alarms.map(({ AlarmName }) => AlarmName);
     const missing = AlarmNames.filter((name) => !namesOf(MetricAlarms).includes(name));
     const ringing = MetricAlarms.filter(({ StateValue }: Properties) => StateValue === 'ALARM');
     const silent = MetricAlarms.filter(({ StateReason }: Properties) => NO_DATA.test(StateReason));
-    if (missing.length > 0) return compared({ 'missing alarms': [missing.join(', '), ''] });
+    if (missing.length > 0) return wrong(`There is no ${missing.join(', ')}`, DIFFERS);
     if (ringing.length > 0)
       return wrong(`In ALARM: ${namesOf(ringing).join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
     const none = `None of ${MetricAlarms.length} in ALARM`;

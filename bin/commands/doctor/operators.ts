@@ -9,25 +9,24 @@ import { mapConcurrently } from '../shared/checks.ts';
 import { awsConfig } from '../shared/environment.ts';
 import { arn } from '../shared/statements.ts';
 
-/** How many subscriptions of the topic are confirmed: without one, neither alarms nor messages reach an operator. */
-export async function confirmedSubscriptions(
+/** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
+export async function examineSubscriptions(
   query: ReturnType<typeof queryService>,
   environment: Environment,
-): Promise<number> {
-  const xml = await query('sns', 'GetTopicAttributes', { TopicArn: topicArn(environment) });
-  return Number(/<key>SubscriptionsConfirmed<\/key>\s*<value>(\d+)<\/value>/.exec(xml)?.[1] ?? 0);
+  step: string,
+): Promise<DoctorStep> {
+  const TopicArn = arn(environment, 'sns', topicName(environment.name));
+  const xml = await query('sns', 'GetTopicAttributes', { TopicArn });
+  const confirmed = /<key>SubscriptionsConfirmed<\/key>\s*<value>(\d+)<\/value>/.exec(xml)?.[1] ?? '0';
+  const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
+  return confirmed === '0' ? failed(step, 'operators-unreachable', detail) : ok(step, detail);
 }
 
-const topicArn = (environment: Environment) => arn(environment, 'sns', topicName(environment.name));
-
-/** Whether alarms and messages reach an operator. */
+/** As `examineSubscriptions`, also for an identity that may not look. */
 export async function examineOperators(shell: Shell, environment: Environment): Promise<DoctorStep> {
   const step = 'operators';
-  const query = queryService(shell, environment.region);
-  const confirmed = await toldBy(confirmedSubscriptions(query, environment), shell);
-  if (confirmed === undefined) return unknown(step, 'You cannot look at the topic (sns:GetTopicAttributes)');
-  const detail = `Confirmed subscriptions of ${topicArn(environment)}: ${confirmed}`;
-  return confirmed > 0 ? ok(step, detail) : failed(step, 'operators-unreachable', detail);
+  const look = examineSubscriptions(queryService(shell, environment.region), environment, step);
+  return (await toldBy(look, shell)) ?? unknown(step, 'You cannot look at the topic (sns:GetTopicAttributes)');
 }
 
 /**

@@ -111,15 +111,13 @@ function createAsker(shell: Shell, environment: Environment, { profileDeploy, pr
     throw new CommandFailure('aws-access-denied', notAllowed, 'Run it as that role.');
   }
 
-  type Ask = ReturnType<typeof askService>;
-  const json = (role: keyof typeof ROLES, ...[service, operation, question]: Parameters<Ask>): Promise<Properties> =>
-    as(role, `${service}:${operation}`, (who) => askService(who, region)(service, operation, question));
   return {
     as,
-    json,
-    /** Describes something, as the role that may look at everything. */
-    look: (service: Parameters<Ask>[0], operation: string, body: object) =>
-      json('lookup', service, operation, { body }),
+    /** Describes something: Lambda's versions for emergencies, all else for those who may look at everything. */
+    look: (...[service, operation, question]: Parameters<ReturnType<typeof askService>>): Promise<Properties> =>
+      as(service === 'lambda' ? 'emergency' : 'lookup', `${service}:${operation}`, (who) =>
+        askService(who, region)(service, operation, question),
+      ),
     /** Asks as the operator, for XML. */
     query: (...[service, action, members]: Parameters<ReturnType<typeof queryService>>) =>
       as('operator', `${service}:${action}`, (who) => queryService(who, region)(service, action, members)),

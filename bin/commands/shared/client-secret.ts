@@ -84,7 +84,7 @@ export function hasService({ servicesTag }: ClientSecret, service: string): bool
   return servicesOf(servicesTag, [service]).includes(service);
 }
 
-/** The names that a typed one may stand for: the nearest of those that two insertions and deletions lead to. */
+/** The names nearest to a typed one, if at most two letters have to be put in or taken out. */
 export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
   const changes = (name: string) => diff(typed.toLowerCase(), name.toLowerCase()).filter(([change]) => change !== 0);
   const distances = new Map(names.map((name) => [name, changes(name).length]));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure, isFailure } from '../../../client/commands/failure.ts';
 import { parseRegion, parseWhole, TO_LOCAL } from '../../../client/commands/options.ts';
-import { talk } from '../../../client/commands/output.ts';
+import { talk, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
@@ -151,7 +151,7 @@ export async function watch(shell: Shell, look: () => Promise<string>, { environ
   for (let round = 1; ; round += 1) {
     try {
       const shown = await look();
-      const title = `${environment}  ${new Date().toISOString()}`;
+      const title = `${environment}  ${timeText(Date.now())}`;
       shell.stdout.write(`${shell.stdout.isTTY ? CLEAR : ''}${title}  ${shown}`);
     } catch (error) {
       if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;

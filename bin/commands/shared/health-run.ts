@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { Sha256 } from '@aws-crypto/sha256-js';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { z } from 'zod';
-import { CommandFailure } from '../../../client/commands/failure.ts';
+import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { tableText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
@@ -34,13 +34,13 @@ export async function runHealth(
   timeoutMs = RUN_MS,
 ): Promise<SeenRun> {
   const functionName = healthFunctionName(place.name);
-  const fail = (name: string) =>
-    awsFailure(Object.assign(new Error(name), { name }), 'lambda:InvokeFunction', place.region);
-  const credentials = await shell.credentials().catch(() => Promise.reject(fail('CredentialsProviderError')));
-  const { status, headers, body } = await invoke(shell, place.region, functionName, credentials, timeoutMs).catch(() =>
-    Promise.reject(fail(shell.signal.aborted ? 'AbortError' : 'NoAnswer')),
-  );
-  if (status !== 200) throw fail(headers['x-amzn-errortype']?.replace(/:.*/, '') ?? `${status}`);
+  const fail = (error: unknown) =>
+    Promise.reject(shell.signal.aborted ? aborted() : awsFailure(error, 'lambda:InvokeFunction', place.region));
+  const { status, headers, body } = await invoke(shell, place.region, functionName, timeoutMs).catch(fail);
+  if (status !== 200) {
+    const name = headers['x-amzn-errortype']?.replace(/:.*/, '') ?? `${status}`;
+    return fail(Object.assign(new Error(name), { name }));
+  }
   const { data } = HEALTH_RUN.safeParse(parseJsonObject(Buffer.from(body).toString()));
   if (data === undefined) {
     throw new CommandFailure('health-failed', `A run of ${functionName} did not come to its end`, 'Its log says why.');
@@ -71,13 +71,7 @@ const HEALTH_RUN = z.object({
 });
 
 /** Not by `fetch`, which waits no longer than five minutes. */
-async function invoke(
-  { env, signal }: Shell,
-  region: string,
-  functionName: string,
-  credentials: Awaited<ReturnType<Shell['credentials']>>,
-  timeoutMs: number,
-) {
+async function invoke({ env, signal, credentials }: Shell, region: string, functionName: string, timeoutMs: number) {
   const host = `https://lambda.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
   const url = new URL(`/2015-03-31/functions/${functionName}/invocations`, env.AWS_ENDPOINT_URL_LAMBDA || host);
   const { protocol, hostname, pathname: path } = url;

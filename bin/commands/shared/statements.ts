@@ -22,11 +22,9 @@ export function allow(
 }
 
 /** Of a resource in the account of an environment. */
-export function arn({ account, region }: ArnPlace, service: string, resource: string, place: string = region): string {
+export function arn({ account, region }: Environment, service: string, resource: string, place = region): string {
   return `arn:${partitionOf(region)}:${service}:${place}:${account}:${resource}`;
 }
-
-type ArnPlace = Pick<Environment, 'account' | 'region'>;
 
 /** The resources that several policies name. */
 export function resourcesOf(environment: Environment) {
@@ -50,7 +48,7 @@ export function resourcesOf(environment: Environment) {
  */
 export function keyOf(
   environment: Environment,
-  { users, isFresh }: KeyUse = {},
+  { users, isFresh }: { readonly users?: readonly string[]; readonly isFresh?: boolean } = {},
 ): readonly [string, object | undefined] {
   const { region, keyArn } = environment;
   const equals = {
@@ -59,11 +57,6 @@ export function keyOf(
   };
   const condition = Object.keys(equals).length === 0 ? undefined : { StringEquals: equals };
   return [keyArn ?? arn(environment, 'kms', 'key/*'), condition];
-}
-
-interface KeyUse {
-  readonly users?: readonly string[];
-  readonly isFresh?: boolean;
 }
 
 /** The tags of the stack as conditions: on what there is, or on what is asked for. */

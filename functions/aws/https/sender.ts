@@ -1,10 +1,12 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { isWithin } from '../../broker/time.ts';
 import {
   type AnswerHead,
   type HttpRequest,
+  type Send,
   SendFailure,
   type SendFailureKind,
   type SendLimits,
@@ -23,16 +25,11 @@ interface Options {
   readonly now?: () => number;
 }
 
-/** A `Send` that its caller can end: from the signal on, the request is out of time. */
-export type HttpsSender = (request: HttpRequest, limits: Limits) => Promise<TokenResponse>;
-
-type Limits = SendLimits & { readonly signal?: AbortSignal | undefined };
-
 /**
  * Sends requests with one deadline over name look-up, connection, headers and body: verified TLS, plain HTTP only on loopback.
  * A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
  */
-export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Options = {}): HttpsSender {
+export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Options = {}): Send {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
   const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
   const pool = keepAlive ? POOL : {};
@@ -84,10 +81,6 @@ function watchIdle({ secure, plain }: Agents, now: () => number): () => void {
 const MAX_IDLE_MS = 30_000;
 const POOL = { keepAlive: true, scheduling: 'lifo', maxSockets: 64, maxFreeSockets: 8, timeout: MAX_IDLE_MS } as const;
 
-function turnOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 function open(url: URL, options: RequestOptions, { secure, plain }: Agents): ClientRequest {
   const { protocol, hostname } = url;
   // Node would take the name from a `host` header; an IP address has none.
@@ -103,7 +96,7 @@ function revealed(headers: HttpRequest['headers']) {
   );
 }
 
-function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyBytes, signal }: Limits) {
+function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyBytes, signal }: SendLimits) {
   return new Promise<TokenResponse>((resolve, reject) => {
     /** The connection is ready, with TLS if any: from here on the request may have been sent. */
     let isConnected = false;

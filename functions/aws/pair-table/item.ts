@@ -10,9 +10,6 @@ import type { SealedToken } from '../sealing/sealing.ts';
 /** The attributes of one pair as the table holds them: one for each member of the record, as JSON; and the token's sealed bytes. */
 export type Item = Readonly<Record<string, AttributeValue>>;
 
-/** The attributes that one write sets; `undefined` for one that it removes. */
-export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
-
 /**
  * All of a record but its token. A member that is missing or malformed counts as missing, and an attribute that this release
  * does not know is passed over: no item, and no newer release, can make a pair unreadable.
@@ -32,8 +29,8 @@ export function readMembers(item: Item): PairRecord {
   };
 }
 
-/** The attributes of all members but the token and the operators' flag. */
-export function memberAttributes(record: PairRecord, now: number): Attributes {
+/** The attributes of all members but the token and the operators' flag; `undefined` for one that a write removes. */
+export function memberAttributes(record: PairRecord, now: number): Partial<Item> {
   const { lease, attemptedAt, forcedAt, rejected, held, pause, checked, disabled } = record;
   return {
     lease: lease && json(lease),

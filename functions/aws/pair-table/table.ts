@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
 import type { PairStore } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
+import type { Unreadable } from '../../contract.ts';
 import { forgetAt, json, text } from '../attributes.ts';
 import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
-import { type Attributes, type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
+import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
 
 interface Dependencies {
   readonly dynamodb: Pick<DynamoDB, 'getItem' | 'updateItem'>;
@@ -20,20 +21,11 @@ interface Dependencies {
   readonly onUnreadable?: (reason: Unreadable, pair: Pair) => void;
 }
 
-/** Why a stored token could not be used: it was altered, swapped, or sealed with another key or format; or there is no key. */
-export type Unreadable = 'closed' | 'no-key';
-
-/** The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated. */
-interface PairTable extends PairStore {
-  disable(pair: Pair, abortSignal: AbortSignal): Promise<void>;
-  enable(pair: Pair, abortSignal: AbortSignal): Promise<void>;
-}
-
 /** The store of pair records on DynamoDB: one item per pair, one call per operation. */
-export function createPairTable(dependencies: Dependencies): PairTable {
+export function createPairTable(dependencies: Dependencies) {
   const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
 
-  return {
+  const store: PairStore = {
     async read(pair, deadline) {
       // At once, so that a first read does not wait for the key as well; both are over when it ends, failed or not.
       const hasKey = Promise.resolve(sealer?.hasKey(deadline));
@@ -50,14 +42,19 @@ export function createPairTable(dependencies: Dependencies): PairTable {
       const isWritten = await breaker(terms, (signal) => update(pair, input, signal));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
+  };
 
-    async disable(pair, abortSignal) {
+  /** The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated. */
+  return {
+    ...store,
+
+    async disable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
       const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
       const ExpressionAttributeValues = { ':disabled': json({ since: now() }), ':tag': { S: newTag() } };
       await update(pair, { UpdateExpression, ExpressionAttributeValues }, abortSignal);
     },
 
-    async enable(pair, abortSignal) {
+    async enable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
       // Beside a latch the date is no number, so that the item stays.
       const UpdateExpression = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled';
       const ConditionExpression = 'attribute_exists(pair)';
@@ -115,7 +112,7 @@ export function createPairTable(dependencies: Dependencies): PairTable {
 const newTag = () => randomBytes(16).toString('base64url');
 
 /** Writes all attributes if the item has the tag that was seen, or already the one that is written: then this is a repetition. */
-function updateInput(attributes: Attributes, seenTag: string | undefined) {
+function updateInput(attributes: Partial<Item>, seenTag: string | undefined) {
   const names = Object.keys(attributes);
   const values = Object.entries(attributes).flatMap(([name, value]) => (value ? [[`:${name}`, value] as const] : []));
   const set = values.map(([value]) => `#${value.slice(1)} = ${value}`);

@@ -61,14 +61,8 @@ export interface Entry {
 /** By the key of a pair; by the kind for the others. */
 export type Entries = ReadonlyMap<string, Entry>;
 
-/** Observations from findings, and the entries that still count; the others are dropped without a message. */
-export interface Evaluation {
-  readonly observations: readonly Observation[];
-  readonly kept: Entries;
-}
-
-/** Draws observations from findings and the memory of earlier ones. */
-export function evaluate(findings: Findings, entries: Entries): Evaluation {
+/** Observations from findings, and `kept`, the entries that still count; the others are dropped without a message. */
+export function evaluate(findings: Findings, entries: Entries) {
   if (findings.kind === 'client') {
     return { observations: observePairs(findings.checked, openIncident(entries) !== undefined), kept: entries };
   }
@@ -93,7 +87,7 @@ export function isGood({ condition }: Pick<Entry, 'condition'>): boolean {
  * An incident begins when at least five pairs were asked and at least 80 % of them got no answer. It ends when more pairs
  * are answered than not. The gap between both limits keeps a shaky service from flapping.
  */
-function evaluateService(service: ServiceName, { listed, checks, at }: RunFindings, entries: Entries): Evaluation {
+function evaluateService(service: ServiceName, { listed, checks, at }: RunFindings, entries: Entries) {
   const checked = checks.checked.filter(({ pair }) => pair.service === service);
   const open = openIncident(entries);
   const isIncident = open === undefined ? hasBegun(checked) : !hasEnded(checked, open);
@@ -102,16 +96,12 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
 
   // A deleted client needs no message: the check has withdrawn its token.
   const listedKeys = new Set(listed.map(pairKey));
-  const isGone = ({ pair, finding }: CheckedPair) =>
-    (finding === 'secret-missing' || finding === 'disabled') && !listedKeys.has(pairKey(pair));
-  const goneKeys = new Set(checked.filter(isGone).map(({ pair }) => pairKey(pair)));
-  const there = checked.filter((pair) => !isGone(pair));
-  return {
-    observations: [{ kind: 'service', service, condition, since: at, at, detail }, ...observePairs(there, isIncident)],
-    kept: new Map(
-      [...entries].filter(([key, { condition }]) => !goneKeys.has(key) && !(isIncident && isSilent(condition))),
-    ),
-  };
+  const without = checked.filter(({ finding }) => finding === 'secret-missing' || finding === 'disabled');
+  const gone = new Set(without.map(({ pair }) => pairKey(pair)).filter((key) => !listedKeys.has(key)));
+  const there = checked.filter(({ pair }) => !gone.has(pairKey(pair)));
+  const kept = [...entries].filter(([key, one]) => !gone.has(key) && !(isIncident && isSilent(one.condition)));
+  const ofService = { kind: 'service', service, condition, since: at, at, detail } as const;
+  return { observations: [ofService, ...observePairs(there, isIncident)], kept: new Map(kept) };
 }
 
 function openIncident(entries: Entries): Entry | undefined {
@@ -144,22 +134,20 @@ function observePairs(checked: readonly CheckedPair[], isIncident: boolean): rea
     .map((look) => ({ ...look, kind: 'pair', condition: look.finding, since: look.checkedAt }));
 }
 
-function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries): Evaluation {
+/** An incident of the broker when it had no finding for any pair; nothing of it when it was not asked. */
+function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries) {
   const look = { since: at, at };
-  const broker = observeBroker(checks);
-  const observations: Observation[] = broker === undefined ? [] : [{ kind: 'broker', ...look, ...broker }];
+  const observations: Observation[] = [];
+  const failures = [...new Set(checks.missed.flatMap(({ failure }) => failure ?? []))];
+  const isIncident = checks.checked.length === 0 && failures.length > 0;
+  if (checks.checked.length > 0) observations.push({ kind: 'broker', ...look, condition: 'answering' });
+  if (isIncident) {
+    const detail = `No check brought a finding: ${failures.toSorted().join(', ')}.`;
+    observations.push({ kind: 'broker', ...look, condition: 'incident', detail });
+  }
   // While the broker answers no request at all, the message about the broker is enough.
-  if (broker?.condition !== 'incident' || condition !== 'unproven') {
+  if (!isIncident || condition !== 'unproven') {
     observations.push({ kind: 'probe', ...look, condition, detail: `The answer was: ${said}.` });
   }
   return { observations, kept: entries };
-}
-
-/** An incident when the broker had no finding for any pair; `undefined` when it was not asked. */
-function observeBroker({ checked, missed }: Checks) {
-  if (checked.length > 0) return { condition: 'answering' } as const;
-  const failures = missed.flatMap(({ failure }) => failure ?? []);
-  if (failures.length === 0) return undefined;
-  const words = [...new Set(failures)].toSorted().join(', ');
-  return { condition: 'incident', detail: `No check brought a finding: ${words}.` } as const;
 }

@@ -1,13 +1,5 @@
 import { pairKey, type ServiceName } from '../pair.ts';
-import {
-  type Entries,
-  type Entry,
-  type Evaluation,
-  evaluate,
-  type Findings,
-  isGood,
-  type Observation,
-} from './evaluate.ts';
+import { type Entries, type Entry, evaluate, type Findings, isGood, type Observation } from './evaluate.ts';
 import { type Message, messageOf } from './messages.ts';
 
 /** The conditions that the operators were told; `revision` counts the writes. */
@@ -105,7 +97,7 @@ interface Transition {
 }
 
 /** The observations that differ from the memory; `quiet` are the entries to remember without a message. */
-function findTransitions({ observations, kept }: Evaluation, now: number) {
+function findTransitions({ observations, kept }: ReturnType<typeof evaluate>, now: number) {
   // Good entries are kept as long as a run can last, because they outrank its older observations.
   const quiet = new Map([...kept].filter(([, entry]) => !isGood(entry) || now - entry.at <= LONGEST_RUN_MS));
   const transitions: Transition[] = [];

@@ -44,18 +44,15 @@ export function oauthToken(members: Readonly<Record<string, unknown>>) {
 
 /** What a problem says to OAuth libraries beside its own members (RFC 6749 §5.2): some of them know a failure by it alone. */
 export function oauthError(told: Pick<Problem, 'detail'> & { type: string; retryable: boolean }, cause?: unknown) {
-  const known = told.type === 'invalid-request' && cause ? cause : (ERRORS.get(told.type) ?? 'server_error');
+  const known = told.type === 'invalid-request' && cause ? cause : errorOf(told.type);
   return {
     error: told.retryable ? 'temporarily_unavailable' : known,
     error_description: told.detail.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, '?'),
   };
 }
 
-const ERRORS = new Map([
-  ['invalid-request', 'invalid_request'],
-  ['access-denied', 'unauthorized_client'],
-  ['credential-missing', 'invalid_client'],
-  ['credential-malformed', 'invalid_client'],
-  ['credential-rejected', 'invalid_client'],
-  ['client-disabled', 'invalid_client'],
-]);
+function errorOf(type: string): string {
+  if (type === 'invalid-request') return 'invalid_request';
+  if (type === 'access-denied') return 'unauthorized_client';
+  return type.startsWith('credential-') || type === 'client-disabled' ? 'invalid_client' : 'server_error';
+}

@@ -171,10 +171,7 @@ export function retryAfter(seconds: number | undefined): Record<string, string> 
 }
 
 export function respond(status: number, members: object, more: Record<string, string> = {}): BrokerResponse {
-  const always = {
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    'content-type': 'application/json',
-  };
-  return { status, headers: { ...always, ...more }, body: JSON.stringify(members) };
+  const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+  const headers = { ...always, 'content-type': 'application/json', ...more };
+  return { status, headers, body: JSON.stringify(members) };
 }

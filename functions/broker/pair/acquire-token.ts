@@ -1,6 +1,6 @@
 import type { SecretCache } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
-import { type Attempt, type Call, isTrial } from './call.ts';
+import { type Attempt, type Call, isTrial, type Progress, withProgress } from './call.ts';
 import { chooseVersion, readVersions } from './choose-version.ts';
 import {
   FIRST_POLL_MS,
@@ -20,7 +20,6 @@ import {
   isIssuable,
   isProven,
   type PairRecord,
-  type Rejection,
   type StoredToken,
   waitProblem,
   withoutFutureTimes,
@@ -91,10 +90,10 @@ export function createAcquireToken(dependencies: Dependencies) {
       case 'renew': {
         // While another token serves, no failure of its renewal matters to the caller.
         const end = await attempt(call, view, step).catch(waitAfterProblem);
-        call.mayRenew = false;
-        // The table does not tell of an attempt that got no lease.
-        memory.keepOwn(call.pair, { attemptedAt: view.at });
-        const rest = end.kind === 'token' ? end : decide({ ...view, mayRenew: false });
+        // The table does not tell of an attempt that got no lease; an attempt makes the next renewal wait for longer than a call.
+        const attempted = { attemptedAt: view.at };
+        memory.keepOwn(call.pair, attempted);
+        const rest = end.kind === 'token' ? end : decide({ ...view, record: { ...view.record, ...attempted } });
         return rest.kind === 'answer' ? rest : end;
       }
     }
@@ -102,7 +101,7 @@ export function createAcquireToken(dependencies: Dependencies) {
 
   /** All that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
   async function look(call: Progress): Promise<View | undefined> {
-    const { pair, attempts, sent, mayRenew } = call;
+    const { pair, attempts, sent } = call;
     const seen = call.unanswered > 1 ? undefined : await read(call, call.deadline);
     const lease = seen?.record.lease;
     const leaseOfOther = attempts.has(lease?.id ?? '') ? undefined : lease;
@@ -118,9 +117,9 @@ export function createAcquireToken(dependencies: Dependencies) {
     const isCheck = call.stage !== undefined;
     // A check sends what it decides on, so it reads the secret after the look; unless it has to wait.
     const checkSince = leaseIsOver ? at : call.readSince;
-    const readSince = isCheck ? checkSince : Math.max(call.readSince, at - ALONE_TRUST_MS);
+    const readSince = isCheck ? checkSince : at - ALONE_TRUST_MS;
     const versions = isCheck || isAlone ? await readVersions(dependencies, call, record, readSince) : undefined;
-    return { seen, at, record, isAlone, versions, leaseIsOver, mayRenew };
+    return { seen, at, record, isAlone, versions, leaseIsOver };
   }
 
   /** Takes the lease, for a version of the secret that was read after the look. @throws Problem why none may be sent */
@@ -233,27 +232,6 @@ export function createAcquireToken(dependencies: Dependencies) {
     const wakeMs = (leaseLeftMs(call) || Infinity) + random() * FIRST_POLL_MS;
     await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
   }
-}
-
-type Progress = ReturnType<typeof withProgress>;
-
-/** A call, and how far it has come. */
-function withProgress(call: Call, now: number) {
-  return {
-    ...call,
-    /** The lease of another call, as this one has watched it. */
-    watched: undefined as ReturnType<typeof watch>,
-    /** By the ids of the leases that the call asked for. A write that went unanswered may still arrive; `undefined` once it is used. */
-    attempts: new Map<string, Attempt | undefined>(),
-    /** The versions that the call has sent: it sends none twice. */
-    sent: new Map<string, Rejection>(),
-    /** The secret counts from then on. */
-    readSince: call.stage === undefined ? -Infinity : now,
-    mayRenew: true,
-    /** Writes: after the second one the call goes on alone. */
-    unanswered: 0,
-    polls: 0,
-  };
 }
 
 function waitAfterProblem(error: unknown): typeof WAIT {

@@ -4,7 +4,8 @@ import type { Credential } from '../credential/credential.ts';
 import type { SecretVersion } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import type { Service } from '../service.ts';
-import type { PairRecord } from './record.ts';
+import type { watch } from './deadlines.ts';
+import type { PairRecord, Rejection } from './record.ts';
 
 /** One call of one caller that concerns a pair. */
 export interface Call {
@@ -39,4 +40,24 @@ export interface Attempt {
   /** The request is to replace the record's token, which the service has refused. */
   readonly forced: boolean;
   readonly timeoutMs: number;
+}
+
+/** A call, and how far it has come. */
+export type Progress = ReturnType<typeof withProgress>;
+
+export function withProgress(call: Call, now: number) {
+  return {
+    ...call,
+    /** The lease of another call, as this one has watched it. */
+    watched: undefined as ReturnType<typeof watch>,
+    /** By the ids of the leases that the call asked for. A write that went unanswered may still arrive; `undefined` once it is used. */
+    attempts: new Map<string, Attempt | undefined>(),
+    /** The versions that the call has sent: it sends none twice. */
+    sent: new Map<string, Rejection>(),
+    /** The secret counts from then on. */
+    readSince: call.stage === undefined ? -Infinity : now,
+    /** Writes: after the second one the call goes on alone. */
+    unanswered: 0,
+    polls: 0,
+  };
 }

@@ -29,8 +29,8 @@ export function chooseVersion(
     .find(({ versionId }) => !isLatched(rejected.get(versionId), now));
   if (version === undefined) {
     // While Secrets Manager is down the predecessor may serve, so the caller is told to come back.
-    const unread = versions.candidates.find(({ outcome }) => outcome === 'unavailable');
-    if (unread?.outcome === 'unavailable') throw secretProblem(unread, versions.name, 'AWSPREVIOUS');
+    const [, previous] = versions.candidates;
+    if (previous?.outcome === 'unavailable') throw secretProblem(previous, versions.name, 'AWSPREVIOUS');
     const who = `The service ${pair.service} rejected the credential of ${pair.client}`;
     const detail = `${who} (secret version ${first.secret.versionId}). An operator must store the right one.`;
     throw new Problem('credential-rejected', detail);

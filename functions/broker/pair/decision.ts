@@ -31,8 +31,6 @@ export interface View {
   readonly versions?: StagedVersions | undefined;
   /** No lease of another call can be alive. */
   readonly leaseIsOver: boolean;
-  /** This call has not tried to renew the token yet. */
-  readonly mayRenew: boolean;
 }
 
 /** The next step of one call. */
@@ -86,7 +84,7 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
   const answer: Issue = { token, cache: isAlone ? 'memory' : 'shared' };
   const renewal = (timeoutMs: number) => ({ kind: 'renew', answer, timeoutMs }) as const;
   const isLocked = !view.leaseIsOver || now < (record.pause?.until ?? 0);
-  if (!view.mayRenew || isLocked || service.singleActiveToken) return { kind: 'answer', answer };
+  if (isLocked || service.singleActiveToken) return { kind: 'answer', answer };
   const quietMs = now - record.attemptedAt;
   // A new token can be expected to live for as long as the longest so far.
   const isTooShort = token.expiresAt - now < minTtlMs && minTtlMs <= token.lifetimeSeenMs;

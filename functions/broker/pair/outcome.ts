@@ -1,6 +1,7 @@
 import { findingOfProblem } from '../problem.ts';
 import { type Attempt, type Call, isTrial } from './call.ts';
 import {
+  CHECKED_FINDINGS,
   foreignToken,
   isProven,
   KEPT_WAIT_MS,
@@ -60,12 +61,11 @@ function waitAfter(
   return { until, step: before + 1, problem: { type, detail, shape }, ...(isUnheard && { unheard: true }) };
 }
 
-function findingOf(renewal: Renewal): NonNullable<PairRecord['checked']>['finding'] {
+function findingOf(renewal: Renewal): (typeof CHECKED_FINDINGS)[number] {
   if (renewal.outcome === 'token') return 'accepted';
   if (renewal.outcome === 'rejected') return 'rejected';
-  if (renewal.outcome === 'held') return 'misconfigured';
   const finding = findingOfProblem(renewal.problem.type, renewal.problem.shape);
-  return finding === 'throttled' ? finding : 'unreachable';
+  return CHECKED_FINDINGS.find((one) => one === finding) ?? 'unreachable';
 }
 
 const FIRST_WAIT_MS = 1_000;

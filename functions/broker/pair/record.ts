@@ -17,7 +17,9 @@ export interface PairRecord {
   readonly held: ReadonlyMap<string, Wait>;
   readonly pause: Wait | undefined;
   /** The finding of the last trial, or of a request beside a token that must stay. */
-  readonly checked: { readonly version: string; readonly at: number; readonly finding: CheckedFinding } | undefined;
+  readonly checked:
+    | { readonly version: string; readonly at: number; readonly finding: (typeof CHECKED_FINDINGS)[number] }
+    | undefined;
   /** An operator has stopped the client; written by operators only. */
   readonly disabled: { readonly since: number } | undefined;
 }
@@ -67,7 +69,6 @@ export interface Wait {
 
 /** The findings that a token request can lead to. */
 export const CHECKED_FINDINGS = ['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const;
-type CheckedFinding = (typeof CHECKED_FINDINGS)[number];
 
 export const EMPTY_RECORD: PairRecord = {
   lease: undefined,
@@ -85,9 +86,6 @@ export const EMPTY_RECORD: PairRecord = {
 export function holdKey(version: string, settingsDigest: string): string {
   return `${version}:${settingsDigest}`;
 }
-
-/** The times of a token on which its freshness depends. */
-export type TokenLife = Pick<VisibleToken, 'expiresAt' | 'lifetimeSeenMs'>;
 
 /** Whether a caller may still receive the token. */
 export function isIssuable(

@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts';
 import type { RequestToken, TokenExchange } from '../token-request/token-request.ts';
 import { readTokenResponse } from '../token-response/read.ts';
 import type { Attempt, Call } from './call.ts';
-import { isIssuable, type StoredToken, type TokenLife } from './record.ts';
+import { isIssuable, type StoredToken } from './record.ts';
 
 export type Renewal =
   | { readonly outcome: 'token'; readonly token: StoredToken }
@@ -84,12 +84,12 @@ function tooShort({ service }: Pair, restMs: number): Problem {
 }
 
 /**
- * When the soft window begins: the last fifth of the life time, at least twice the hard margin, moved by up to a tenth so
- * that pairs that started together do not stay together.
+ * When the soft window of a token begins: the last fifth of its life time, at least twice the hard margin, moved by up to a tenth
+ * so that pairs that started together do not stay together.
  */
-export function refreshAt({ expiresAt, lifetimeSeenMs }: TokenLife, random: number): number {
-  const window = Math.max(lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(lifetimeSeenMs));
-  return expiresAt - window * (1 + JITTER * (2 * random - 1));
+export function refreshAt(token: Pick<StoredToken, 'expiresAt' | 'lifetimeSeenMs'>, random: number): number {
+  const window = Math.max(token.lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(token.lifetimeSeenMs));
+  return token.expiresAt - window * (1 + JITTER * (2 * random - 1));
 }
 
 const WINDOW_SHARE = 0.2;

@@ -32,9 +32,7 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
     const latch = record.rejected.get(version);
     const isCounted = latch?.by === id && latch.at === at;
     // A count beyond the last chance changes nothing, so many instances that are alone do not compete to write it.
-    return isCounted || (!isMine && isSpent(latch))
-      ? free
-      : { ...free, rejected: counted(record.rejected, version, id, at) };
+    return isCounted || isSpent(latch) ? free : { ...free, rejected: counted(record.rejected, version, id, at) };
   }
   if (!isMine) return record;
   if (outcome.kind === 'accepted') {

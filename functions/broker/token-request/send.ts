@@ -25,6 +25,8 @@ export interface SendLimits {
   /** For all of it: name look-up, connection, request, headers and body. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
+  /** From it on the request is out of time. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Why there is no answer. It carries nothing that was sent and shows nothing that was received. */

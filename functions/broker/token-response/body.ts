@@ -45,29 +45,24 @@ const TOKEN_TYPE = /^(?:text\/plain)?$|\b(?:json|jwt|x-www-form-urlencoded)$/;
 /** A padding `=` of base64 is the last character, or another `=` follows. */
 const LOOKS_LIKE_FORM = /^[\w.-]{1,64}=[^=]/;
 
-/** The names that lead to a member, from the outside in. */
-export type MemberPath = readonly string[];
-
-/** Writes a member's path without giving away a value of the answer. */
-export type PrintPath = (path: MemberPath) => string;
+/** Writes a member's path, its names from the outside in, without giving away a value of the answer. */
+export type PrintPath = (path: readonly string[]) => string;
 
 /** One object of an answer and where it stands. */
 export interface Level {
-  readonly path: MemberPath;
+  readonly path: readonly string[];
   readonly members: Readonly<Record<string, unknown>>;
 }
 
 /** A member of an answer, with the objects around it, the nearest first. */
 export interface FoundMember {
-  readonly path: MemberPath;
+  readonly path: readonly string[];
   readonly value: unknown;
   readonly around: readonly Level[];
 }
 
 /** The member that holds the token, without `Bearer ` before it. */
-export interface FoundToken extends FoundMember {
-  readonly value: string;
-}
+export type FoundToken = FoundMember & { readonly value: string };
 
 /** An answer that yields no token; the message names the fault and the setting that would help. */
 export class UnusableAnswer extends Error {

@@ -22,8 +22,14 @@ export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: 
   if (exp !== undefined) {
     claims.push({ where: 'its own `exp` (JWT)', expiresAt: exp + clock.offsetMs, expirySource: 'jwt' });
   }
-  const [earliest = claimOfSettings(clock, service)] = claims.sort((a, b) => a.expiresAt - b.expiresAt);
-  const latest = requestStartedAt + service.maxLifetimeSeconds * SECOND_MS;
+  const { tokenLifetimeSeconds, assumedLifetimeSeconds, maxLifetimeSeconds } = service;
+  const bySettings: ExpiryClaim = {
+    where: 'the settings',
+    expiresAt: requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * SECOND_MS,
+    expirySource: tokenLifetimeSeconds === undefined ? 'assumed' : 'configured',
+  };
+  const [earliest = bySettings] = claims.sort((a, b) => a.expiresAt - b.expiresAt);
+  const latest = requestStartedAt + maxLifetimeSeconds * SECOND_MS;
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
   if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.expirySource };
   throw new UnusableAnswer(
@@ -94,16 +100,6 @@ function candidatesOf({ token, body, headers }: AnsweredToken, lifetimeMember: s
   );
   const ofHeader = ([name, value]: [string, string]) => ({ path: [name], value, meaning: expiryHeaderOf(name) });
   return [...inBody, ...Object.entries(headers).map(ofHeader)];
-}
-
-function claimOfSettings({ requestStartedAt }: Clock, service: Service): ExpiryClaim {
-  const { tokenLifetimeSeconds, assumedLifetimeSeconds } = service;
-  const expiresAt = requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * SECOND_MS;
-  return {
-    where: 'the settings',
-    expiresAt,
-    expirySource: tokenLifetimeSeconds === undefined ? 'assumed' : 'configured',
-  };
 }
 
 /** Whether a name tells a moment (`expires_at`) or a length of time (`expires_in`), and in which unit. */

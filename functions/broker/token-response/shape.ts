@@ -4,7 +4,7 @@ import { mediaTypeOf } from '../media-type.ts';
 import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { shows, textsIn } from '../redacted.ts';
-import { decodeBody, type MemberPath, type PrintPath, plainName, plainText, type TokenResponse } from './body.ts';
+import { decodeBody, type PrintPath, plainName, plainText, type TokenResponse } from './body.ts';
 import { expiryNameOf } from './expiry.ts';
 import { TOKEN_NAMES } from './find-token.ts';
 
@@ -28,7 +28,7 @@ const KNOWN_TYPES: ReadonlySet<string> = new Set([
   ...['multipart/form-data', 'application/jwt', 'application/octet-stream'],
 ]);
 
-function describe(value: unknown, path: MemberPath, print: PrintPath, members: ShapeMember[]): void {
+function describe(value: unknown, path: readonly string[], print: PrintPath, members: ShapeMember[]): void {
   members.push({ path: print(path), ...typeOf(value) });
   if (typeof value !== 'object' || value === null || path.length === MAX_DEPTH) return;
   // The entries of an array are alike, as a rule: one of them tells enough.

@@ -59,41 +59,11 @@ describe('a request with little time', () => {
     expect(await invoke(1_000)).toMatchObject({ status: 200 });
   });
 
-  it('does not forget that its credential was rejected: the version is latched, in the table or else here', async () => {
-    const { invoke, weathers, count } = start();
-    weathers({ tokenEndpoint: { delayMs: 2_900, status: 401 }, write: NEVER });
-    expect((await invoke(3_500)).leftMs).toBe(300);
-    weathers({});
-    expect((await invoke(15_000)).json.type).toBe('credential-rejected');
-    expect(count('tokenEndpoint')).toBe(1);
-  });
-
-  it('makes no token request when hardly any is left, and no caller is told to pause because of it', async () => {
-    const { invoke, weathers, count } = start();
-    weathers({ acquire: { delayMs: 400 } });
-    expect((await invoke(1_000)).json.type).toBe('token-endpoint-timeout');
-    expect(count('tokenEndpoint')).toBe(0);
-    weathers({});
-    expect(await invoke(15_000)).toMatchObject({ status: 200 });
-  });
-
   it('does not blame Secrets Manager when the table has taken all of its time', async () => {
     const { invoke, weathers, count } = start();
     weathers({ read: NEVER });
     expect((await invoke(1_000)).json.type).toBe('token-endpoint-timeout');
     expect(count('secret')).toBe(0);
-  });
-
-  it('does not make the table look broken: the next one asks it', async () => {
-    const { invoke, weathers, count, pass } = start();
-    expect((await invoke(15_000)).status).toBe(200);
-    pass(400_000);
-    weathers({ read: NEVER, secret: { delayMs: 30 } });
-    for (let n = 0; n < 4; n += 1) await invoke(600);
-    weathers({});
-    const before = count('read');
-    await invoke(15_000);
-    expect(count('read')).toBe(before + 1);
   });
 
   it('is answered in time although it shares the wait of a request with more time', async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import { sealingKeyName } from '../../../functions/contract.ts';
 import type { Fault } from '../../support/aws/aws-faults.ts';
-import { startFaultyEndpoint } from '../../support/aws/dynamodb.ts';
+import { startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS } from '../../support/example.ts';
 import { startDynamoDB, startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { type RawServer, startRawServer } from '../../support/services/raw-server.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Finished, ISOLATED, runCommandLine, SHELL_KEY } from '../../e2e/commands/command-line.ts';
+import { type Finished, ISOLATED, runCommandLine, SHELL_KEY } from '../../e2e/commands/shared/command-line.ts';
 import { startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { echoOf, findLeaks, marksOf, SPELLINGS, type Spelling } from './marks.ts';

@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import type { DynamoDBCall } from '../../support/aws/dynamodb.ts';
+import type { AwsCall } from '../../support/aws/faulty-endpoint.ts';
 import { requestContext, signedBy } from '../../support/aws/function-url-events.ts';
 import { createCertificateAuthority } from '../../support/services/certificates.ts';
 import { CHUNKED, end, head, http, write } from '../hostile-answers.ts';
@@ -113,7 +113,7 @@ const SECRETS: readonly Row<string | Uint8Array>[] = [
 ];
 
 /** The calls of AWS that an answer needs, and the outcome when they fail in any way. */
-const PLACES: readonly (readonly [string, (call: DynamoDBCall) => boolean, Outcome, Path])[] = [
+const PLACES: readonly (readonly [string, (call: AwsCall) => boolean, Outcome, Path])[] = [
   ['the secret is read', ({ parameters }) => namesSecret(parameters, 'token-broker/'), 'secrets-unavailable', {}],
   ['the sealing key is read', ({ parameters }) => namesSecret(parameters, 'token-broker-keys/'), 'issued', {}],
   ['the record is read', ({ operation }) => operation === 'GetItem', 'issued', {}],
@@ -124,7 +124,7 @@ const PLACES: readonly (readonly [string, (call: DynamoDBCall) => boolean, Outco
 ];
 const namesSecret = (parameters: object, prefix: string) =>
   'SecretId' in parameters && `${parameters.SecretId}`.startsWith(prefix);
-const sets = ({ operation, parameters }: DynamoDBCall, attribute: string) =>
+const sets = ({ operation, parameters }: AwsCall, attribute: string) =>
   operation === 'UpdateItem' && JSON.stringify(parameters).includes(`#${attribute} = :${attribute}`);
 
 const TYPE = { 'content-type': 'application/x-amz-json-1.1' };
@@ -211,7 +211,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
         faults += 1;
         echo(response, `${echoOf(world.marks)} ${world.marks.sealingKey}`, world.marks);
       };
-      const faultOf = (call: DynamoDBCall) => (isMeant(call) ? fault : undefined);
+      const faultOf = (call: AwsCall) => (isMeant(call) ? fault : undefined);
       await world.expectSilence({ ...path, faultOf, isAlone: true }, outcome);
       expect(faults).toBeGreaterThan(0);
     });

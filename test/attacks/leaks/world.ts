@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type AttributeValue, DeleteItemCommand, DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { expect, onTestFinished } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
@@ -9,10 +10,10 @@ import type { Service } from '../../../functions/broker/service.ts';
 import type { Send } from '../../../functions/broker/token-request/send.ts';
 import { type ProblemType, sealingKeyName } from '../../../functions/contract.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
-import { type FaultOf, startFaultyEndpoint } from '../../support/aws/dynamodb.ts';
+import { type FaultOf, startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { CONTEXT, functionUrlEvent } from '../../support/aws/function-url-events.ts';
 import { ACCESS, exampleRule, exampleService } from '../../support/example.ts';
-import { startDynamoDB, startSecretsManager } from '../../support/processes/stand-ins.ts';
+import { EXAMPLE_KEY, startDynamoDB } from '../../support/processes/stand-ins.ts';
 import { http, type Reply, serve, write } from '../hostile-answers.ts';
 import { findLeaks, marksOf, type Spelling } from './marks.ts';
 import { captureOutput } from './output.ts';
@@ -44,7 +45,7 @@ export interface Path {
 /** The token function as it runs in Lambda, with its own clients of AWS, on stand-ins that fail as they are told. */
 export async function startLeakWorld(spelling: Spelling) {
   const marks = marksOf(spelling);
-  const targets = { dynamodb: await startDynamoDB(), secrets: await startSecretsManager() };
+  const targets = { dynamodb: await startDynamoDB(), secrets: await startSecretsManager({ keys: [EXAMPLE_KEY] }) };
   const dynamodb = await startFaultyEndpoint(targets.dynamodb.url);
   const secrets = await startFaultyEndpoint(targets.secrets.url);
   const table = new DynamoDBClient({ ...ACCESS, endpoint: targets.dynamodb.url });

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished } from 'vitest';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ended, runCommandLine } from './command-line.ts';
-import { it as inWorld, SERVICES } from './operator-world.ts';
+import { beginCommandLine, ended, runCommandLine } from './shared/command-line.ts';
+import { it as inWorld, SERVICES } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 
@@ -79,7 +79,9 @@ describe('audit', () => {
   });
 
   it('explains why AWS does not show the log, and says so when there was no call', async ({ world }) => {
-    expect(await world.run('audit globex')).toEqual(ended(0, '', /^No call about globex since \S+Z\.\n$/));
+    expect(await world.run('audit globex')).toEqual(
+      ended(0, '', /^No call about globex since \d{4}-\d\d-\d\dT[\d:]{8}Z\.\n$/),
+    );
     expect((await world.run('audit acme --outcome issued')).stderr).toMatch(/^No such call about acme since /);
     const { url } = await answering(answerWith(400, { __type: 'AccessDeniedException', message: 'marked-message' }));
     const result = await runCommandLine(['audit', 'acme'], { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: url });

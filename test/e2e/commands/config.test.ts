@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
 import { resourceOf, synthesise } from '../../support/stack/synthesise.ts';
-import { runCommandLine } from './command-line.ts';
+import { runCommandLine } from './shared/command-line.ts';
 
 async function config(...args: readonly string[]) {
   const result = await runCommandLine(['config', ...args], { HTTPS_PROXY: 'http://127.0.0.1:9' });

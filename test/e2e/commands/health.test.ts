@@ -4,8 +4,8 @@ import { describe, expect, onTestFinished } from 'vitest';
 import { startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { checked } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ended, runCommandLine, SHELL_KEY, typeAtCommandLine } from './command-line.ts';
-import { it, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
+import { beginCommandLine, ended, runCommandLine, SHELL_KEY, typeAtCommandLine } from './shared/command-line.ts';
+import { it, OLD, type OperatorWorld, SERVICES, WRONG } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const ONE_SERVICE = [{ Key: 'services', Value: INSIGHTS }];

@@ -7,7 +7,7 @@ import { adviceFor } from '../../../client/commands/failure.ts';
 import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
-import { runCommandLine } from './command-line.ts';
+import { runCommandLine } from './shared/command-line.ts';
 
 describe('the advice on a problem', () => {
   const about = { environment: 'prod', client: 'acme' };

@@ -4,7 +4,7 @@ import { permissionsBoundary, printOwnPolicies } from '../../../bin/commands/pol
 import { environments } from '../../../lib/environments.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
 import { resourcesOf, type Statement, synthesise } from '../../support/stack/synthesise.ts';
-import { runCommandLine } from './command-line.ts';
+import { runCommandLine } from './shared/command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
 /** Nothing of AWS is in reach. */

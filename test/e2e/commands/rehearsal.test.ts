@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../bin/local/shell.ts';
 import { type LocalBrokerProcess, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
-import { ended, runCommandLine } from './command-line.ts';
+import { ended, runCommandLine } from './shared/command-line.ts';
 
 let broker: LocalBrokerProcess;
 let operator: Readonly<Record<string, string>>;

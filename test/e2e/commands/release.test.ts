@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { signerOf } from '../../../bin/local/aws/server.ts';
 import { headerValue, json, serve } from '../../../bin/local/loopback.ts';
-import { ended, runCommandLine, SHELL_KEY } from './command-line.ts';
+import { ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
 
 const PATH = /^\/2015-03-31\/functions\/token-broker-(?:prod|dev)/;
 const BACK = ['release', 'back', '--environment', 'prod'];
@@ -13,9 +13,9 @@ describe('release list', () => {
     expect(exitCode).toBe(0);
     expect(stdout.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/^VERSION +PUBLISHED +CODE +CALLS$/),
-      expect.stringMatching(/^10 +2026-01-10\S+ +code-of-10-a +10 %$/),
-      expect.stringMatching(/^9 +2026-01-09\S+ +code-of-9-ab +90 %$/),
-      expect.stringMatching(/^8 +2026-01-08\S+ +code-of-8-ab +-$/),
+      expect.stringMatching(/^10 +2026-01-10T10:00:00Z +code-of-10-a +10 %$/),
+      expect.stringMatching(/^9 +2026-01-09T10:00:00Z +code-of-9-ab +90 %$/),
+      expect.stringMatching(/^8 +2026-01-08T10:00:00Z +code-of-8-ab +-$/),
     ]);
   });
 });
@@ -83,7 +83,7 @@ async function startAws(given: Given = {}) {
   const state = { alias, stopped: [] as string[] };
   const versions = ['$LATEST', '8', '9', '10'].map((Version) => ({
     Version,
-    LastModified: `2026-01-${Version.padStart(2, '0')}T10:00:00.000+0000`,
+    LastModified: `2026-01-${Version.replace('$LATEST', '11').padStart(2, '0')}T10:00:00.000+0000`,
     CodeSha256: `code-of-${Version}-abcdef`,
   }));
   const { url, close } = await serve(async (request, response) => {

@@ -2,8 +2,8 @@ import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { ended } from './command-line.ts';
-import { it, type OperatorWorld, SERVICES } from './operator-world.ts';
+import { ended } from './shared/command-line.ts';
+import { it, type OperatorWorld, SERVICES } from './shared/operator-world.ts';
 
 const PAIR = { client: 'acme', service: SERVICES[0] };
 const SecretId = 'token-broker-keys/local/sealing';

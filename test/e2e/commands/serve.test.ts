@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ended, finished, runCommandLine, startCommandLine } from './command-line.ts';
+import { beginCommandLine, ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
 
 const URL_OF_BROKER = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
 const KEY = 'a-key-of-at-least-thirty-two-characters';
@@ -31,8 +31,7 @@ describe('token-broker serve', () => {
     const wrong = await fetch(`${url}/whoami`, { method: 'POST', headers: { 'x-token-broker-key': `${KEY}x` } });
     expect(wrong.status).toBe(401);
     command.interrupt();
-    const { stdout, stderr } = await command.finished;
-    expect(stdout + stderr).not.toContain(KEY);
+    expect(JSON.stringify(await command.finished)).not.toContain(KEY);
   });
 
   it('writes the key where --key-file says, notes failures, and removes the file at SIGTERM', async () => {

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { runs } from '../../support/aws/signers.ts';
-import { finished, runCommandLine, startCommandLine } from './command-line.ts';
+import { finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
 
 describe('the command line', () => {
   it('shows its help on stdout, with every command', async () => {

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, it as plain } from 'vitest';
 import { ACCESS_TOKEN, AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended, runCommandLine } from './command-line.ts';
-import { it } from './operator-world.ts';
+import { ended, runCommandLine } from './shared/command-line.ts';
+import { it } from './shared/operator-world.ts';
 
 const PAIR = '--client acme --service customer-insights';
 
@@ -111,7 +111,7 @@ it('whoami prints the role that signs, and a line for each of its access rules',
   expect(await world.run('whoami', { env: { AWS_ACCESS_KEY_ID: 'AKIDUNKNOWN' } })).toEqual(unknown);
 });
 
-it('whoami is no failure for a role that no access rule names, and a refused token is told with its answer', async ({
+it('whoami is no failure for a role without a rule, and a refused token is told with it', async ({
   world: { run: runInWorld, stranger },
 }) => {
   const advice = 'No access rule names this role: ask the operators of the broker for one.\n';

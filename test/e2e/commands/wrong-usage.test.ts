@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ACCESS_TOKEN } from '../../unit/client/broker-answers.ts';
 import { answerWith, type LoopbackServer, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { runCommandLine } from './command-line.ts';
+import { runCommandLine } from './shared/command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
 const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';

@@ -9,8 +9,8 @@ import { environments } from '../../../lib/environments.ts';
 import { environmentSchema, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
 import { runs } from '../../support/aws/signers.ts';
-import { ISOLATED } from '../commands/command-line.ts';
-import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/operator-world.ts';
+import { ISOLATED } from '../commands/shared/command-line.ts';
+import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/shared/operator-world.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
 const ACME = { SecretId: 'token-broker/local/acme' };

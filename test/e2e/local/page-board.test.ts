@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ACCEPTED_CREDENTIALS, exampleConfig } from '../../../bin/local/config.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { pageUrl, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
-import { runCommandLine } from '../commands/command-line.ts';
+import { runCommandLine } from '../commands/shared/command-line.ts';
 import { ACME, answered, cell, INITECH, play, press, said, shows, skipped, useBrowser, way } from './page-visitor.ts';
 
 const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };
@@ -143,9 +143,14 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
       'memory answered: had the answer',
     ]);
     // An instance that has looked into the table within the last minute answers from its memory.
-    passMinute();
-    const next = async () => (await press(page, ACME)) && way(page);
-    await expect.poll(next).toEqual(['caller passed: signed', 'broker passed: allowed', 'table answered: read']);
+    const next = async () => {
+      passMinute();
+      await press(page, ACME);
+      return way(page);
+    };
+    await expect
+      .poll(next, { timeout: 20_000 })
+      .toEqual(['caller passed: signed', 'broker passed: allowed', 'table answered: read']);
     const saved = page.locator('.saved').filter({ hasText: /from the table1token requests1$/ });
     await saved.filter({ hasText: /^calls[3-9]from memory[1-7]/ }).waitFor();
   });

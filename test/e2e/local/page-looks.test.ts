@@ -106,11 +106,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
       for (const [name, show] of STATES) {
         await show(page);
         expect(await faultsOf(page), name).toEqual([]);
-        const { worst }: Contrasts = await page.evaluate(`(${contrasts})()`);
-        expect(worst.ratio, `${name}: ${worst.text}`).toBeGreaterThanOrEqual(4.5);
       }
-      const { texts }: Contrasts = await page.evaluate(`(${contrasts})()`);
-      expect(texts).toBeGreaterThan(100);
     },
   );
 
@@ -173,40 +169,10 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 });
 
-/** The rules of axe-core that the page breaks, and where. */
+/** The rules of axe-core that the page breaks, and where; a contrast that it cannot tell counts as too low. */
 async function faultsOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);
-  return page.evaluate(`axe.run().then(({ violations }) =>
-    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`);
+  return page.evaluate(`axe.run().then(({ violations, incomplete }) =>
+    [...violations, ...incomplete.filter(({ id }) => id === 'color-contrast')].flatMap(({ id, nodes }) =>
+      nodes.map(({ html }) => id + ': ' + html)))`);
 }
-
-interface Contrasts {
-  readonly texts: number;
-  readonly worst: { readonly ratio: number; readonly text: string };
-}
-
-/** Runs in the page: the contrast of every visible text with what is behind it, as WCAG 2 reckons. */
-const contrasts = `() => {
-  // A mixed colour reads \`color(srgb r g b / a)\`, any other \`rgb(r, g, b)\` or \`rgba(…)\`.
-  const parts = (color) => {
-    const [r, g, b, alpha = 1] = color.match(/[\\d.]+(?:e-\\d+)?/g).map(Number);
-    return color.startsWith('color') ? [r, g, b, alpha] : [r / 255, g / 255, b / 255, alpha];
-  };
-  const luminance = (color) => color
-    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
-  const behind = (element) => {
-    const [r, g, b, alpha] = parts(getComputedStyle(element).backgroundColor);
-    if (alpha === 1) return [r, g, b];
-    const below = behind(element.parentElement);
-    return [r, g, b].map((part, index) => part * alpha + below[index] * (1 - alpha));
-  };
-  const found = [...document.querySelectorAll('body *')]
-    .filter((element) => element.checkVisibility() && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-    .map((element) => {
-      const colour = parts(getComputedStyle(element).color).slice(0, 3);
-      const [dark, light] = [colour, behind(element)].map(luminance).toSorted((a, b) => a - b);
-      return { ratio: (light + 0.05) / (dark + 0.05), text: element.textContent };
-    });
-  return { texts: found.length, worst: found.toSorted((a, b) => a.ratio - b.ratio)[0] };
-}`;

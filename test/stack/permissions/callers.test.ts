@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
 import { callerAccounts } from '../../../lib/settings/access-rules.ts';
-import { runCommandLine } from '../../e2e/commands/command-line.ts';
+import { runCommandLine } from '../../e2e/commands/shared/command-line.ts';
 import { isAllowed, parsePolicy } from '../../support/aws/iam.ts';
 import { policiesOf } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';

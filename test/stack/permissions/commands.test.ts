@@ -61,8 +61,7 @@ const COMMANDS = { operator: OPERATOR, emergency: EMERGENCY, sealingKey: SEALING
 it.each(['operator', 'emergency', 'sealingKey'] as const)(
   'the policy for the role %s lets its commands do their work, and has no action for other work',
   (kind) => {
-    const statements = ownPolicies(kind, environment).flatMap(({ Statement }) => Statement);
-    const policies = policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement: statements } });
+    const policies = policiesWith(kind);
     const requests = COMMANDS[kind].flatMap(([service, actions, on]) =>
       actions
         .split(' ')
@@ -73,6 +72,23 @@ it.each(['operator', 'emergency', 'sealingKey'] as const)(
     expect(new Set(allowed.flatMap(({ Action }) => Action))).toEqual(new Set(requests.map(({ action }) => action)));
   },
 );
+
+it('the policy for the role that deploys lets it see the stack, go on after a failed creation, and run health once', () => {
+  const policies = policiesWith('deploy');
+  const health = at('lambda', 'function:token-broker-health-test');
+  for (const [action, resource] of [
+    ['cloudformation:DescribeStacks', STACK],
+    ['cloudformation:UpdateTerminationProtection', STACK],
+    ['lambda:InvokeFunction', health],
+  ] as const) {
+    expect(isAllowed(policies, { requester: ROLE, action, resource }), action).toBe(true);
+  }
+});
+
+function policiesWith(kind: Parameters<typeof ownPolicies>[0]) {
+  const Statement = ownPolicies(kind, environment).flatMap((policy) => policy.Statement);
+  return policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement } });
+}
 
 function ofKey(service: string) {
   const through = { 'kms:CallerAccount': '111111111111', 'kms:ViaService': `${service}.eu-west-1.amazonaws.com` };

@@ -66,8 +66,7 @@ function applies({ Principal, Action, Resource, Condition }: Statement, request:
   const { requester, action, resource, context } = request;
   return (
     (Principal === undefined || principalMatch(Principal, requester) !== undefined) &&
-    // Actions know no upper and lower case.
-    Action.some((pattern) => globMatches(pattern.toLowerCase(), action.toLowerCase())) &&
+    Action.some((pattern) => globMatches(pattern, action)) &&
     (Resource === undefined || Resource.some((pattern) => arnMatches(pattern, resource))) &&
     conditionsHold(Condition, { 'aws:SecureTransport': 'true', 'aws:PrincipalArn': requester, ...context })
   );

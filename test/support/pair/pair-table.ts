@@ -4,10 +4,11 @@ import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { createPairTable, type Unreadable } from '../../../functions/aws/pair-table/table.ts';
+import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
-import { startFaultyEndpoint } from '../aws/dynamodb.ts';
+import type { Unreadable } from '../../../functions/contract.ts';
+import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../example.ts';
 
 interface Options {

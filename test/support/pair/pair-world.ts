@@ -5,13 +5,13 @@ import type { Step, View } from '../../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import type { Renewal, RenewToken } from '../../../functions/broker/pair/renew-token.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { type PairStore, type Seen, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { found } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { exampleCall, exampleToken } from './pair-examples.ts';
-import { createReferencePairStore } from './reference-pair-store.ts';
+import { createReferencePairStore, type ReferencePairStore } from './reference-pair-store.ts';
 
 export const DOWN = 'down';
 export const SILENT = () => Promise.reject(new StoreUnavailable('TimeoutError'));
@@ -42,10 +42,20 @@ export interface PairWorldOptions {
   readonly store?: Partial<PairStore>;
   /** What the token requests bring, the last one again and again; `undefined`: a token. */
   readonly renewals?: readonly (Renewal | Error | undefined)[];
-  readonly onRequest?: () => void;
+  /** In place of the n-th write of the table (from 1), or around it. */
+  readonly onReplace?: (write: () => Promise<Seen | undefined>, of: Replacement) => Promise<Seen | undefined>;
+  readonly onRequest?: (world: { readonly clock: { now: number }; readonly shared: ReferencePairStore }) => void;
   readonly secret?: (stage: SecretStage, n: number) => SecretReading;
   /** How long Secrets Manager takes. */
   readonly secretMs?: number;
+}
+
+interface Replacement {
+  readonly n: number;
+  readonly next: PairRecord;
+  readonly deadline: number;
+  readonly clock: { now: number };
+  readonly shared: ReferencePairStore;
 }
 
 /** Real parts around a table, a Secrets Manager and a service that are functions; time passes while a call sleeps. */
@@ -58,6 +68,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
   const sent: (Parameters<RenewToken>[0] & Parameters<RenewToken>[1] & { deadline: number })[] = [];
   const views: View[] = [];
   let leases = 0;
+  let writes = 0;
   const memory = new PairMemory(() => clock.now);
   const shared = createReferencePairStore();
   shared.change(PAIR, (empty) => ({ ...empty, ...options.record }));
@@ -73,6 +84,11 @@ export function createPairWorld(options: PairWorldOptions = {}) {
         if (shown !== undefined) shared.change(which, (record) => ({ ...record, ...shown }));
         return shared.read(which, deadline);
       },
+      async replace(which, seen, next, deadline) {
+        writes += 1;
+        const write = () => shared.replace(which, seen, next, deadline);
+        return options.onReplace?.(write, { n: writes, next, deadline, clock, shared }) ?? write();
+      },
       ...options.store,
     },
     secrets: createSecretCache({
@@ -84,7 +100,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
     }),
     renewToken: async (call, attempt, deadline) => {
       sent.push({ ...call, ...attempt, deadline });
-      options.onRequest?.();
+      options.onRequest?.({ clock, shared });
       const renewal = renewals[Math.min(sent.length, renewals.length) - 1];
       if (renewal instanceof Error) throw renewal;
       const token = exampleToken({ credentialVersion: attempt.version.versionId });

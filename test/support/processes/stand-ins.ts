@@ -4,7 +4,7 @@ import { startSecretsManager as startRealSecretsManager } from '../../../bin/loc
 import type { AwsKey } from '../../../bin/local/aws/server.ts';
 import { startSns as startRealSns, startSts as startRealSts } from '../../../bin/local/aws/sns-sts.ts';
 import type { LoopbackServer } from '../../../bin/local/loopback.ts';
-import { startFaultyEndpoint } from '../aws/dynamodb.ts';
+import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS } from '../example.ts';
 
 /** The key of every test that is not about signatures. */

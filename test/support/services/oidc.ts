@@ -4,7 +4,6 @@ import { vi } from 'vitest';
 import { listen, stop } from '../../../bin/local/loopback.ts';
 
 type Credential = { readonly client_id: string; readonly client_secret: string };
-export type OidcProvider = Awaited<ReturnType<typeof startOidcProvider>>;
 
 /** An OAuth server on loopback, at `/token`, that takes only `client_credentials` with HTTP Basic in the form dialect. */
 export async function startOidcProvider({ clients }: { readonly clients: readonly Credential[] }) {

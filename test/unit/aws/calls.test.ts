@@ -51,13 +51,6 @@ describe('a time limit', () => {
     standStill(150);
     expect((await answer).isFile()).toBe(true);
   });
-
-  it('counts the time in which the process stood still', async () => {
-    const limited = withTimeLimit(20, never).catch(({ name }: Error) => name);
-    standStill(30);
-    const later = new Promise((resolve) => setTimeout(resolve, 100, 'later'));
-    expect(await Promise.race([limited, later])).toBe('OutOfTime');
-  });
 });
 
 describe('a call that can be repeated', () => {

@@ -53,12 +53,18 @@ describe('the list of clients', () => {
     expect(error).toEqual(new Error(`The clients cannot be listed: ${word}`));
     expect(error).not.toHaveProperty('cause');
   });
+});
 
-  it('is an error also when it begins well and has no end', async () => {
-    const page = { SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' };
-    const listClients = await connectTo(() => page, 20);
-    await expect(listClients()).rejects.toThrow('The clients cannot be listed: OutOfTime');
-  });
+it('the description of a client has its tag and the version in use', async () => {
+  const { store, describeClient } = await start();
+  const Tags = [
+    { Key: 'team', Value: 'payments' },
+    { Key: 'services', Value: 'customer-insights' },
+  ];
+  const { versions } = store.create('token-broker/dev/acme', { Tags });
+  expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: undefined });
+  for (const version of ['v1', 'v2']) versions.add(version, { SecretString: 'x' });
+  expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: 'v2' });
 });
 
 it('a client without a secret, or before its deletion, has no description, and a failure is told in one word', async () => {

@@ -9,7 +9,7 @@ import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import { createProbeCredentials } from '../../../functions/aws/probe-credentials.ts';
 import type { Entry } from '../../../functions/broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
-import { type CallFault, startFaultyEndpoint } from '../../support/aws/dynamodb.ts';
+import { type CallFault, startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../../support/example.ts';
 import { repeatAtOnce, startDynamoDB, startSns, startSts } from '../../support/processes/stand-ins.ts';
 
@@ -123,12 +123,6 @@ describe('a message to the operators', () => {
     expect(messages).toEqual([]);
   });
 
-  it('to a topic that does not exist, or with a subject that no topic takes, is a failure', async () => {
-    const { sns, notify } = await start();
-    await expectFailure(createNotifier({ sns, topicArn: `${TOPIC}-2` })(MESSAGE), 'notifier');
-    await expectFailure(notify({ ...MESSAGE, subject: 'two\nlines' }), 'notifier');
-  });
-
   it.each([
     [0, false],
     [2, true],
@@ -163,11 +157,6 @@ describe('the credentials of the probe', () => {
     const { read, failWith } = await start(ROLE, 20);
     failWith(fault);
     await expect(read()).rejects.toThrow();
-  });
-
-  it('are none when the role may not be assumed', async () => {
-    const { read } = await start(`${ROLE}-2`);
-    await expect(read()).rejects.toMatchObject({ name: 'AccessDenied' });
   });
 
   async function start(roleArn = ROLE, timeoutMs = 10_000) {

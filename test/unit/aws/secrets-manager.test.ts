@@ -2,8 +2,8 @@ import { inspect } from 'node:util';
 import { GetSecretValueCommand, type SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serve } from '../../../bin/local/loopback.ts';
-import type { HttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createSecretReader, createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import type { Send } from '../../../functions/broker/token-request/send.ts';
 import { alterAnswers } from '../../support/aws/altered-answers.ts';
 import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';
@@ -126,7 +126,7 @@ describe('a client', () => {
     onTestFinished(sts.close);
     vi.stubEnv('AWS_ENDPOINT_URL_STS', sts.url);
     const sent: string[] = [];
-    const send: HttpsSender = async ({ url, headers, body }, { signal }) => {
+    const send: Send = async ({ url, headers, body }, { signal }) => {
       sent.push(`${url} ${body.slice(0, 19)} ${/ASIAEXAMPLE/.exec(`${headers.authorization}`)} ${signal?.aborted}`);
       return { status: 200, headers: {}, body: new TextEncoder().encode('{}') };
     };

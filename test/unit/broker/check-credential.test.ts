@@ -32,9 +32,13 @@ describe('a check', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
-    const { clock, check, instance, surroundings, versions } = setUp();
+  it.each([
+    ['at once', undefined],
+    ['while it waits for the lease of another call', { id: 'another', until: START + SECOND_MS }],
+  ])('looks at the version that Secrets Manager holds now, not at one that was read before: %s', async (_, lease) => {
+    const { clock, check, instance, shared, surroundings, versions } = setUp();
     await clock.run(instance.issue());
+    shared.change(pair, (record) => ({ ...record, lease }));
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
 
     expect(await check()).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
@@ -242,15 +246,6 @@ describe('a check that finds the secret gone', () => {
     expect(counts.storeCalls).toEqual({ read: 1 });
   });
 
-  it('waits for the lease of another call, whose token it withdraws too', async () => {
-    const lease = { lease: { id: 'another', until: START + SECOND_MS } };
-    const { check, clock, tokenNow } = gone({ outcome: 'missing' }, lease);
-
-    expect(await check()).toMatchObject(missing);
-    expect(clock.now()).toBeGreaterThanOrEqual(START + SECOND_MS);
-    expect(tokenNow()).toBeUndefined();
-  });
-
   it('withdraws nothing when the secret is back at its second look, after another write', async () => {
     const { check, surroundings, counts, tokenNow, shared } = gone({ outcome: 'missing' });
     surroundings.secret = () => {
@@ -302,31 +297,6 @@ it('says nothing of a pair when the broker itself has failed, although the servi
   expect(requests).toHaveLength(1);
 });
 
-describe('a pending version', () => {
-  const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2' };
-
-  it('is sent and nothing published: callers keep the current one’s token', async () => {
-    const { clock, check, instance, shared, versions } = setUp({ stages });
-    const { token } = await clock.run(instance.issue());
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
-
-    expect(shared.peek(pair).token?.fingerprint).toBe(token.fingerprint);
-    expect(versions()).toEqual(['v1', 'v2']);
-  });
-
-  it('that is malformed or missing is found without a request, and causes no problem for the current one', async () => {
-    const { check, clock, instance, surroundings, requests } = setUp({ stages });
-    const pending = found('v2', { client_id: 'with:colon', secret: 's' }, 'AWSPENDING');
-    surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? pending : undefined);
-
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-malformed', version: 'v2', provenBy: 'secret' });
-    surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? { outcome: 'missing' } : undefined);
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-missing', provenBy: 'secret' });
-    expect(requests).toHaveLength(0);
-    await expect(clock.run(instance.issue())).resolves.toMatchObject({ cache: 'none' });
-  });
-});
-
 describe('trials', () => {
   const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
 
@@ -338,15 +308,6 @@ describe('trials', () => {
     }
     expect(requests.length).toBeGreaterThan(60);
     expect(requests.length).toBeLessThanOrEqual(121);
-  });
-
-  it('of both stages find one thing each when they wait for as long as they are told', async () => {
-    const { check, clock } = setUp({ ...AT_ONCE, stages });
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2' });
-    const { finding, retryAfterSeconds = 0 } = await check('AWSPREVIOUS');
-    expect([finding, retryAfterSeconds]).toEqual(['throttled', 30]);
-    await clock.advance(retryAfterSeconds * SECOND_MS);
-    expect(await check('AWSPREVIOUS')).toMatchObject({ finding: 'accepted', version: 'v0' });
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
@@ -158,8 +158,6 @@ export async function startHealthFunctionWorld(options: Options = {}) {
       await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString }));
       return events.at(-1);
     },
-    /** Plans the deletion, as AWS does when nothing else is said. */
-    remove: (client: string) => secrets.send(new DeleteSecretCommand({ SecretId: secretOf(client) })),
     items: async () => (await table.send(new ScanCommand({ TableName: TABLE }))).Items ?? [],
   };
 }

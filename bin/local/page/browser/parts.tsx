@@ -16,7 +16,7 @@ export function Choice<Value extends string>({ legend, options, value, onChoose 
       {options.map(([each, label]) => (
         <label key={each}>
           <input type="radio" name={legend} value={each} checked={each === value} onChange={() => onChoose(each)} />
-          {label}
+          <span>{label}</span>
         </label>
       ))}
     </fieldset>

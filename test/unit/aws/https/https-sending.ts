@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
-import type { HttpsSender } from '../../../../functions/aws/https/sender.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
+import type { Send } from '../../../../functions/broker/token-request/send.ts';
 import { type HttpRequest, SendFailure } from '../../../../functions/broker/token-request/send.ts';
 import { type RawServer, startRawServer } from '../../../support/services/raw-server.ts';
 
@@ -21,12 +21,12 @@ export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}):
   };
 }
 
-type Limits = Parameters<HttpsSender>[1];
+type Limits = Parameters<Send>[1];
 
 export const LIMITS: Limits = { timeoutMs: 5_000, maxBodyBytes: 1_000 };
 
 /** The status and the text of an answer, or the failure. */
-export async function outcomeOf(send: HttpsSender, request: HttpRequest, limits: Partial<Limits> = {}) {
+export async function outcomeOf(send: Send, request: HttpRequest, limits: Partial<Limits> = {}) {
   try {
     const { status, body } = await send(request, { ...LIMITS, ...limits });
     return { status, text: new TextDecoder().decode(body) };
@@ -38,7 +38,7 @@ export async function outcomeOf(send: HttpsSender, request: HttpRequest, limits:
 }
 
 /** The same of a request to a server without TLS. */
-export function post(send: HttpsSender, { port }: Pick<RawServer, 'port'>, limits: Partial<Limits> = {}) {
+export function post(send: Send, { port }: Pick<RawServer, 'port'>, limits: Partial<Limits> = {}) {
   return outcomeOf(send, exampleRequest(`http://127.0.0.1:${port}/`), limits);
 }
 

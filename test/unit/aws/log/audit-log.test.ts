@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { causeWord } from '../../../../functions/aws/calls.ts';
-import { bugPlace, createAuditLog } from '../../../../functions/aws/log/audit-log.ts';
+import { bugPlace, createAuditLog, createUnreadableLog } from '../../../../functions/aws/log/audit-log.ts';
 import { type AuditRecord, newTrace } from '../../../../functions/broker/audit.ts';
 import { BILLING, START } from '../../../support/example.ts';
 
@@ -16,6 +16,14 @@ const ISSUED: AuditRecord = {
 };
 
 const DENIED: AuditRecord = { requestId: 'request-2', outcome: 'access-denied', milliseconds: 1, trace: newTrace() };
+
+const BY_SERVICE = ['environment', 'service'];
+const BY_OUTCOME = ['environment', 'outcome'];
+const BY_SERVICE_AND_OUTCOME = ['environment', 'service', 'outcome'];
+
+function definition(Dimensions: readonly string[][], names: readonly string[], Unit = 'Count') {
+  return { Namespace: 'TokenBroker', Dimensions, Metrics: names.map((Name) => ({ Name, Unit })) };
+}
 
 /** The text that the log writes for one record. */
 function written(record: AuditRecord, version?: string): string {
@@ -96,16 +104,27 @@ describe('the audit line', () => {
     });
   });
 
-  it('counts a bug of a version apart, so that a new one can be taken back, and nothing else of it', () => {
-    const setsOf = (record: AuditRecord) => {
-      const { _aws, version } = EMF.parse(JSON.parse(written(record, '7')));
-      return { version, sets: _aws.CloudWatchMetrics.flatMap(({ Dimensions }) => Dimensions.map(String)) };
-    };
-    const byVersion = 'environment,outcome,version';
+  it('defines each metric by the dimensions that alarms and the dashboard ask for', () => {
+    const { _aws, version } = JSON.parse(written({ ...ISSUED, outcome: 'internal' }, '7'));
+    expect(version).toBe('7');
+    expect(_aws.CloudWatchMetrics).toEqual([
+      definition([BY_OUTCOME, BY_SERVICE_AND_OUTCOME], ['Requests']),
+      definition([BY_SERVICE_AND_OUTCOME], ['Duration'], 'Milliseconds'),
+      definition([BY_SERVICE], ['CacheHits', 'TokenRequests']),
+      definition([[...BY_OUTCOME, 'version']], ['Requests']),
+      definition([['environment'], BY_SERVICE], ['SecretStale']),
+    ]);
+    const { _aws: quiet } = JSON.parse(written(DENIED, '7'));
+    expect(quiet.CloudWatchMetrics).toEqual(_aws.CloudWatchMetrics.slice(0, 3));
+    const { _aws: bug } = JSON.parse(written({ ...DENIED, outcome: 'internal' }, '7'));
+    expect(bug.CloudWatchMetrics).toEqual(_aws.CloudWatchMetrics.slice(0, 4));
+  });
 
-    const sets = expect.arrayContaining([byVersion]);
-    expect(setsOf({ ...DENIED, outcome: 'internal' })).toMatchObject({ version: '7', sets });
-    expect(setsOf(ISSUED)).toMatchObject({ version: '7', sets: expect.not.arrayContaining([byVersion]) });
+  it('tells what the caller asked for beside the pair, and leaves out what it did not ask for', () => {
+    expect(JSON.parse(written({ ...ISSUED, forced: true, minTtl: 600 }))).toMatchObject({ forced: true, minTtl: 600 });
+    for (const name of ['forced', 'minTtl']) {
+      expect(JSON.parse(written({ ...ISSUED, forced: false, minTtl: 0 }))).not.toHaveProperty(name);
+    }
   });
 
   it('counts the answers of the caches', () => {
@@ -115,6 +134,19 @@ describe('the audit line', () => {
     });
     expect(caches).toEqual([1, 1, 0, 0]);
   });
+});
+
+it('a record that cannot be opened is a line with a metric of its own', () => {
+  const lines: string[] = [];
+  const log = createUnreadableLog({ environment: 'prod', now: () => START, write: (line) => lines.push(line) });
+  log('closed', { client: 'acme', service: 'customer-insights' });
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    {
+      _aws: { Timestamp: START, CloudWatchMetrics: [definition([BY_SERVICE_AND_OUTCOME], ['UnreadableRecords'])] },
+      ...{ environment: 'prod', service: 'customer-insights', outcome: 'closed', UnreadableRecords: 1 },
+      pair: 'acme/customer-insights',
+    },
+  ]);
 });
 
 it.each<[unknown, string | undefined]>([

@@ -5,7 +5,7 @@ import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair
 import { StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../../functions/broker/pair.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
-import type { CallFault } from '../../../support/aws/dynamodb.ts';
+import type { CallFault } from '../../../support/aws/faulty-endpoint.ts';
 import { HOUR_MS, START } from '../../../support/example.ts';
 import { exampleToken, fullRecord, WAIT } from '../../../support/pair/pair-examples.ts';
 import { connectPairTable, exampleKey, IN_TIME, keysOf, TABLE } from '../../../support/pair/pair-table.ts';

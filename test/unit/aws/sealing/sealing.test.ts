@@ -55,11 +55,6 @@ describe('a sealed token that was changed does not open', () => {
     expect(await other.open(ACME, await seal())).toBeUndefined();
   });
 
-  it('when it names a known key that did not seal it', async () => {
-    const both = createSealer('dev', keysOf(older, newer));
-    expect(await both.open(ACME, { ...(await seal()), keyVersion: 'key-2' })).toBeUndefined();
-  });
-
   it('at any length but its own', async () => {
     const sealed = await seal();
     const all = Buffer.concat([sealed.bytes, Buffer.of(0)]);
@@ -67,12 +62,6 @@ describe('a sealed token that was changed does not open', () => {
       const opened = await sealer.open(ACME, { ...sealed, bytes: all.subarray(0, length) });
       expect(opened !== undefined).toBe(length === sealed.bytes.length);
     }
-  });
-
-  it('when parts come from another token of the same pair', async () => {
-    const [one, two] = [await seal(), await seal()];
-    const bytes = Buffer.concat([one.bytes.subarray(0, 33), two.bytes.subarray(33)]);
-    expect(await sealer.open(ACME, { ...one, bytes })).toBeUndefined();
   });
 
   it('of a format that is not known, and reads no key for it', async () => {

@@ -90,13 +90,6 @@ describe('an event is done', () => {
   });
 });
 
-it('gives a check no more time than there is', async () => {
-  const { check, checks } = createWorld({ one: 'accepted' });
-  await check(7_000);
-  await check(70_000);
-  expect(checks.map(({ timeoutMs }) => timeoutMs)).toEqual([7_000, 20_000]);
-});
-
 /** All services with the finding of a check of each, and every effect of the event of version v2. */
 function createWorld(
   findings: Readonly<Record<string, Answer>>,

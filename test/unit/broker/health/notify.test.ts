@@ -34,16 +34,6 @@ describe('the operators', () => {
     },
   );
 
-  it('hear nothing about a pair that this run did not reach', async () => {
-    const { run, acmeIs, world } = createWorld();
-    acmeIs('rejected');
-    await run();
-    world.answer = ({ client }) => (client === 'acme' ? { failure: 'timeout' } : 'accepted');
-    expect((await run()).subjects).toEqual([]);
-    acmeIs('rejected');
-    expect((await run()).subjects).toEqual([]);
-  });
-
   it.each([
     ['rejected', 'v1', 'v2', 1],
     ['rejected', 'v1', 'v1', 0],
@@ -121,12 +111,6 @@ describe('the memory', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('may lose every write: a notification ends all the same', async () => {
-    const { tell, memories } = createHealthWorld();
-    const store = { ...memories.store, read: async () => ({ entries: new Map(), revision: memories.writes() }) };
-    expect(await tell(rejected(12), { store })).toMatchObject({ sent: 12, unsent: 0, failures: [] });
-  });
-
   it('lets nothing out while it cannot be read, until it is back', async () => {
     const { run, acmeIs, memories } = createWorld();
     acmeIs('rejected');
@@ -176,17 +160,4 @@ describe('a message that does not get out', () => {
     const notify = () => fail(new TypeError('a bug'));
     await expect(createHealthWorld({ notify }).tell(rejected(1))).rejects.toThrow('a bug');
   });
-});
-
-it.each([0, 1, 19, 25, 5_000])('two runs send every message, and each at most twice, %i ms apart', async (lagMs) => {
-  const { start, clock, messages } = createWorld({
-    clients: clientsNamed(40),
-    answer: ({ client }) => (client.endsWith('3') ? 'rejected' : 'accepted'),
-  });
-  const second = clock.sleep(lagMs).then(() => start());
-  await clock.run(Promise.all([start(), second]));
-  const counts = Map.groupBy(messages, ({ subject }) => subject);
-  expect(new Set(counts.keys())).toEqual(new Set([3, 13, 23, 33].map((n) => about('rejected', `client-${n}`))));
-  // After a message is sent, the memory of the first run says that it is out.
-  for (const [, sent] of counts) expect(sent.length).toBeLessThanOrEqual(lagMs > MESSAGE_MS ? 1 : 2);
 });

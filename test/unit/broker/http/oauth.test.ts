@@ -113,6 +113,12 @@ describe('the answer to an OAuth 2.0 form', () => {
     expect(headers).toEqual({ ...problem.headers, 'content-type': 'application/json' });
   });
 
+  it('is never the cause of a problem', async () => {
+    const secret = () => ({ outcome: 'stopped', cause: 'AccessDeniedException' }) as const;
+    const answer = await post(GOOD, createBrokerWorld({ secret }));
+    expect(answer).toMatchObject({ status: 424, json: { type: 'client-disabled', error: 'invalid_client' } });
+  });
+
   it.each(['/check', '/whoami'])('exists on /token alone: %s answers as ever', async (path) => {
     expect(await post(GOOD, undefined, { path })).toMatchObject({
       status: 400,

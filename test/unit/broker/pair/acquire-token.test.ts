@@ -69,15 +69,6 @@ describe('the lease of another call', () => {
     expect(clock.now - START).toBe(endMs);
   });
 
-  it('that follows one which was watched is watched from its own beginning', async () => {
-    const ahead = leaseFor(LEASE_MS + 50_000);
-    const reads = [ahead, ahead, leaseFor(LEASE_MS + 50_000, 'the next one')];
-    const { clock, acquire } = createPairWorld({ reads });
-
-    expect(await acquire(whenFree)).toBe('free');
-    expect(clock.now - START).toBe(75 + LEASE_MS);
-  });
-
   it.each<[string, NonNullable<PairWorldOptions['reads']>, number, boolean[]]>([
     ['alive is waited for', [leaseFor(4_000), DOWN], 4_000, [false, true]],
     ['to end is waited for no longer', [LIVE, { lease: undefined }, DOWN], 25, [false, false, true]],
@@ -106,33 +97,6 @@ it('a lost lease costs another look in the pace of those who wait, and no token 
 });
 
 describe('the secret that is sent', () => {
-  it('was read after the look on which the call decided', async () => {
-    const { clock, acquire, versionsSent, readStages } = createPairWorld({
-      secret: (stage, n) => found(n === 1 ? 'v1' : 'v2', undefined, stage),
-    });
-    await acquire([answer('warm')], exampleCall({ stage: 'AWSCURRENT' }));
-    clock.now += 1;
-    await acquire([REQUEST]);
-
-    expect(versionsSent()).toEqual(['v2']);
-    expect(readStages).toHaveLength(2);
-  });
-
-  it('is none once it was deleted, although a call read it seconds before, and its token does not come back', async () => {
-    let isGone = false;
-    const { clock, shared, acquire, sent, recordNow } = createPairWorld({
-      record: { token: exampleToken(), ...leaseFor(LEASE_MS, 'a call that died') },
-      secret: () => (isGone ? { outcome: 'missing' } : found('v1')),
-    });
-    await acquire([answer('read')], exampleCall({ stage: 'AWSCURRENT' }));
-    shared.change(PAIR, (record) => ({ ...record, token: undefined }));
-    isGone = true;
-    clock.now += LEASE_MS;
-
-    expect(await acquire(requestWhenFree)).toMatchObject({ type: 'credential-missing' });
-    expect([sent, recordNow().token]).toEqual([[], undefined]);
-  });
-
   it('need not be read for a latch or a hold, which that of the last minutes tells', async () => {
     const { acquire, shared, readStages, clock } = createPairWorld({ renewals: [REJECTED] });
     await acquire([REQUEST, answer('enough')]);
@@ -156,7 +120,7 @@ describe('a renewal', () => {
   ])('that %s leaves the old token, without another look', async (_, options) => {
     const { tableReads, acquire, sent, slept } = createPairWorld(options);
 
-    expect(await acquire(({ mayRenew }) => (mayRenew ? RENEW : answer('old token')))).toBe('old token');
+    expect(await acquire(({ record }) => (record.attemptedAt < START ? RENEW : answer('old token')))).toBe('old token');
     expect([tableReads.length, slept]).toEqual([1, []]);
     expect(sent.length).toBeLessThanOrEqual(1);
   });
@@ -166,7 +130,7 @@ describe('a renewal', () => {
 
     expect(await acquire([RENEW, WAIT, answer('another')])).toBe('another');
     expect(tableReads).toHaveLength(2);
-    expect(views.map(({ mayRenew }) => mayRenew)).toEqual([true, false, false]);
+    expect(views.map(({ record }) => record.attemptedAt)).toEqual([0, START, START]);
   });
 
   it('does not hide a defect', async () => {
@@ -179,9 +143,9 @@ describe('a renewal', () => {
 
 describe('a token request that is rejected', () => {
   it('is followed by another look, with a secret that was read after it', async () => {
-    const { versionsSent, readStages, acquire, slept, clock } = createPairWorld({
+    const { versionsSent, readStages, acquire, slept } = createPairWorld({
       renewals: [REJECTED, undefined],
-      onRequest: () => {
+      onRequest: ({ clock }) => {
         clock.now += 1;
       },
       secret: (stage, n) => found(n <= 1 ? 'v1' : 'v2', undefined, stage),
@@ -208,8 +172,8 @@ describe('a token request that is rejected', () => {
   ])(
     '%s, also by a table that confirms writes and forgets them: no version is sent twice',
     async (_, type, versions, secret) => {
-      const { acquire, versionsSent, clock } = createPairWorld({
-        onRequest: () => {
+      const { acquire, versionsSent } = createPairWorld({
+        onRequest: ({ clock }) => {
           clock.now += 5;
         },
         renewals: [REJECTED],
@@ -224,24 +188,13 @@ describe('a token request that is rejected', () => {
 });
 
 describe('a lease whose write went unanswered', () => {
-  /** The n-th write of the table (from 1) happens, and its answer is lost. */
-  function losing(...lost: readonly number[]) {
-    let writes = 0;
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      store: {
-        replace: async (...args) => {
-          writes += 1;
-          const isLost = lost.includes(writes);
-          const written = await world.shared.replace(...args);
-          return isLost ? SILENT() : written;
-        },
+  it('is found at the next look, and used for the one request that it is for', async () => {
+    const { acquire, versionsSent, views, slept, recordNow } = createPairWorld({
+      onReplace: async (write, { n }) => {
+        const written = await write();
+        return n === 1 ? SILENT() : written;
       },
     });
-    return world;
-  }
-
-  it('is found at the next look, and used for the one request that it is for', async () => {
-    const { acquire, versionsSent, views, slept, recordNow } = losing(1);
 
     expect(await acquire(requestWhenFree)).toBe(FINGERPRINT);
     expect([versionsSent(), views.length, slept]).toEqual([['v1'], 1, []]);
@@ -249,54 +202,66 @@ describe('a lease whose write went unanswered', () => {
   });
 
   it('that comes only after the next look is found too', async () => {
-    let late: (() => Promise<unknown>) | undefined;
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      store: {
-        replace: async (...args) => {
-          if (late !== undefined) {
-            await late();
-            return world.shared.replace(...args);
-          }
-          late = () => world.shared.replace(...args);
-          return SILENT();
-        },
+    let late: () => Promise<unknown>;
+    const { acquire, versionsSent, views, recordNow } = createPairWorld({
+      onReplace: async (write, { n }) => {
+        if (n === 1) late = write;
+        if (n === 1) return SILENT();
+        await late();
+        return write();
       },
     });
 
-    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
-    expect([world.versionsSent(), world.views.length]).toEqual([['v1'], 2]);
-    expect(world.recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect([versionsSent(), views.length]).toEqual([['v1'], 2]);
+    expect(recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
+  });
+
+  it('that is found after its version was sent under another one is left to run out', async () => {
+    const { acquire, versionsSent, shared } = createPairWorld({
+      renewals: [REJECTED],
+      onReplace: async (write, { n }) => {
+        if (n === 1) late = write;
+        if (n === 1) return SILENT();
+        const written = await write();
+        // The item is restored after the rejection was written.
+        if (n === 3) shared.restore(PAIR, start);
+        if (n === 3) await late();
+        return written;
+      },
+    });
+    let late: () => Promise<unknown> = SILENT;
+    const start = await shared.read(PAIR, START);
+
+    expect(await acquire([REQUEST, REQUEST, answer('enough')])).toBe('enough');
+    expect(versionsSent()).toEqual(['v1']);
   });
 
   it('that is found with too little time to send in is left to run out, and the call takes another', async () => {
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      store: {
-        replace: async (...args) => {
-          const written = await world.shared.replace(...args);
-          if (args[2].lease?.id !== 'lease-1') return written;
-          world.clock.now += LEASE_MS - 800;
-          return SILENT();
-        },
+    const { acquire, sent, clock } = createPairWorld({
+      onReplace: async (write, { n, clock }) => {
+        const written = await write();
+        if (n > 1) return written;
+        clock.now += LEASE_MS - 800;
+        return SILENT();
       },
     });
 
-    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
-    expect(world.sent).toMatchObject([{ deadline: world.clock.now + 4_000 }]);
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(sent).toMatchObject([{ deadline: clock.now + 4_000 }]);
   });
 
   it('is not used once an operator has disabled the client', async () => {
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      store: {
-        replace: async (...args) => {
-          await world.shared.replace(...args);
-          world.shared.change(PAIR, (record) => ({ ...record, disabled: { since: START } }));
-          return SILENT();
-        },
+    const { acquire, sent } = createPairWorld({
+      onReplace: async (write, { shared }) => {
+        await write();
+        shared.change(PAIR, (record) => ({ ...record, disabled: { since: START } }));
+        return SILENT();
       },
     });
 
-    expect(await world.acquire(({ record }) => (record.disabled ? answer('stopped') : REQUEST))).toBe('stopped');
-    expect(world.sent).toEqual([]);
+    expect(await acquire(({ record }) => (record.disabled ? answer('stopped') : REQUEST))).toBe('stopped');
+    expect(sent).toEqual([]);
   });
 });
 

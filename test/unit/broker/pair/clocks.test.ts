@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exchange, ISSUE_REQUEST } from '../../../support/broker-world.ts';
-import { MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
+import { exchange } from '../../../support/broker-world.ts';
+import { MINUTE_MS, SECOND_MS } from '../../../support/example.ts';
 import { createFleet } from '../../../support/fleet/fleet.ts';
-import { exampleWait } from '../../../support/pair/pair-examples.ts';
 
 type Fleet = ReturnType<typeof createFleet>;
 
@@ -26,7 +25,6 @@ async function tell(
     const issue = await fleet.clock.run(instances[who]?.issue().catch(() => undefined) ?? Promise.resolve(undefined));
     given(issue?.token.accessToken.reveal());
   }
-  return instances;
 }
 
 describe('instances whose clocks are at most 30 s off', () => {
@@ -42,25 +40,6 @@ describe('instances whose clocks are at most 30 s off', () => {
       expect(fleet.requests.length).toBeLessThanOrEqual(3);
       if (first && second) expect(second - first).toBeGreaterThanOrEqual(14 * MINUTE_MS);
       if (second && third) expect(third - second).toBeGreaterThanOrEqual(119 * MINUTE_MS);
-    });
-  });
-
-  it.each([
-    ['a pause', 503, 15],
-    ['a hold', 404, 3_600],
-  ])('keep %s for as long as it lasts, a minute more or less', async (_, status, longestS) => {
-    await assert(30 * SECOND_MS, 10 * MINUTE_MS, async (story) => {
-      const fleet = createFleet({ answer: () => exchange(status, {}) });
-      const instances = await tell(fleet, story);
-      const waits = fleet.requests.map((_request, n) => Math.min(longestS, 2 ** n) * SECOND_MS);
-      for (const [n, { at }] of fleet.requests.slice(1).entries()) {
-        expect(at - (fleet.requests[n]?.at ?? 0)).toBeGreaterThanOrEqual((waits[n] ?? 0) - MINUTE_MS);
-      }
-      fleet.surroundings.answer = undefined;
-      await fleet.clock.advance(longestS * SECOND_MS + MINUTE_MS);
-      for (const instance of instances) {
-        expect(await fleet.clock.run(instance.issue())).toMatchObject({ token: { credentialVersion: 'v1' } });
-      }
     });
   });
 
@@ -93,25 +72,4 @@ describe('instances whose clocks are at most 30 s off', () => {
       expect(renewals).toBeLessThanOrEqual(1 + seconds / (15 - 5));
     });
   });
-});
-
-it.each([
-  [200, 215],
-  [345, 360],
-  [3_500, 0],
-])('a pause of 15 s from a clock that is %i s ahead stops a pair for %i s', async (aheadS, waitS) => {
-  const fleet = createFleet();
-  const pause = exampleWait(START + (aheadS + 15) * SECOND_MS);
-  fleet.shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, pause }));
-  const instance = fleet.createInstance();
-  const isPaused = () =>
-    fleet.clock.run(
-      instance.issue().then(
-        () => false,
-        () => true,
-      ),
-    );
-  while (await isPaused()) await fleet.clock.advance(SECOND_MS);
-
-  expect((fleet.clock.now() - START) / SECOND_MS).toBeCloseTo(waitS, 0);
 });

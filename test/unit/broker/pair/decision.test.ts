@@ -23,7 +23,7 @@ interface Changes extends Partial<Omit<View, 'record'>> {
 }
 
 function stepOf({ record, request, service, now = START, ...view }: Changes = {}) {
-  const known = { seen: undefined, at: now, isAlone: false, leaseIsOver: true, mayRenew: true, ...view };
+  const known = { seen: undefined, at: now, isAlone: false, leaseIsOver: true, ...view };
   const call = exampleCall({ service: exampleService(service) });
   try {
     return decide({ record: { ...PUBLISHED, ...record }, ...known }, call, { ...ISSUE_REQUEST, ...request }, now);
@@ -93,16 +93,8 @@ describe('an instance that is alone', () => {
   it.each<[string, string, Changes]>([
     ['issues the token that it knows while the secret is there', 'memory', withSecret],
     ['issues it while Secrets Manager is down', 'memory', alone({ outcome: 'unavailable', cause: 'down' })],
-    ['issues it when the secret is no JSON', 'memory', alone(found('v1', 'text'))],
     ['issues nothing when the secret is deleted', 'credential-missing', alone({ outcome: 'deleted' })],
-    ['issues nothing when it may not read it', 'secrets-unavailable', alone({ outcome: 'denied', cause: 'no' })],
-    ['issues nothing when it names other services', 'credential-missing', alone(found('v1', { services: ['other'] }))],
     ['makes a token request when it has no token', 'request', { ...withSecret, now: HARD }],
-    [
-      'issues nothing when the secret’s own policy stops it',
-      'client-disabled',
-      alone({ outcome: 'stopped', cause: 'no' }),
-    ],
     ['renews its token', 'renew for 1000 ms', { ...withSecret, now: SOFT }],
   ])('%s: %s', (_, step, changes) => {
     expect(told(changes)).toBe(step);
@@ -113,7 +105,6 @@ describe('in the soft window', () => {
   it.each<[string, string, Changes]>([
     ['which has not begun, no call renews', 'shared', { now: TOKEN.refreshAt - 1 }],
     ['from its first millisecond on, a call renews', 'renew for 1000 ms', { now: TOKEN.refreshAt }],
-    ['a call that has tried does not try again', 'shared', { mayRenew: false }],
     ['no call renews under another’s lease', 'shared', { leaseIsOver: false }],
     ['no call renews within 15 s of an attempt', 'shared', { record: { attemptedAt: SOFT - 14_999 } }],
     ['a call renews 15 s after an attempt', 'renew for 1000 ms', { record: { attemptedAt: SOFT - 15_000 } }],

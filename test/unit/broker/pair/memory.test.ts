@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PairMemory } from '../../../../functions/broker/pair/memory.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import type { Seen } from '../../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../../support/example.ts';
 import { closedToken, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
@@ -45,12 +46,11 @@ describe('what an instance remembers of a pair', () => {
 
   it('is not replaced by a reading that was overtaken, and not touched by those of other pairs', async () => {
     const { memory, learn } = setUp();
-    const overtaken = async () => {
-      await learn(RECORD);
-      return { record: EMPTY_RECORD, tag: 'a' };
-    };
-    await memory.remember(PAIR, overtaken);
-    await memory.remember(OTHER, overtaken);
+    const slow = Promise.withResolvers<Seen>();
+    const readings = [PAIR, OTHER].map((pair) => memory.remember(pair, () => slow.promise));
+    await learn(RECORD);
+    slow.resolve({ record: EMPTY_RECORD, tag: 'a' });
+    await Promise.all(readings);
 
     expect([memory.trusted(PAIR), memory.trusted(OTHER)]).toEqual([RECORD, EMPTY_RECORD]);
   });
@@ -141,8 +141,7 @@ describe('the outcome of a request that the table was not told', () => {
 
   it('is also the token that the instance could open before, and cannot any more', async () => {
     const { memory, learn } = setUp();
-    await learn(RECORD);
-    await learn(closed);
+    for (const record of [RECORD, closed, closed]) await learn(record);
     expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);
   });
 

@@ -4,6 +4,7 @@ import type { Step } from '../../../../functions/broker/pair/decision.ts';
 import type { PairRecord, Wait } from '../../../../functions/broker/pair/record.ts';
 import type { Renewal } from '../../../../functions/broker/pair/renew-token.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
+import { SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
 import { exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 import {
@@ -17,7 +18,6 @@ import {
   REJECTED,
   RENEW,
   REQUEST,
-  SILENT,
 } from '../../../support/pair/pair-world.ts';
 
 const KEY = 'v1:0000000000000000';
@@ -50,10 +50,15 @@ async function run({ step = REQUEST, call = {}, ...options }: Options = {}) {
   return { ...world, outcome, call: made };
 }
 
-it('a call with less than a quarter of a second takes no lease, and makes its request with just that', async () => {
-  const late = await run({ call: { deadline: START + 249 } });
-  expect([late.outcome, late.sent, late.recordNow().lease]).toEqual([AGAIN, [], undefined]);
+it.each<[string, Options]>([
+  ['neither reads the secret nor takes a lease', { call: { deadline: START + 249 }, secret: () => SECRETS_DOWN }],
+  ['after it has read the secret takes no lease', { call: { deadline: START + 300 }, secretMs: 51 }],
+])('a call with less than a quarter of a second %s', async (_, options) => {
+  const { outcome, sent, recordNow } = await run(options);
+  expect([outcome, sent, recordNow().lease]).toEqual([AGAIN, [], undefined]);
+});
 
+it('a call with a quarter of a second makes its request with just that', async () => {
   const { sent } = await run({ call: { deadline: START + 250 } });
   expect(sent).toMatchObject([{ deadline: START + 250 }]);
 });
@@ -109,7 +114,8 @@ describe('a token', () => {
 
   it('is written, and ends the lease and all waits of its version; memory has it for a minute', async () => {
     const { outcome, recordNow, memory, clock } = await run({ record });
-    const stored = { token: TOKEN, lease: undefined, pause: undefined, held: new Map(), rejected: new Map() };
+    const ended = { lease: undefined, pause: undefined, held: new Map(), rejected: new Map() };
+    const stored = { token: TOKEN, checked: undefined, ...ended };
 
     expect(outcome).toBe(FINGERPRINT);
     expect(recordNow()).toMatchObject(stored);
@@ -121,9 +127,7 @@ describe('a token', () => {
 
   it('is written once more when an operator wrote in between, whose stop stays', async () => {
     const disabled = { since: START };
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      onRequest: () => world.shared.change(PAIR, (now) => ({ ...now, disabled })),
-    });
+    const world = createPairWorld({ onRequest: ({ shared }) => shared.change(PAIR, (now) => ({ ...now, disabled })) });
 
     expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
     expect(world.recordNow()).toMatchObject({ token: TOKEN, lease: undefined, disabled });
@@ -131,37 +135,11 @@ describe('a token', () => {
 
   it('of a late writer, whose lease is of another call by then, is neither written nor remembered', async () => {
     const lease = { id: 'another', until: START + HOUR_MS };
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      onRequest: () => world.shared.change(PAIR, (now) => ({ ...now, lease })),
-    });
+    const world = createPairWorld({ onRequest: ({ shared }) => shared.change(PAIR, (now) => ({ ...now, lease })) });
 
     expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
     expect(world.recordNow()).toMatchObject({ token: undefined, lease });
     expect(world.memory.trusted(PAIR)?.token).toBeUndefined();
-  });
-
-  it('is left to this instance, which never trusts it, when the store does not say whether it has it', async () => {
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      store: {
-        replace: async (...args) => (world.sent.length > 0 ? SILENT() : world.shared.replace(...args)),
-      },
-    });
-    const call = exampleCall();
-    await world.acquire([REQUEST], call);
-
-    expect(world.memory.withOwn(PAIR, world.recordNow())).toMatchObject({ token: TOKEN });
-    expect(world.memory.trusted(PAIR)?.token).toBeUndefined();
-    expect([...call.trace.warnings]).toEqual(['shared-cache-unavailable']);
-  });
-
-  it('that lapsed while the instance was frozen is for no caller', async () => {
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      onRequest: () => {
-        world.clock.now += HOUR_MS;
-      },
-    });
-
-    expect(await world.acquire([REQUEST])).toMatchObject({ type: 'token-endpoint-timeout', retryAfterSeconds: 1 });
   });
 });
 
@@ -170,19 +148,17 @@ it.each([
   ['200 ms after the call at the latest', 5_000, undefined, 5_200],
   ['200 ms after the call when it is a rejection, which counts under any lease', 10_000, REJECTED, 10_200],
 ])('an outcome is written until %s', async (_, deadlineMs, renewal, untilMs) => {
-  const until: number[] = [];
-  const world: ReturnType<typeof createPairWorld> = createPairWorld({
+  const deadlines: number[] = [];
+  const { acquire } = createPairWorld({
     renewals: [renewal],
-    store: {
-      replace: async (pair, seen, next, deadline) => {
-        if (world.sent.length > 0) until.push(deadline - START);
-        return world.shared.replace(pair, seen, next, deadline);
-      },
+    onReplace: (write, { deadline }) => {
+      deadlines.push(deadline - START);
+      return write();
     },
   });
-  await world.acquire([REQUEST, answer(AGAIN)], exampleCall({ deadline: START + deadlineMs }));
+  await acquire([REQUEST, answer(AGAIN)], exampleCall({ deadline: START + deadlineMs }));
 
-  expect(until).toEqual([untilMs]);
+  expect(deadlines).toEqual([deadlineMs, untilMs]);
 });
 
 it('a defect of the broker leaves the lease to run out, so that the fleet sends one request per lease', async () => {
@@ -283,6 +259,10 @@ it.each<[string, Renewal | undefined]>([
   ['misconfigured', HELD],
   ['unreachable', failed()],
   ['throttled', failed({ shape: SHAPE })],
+  [
+    'misconfigured',
+    { outcome: 'failed', problem: new Problem('token-endpoint-error', 'the certificate is not trusted') },
+  ],
 ])('a trial writes what it found, and nothing for callers: %s', async (finding, renewal) => {
   const pause = exampleWait(START - 1);
   for (const stage of ['AWSPENDING', 'AWSPREVIOUS'] as const) {

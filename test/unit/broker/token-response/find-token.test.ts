@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type MemberPath, plainName, UnusableAnswer } from '../../../../functions/broker/token-response/body.ts';
+import { plainName, UnusableAnswer } from '../../../../functions/broker/token-response/body.ts';
 import { findToken, TOKEN_NAMES } from '../../../../functions/broker/token-response/find-token.ts';
 import { jwt } from './token-answers.ts';
 
@@ -17,7 +17,7 @@ const NAMES = [
 /** The token, or the explanation. */
 function found(answer: unknown, tokenMember?: string): string {
   try {
-    return findToken(answer, tokenMember, (path: MemberPath) => path.join('.')).value;
+    return findToken(answer, tokenMember, (path: readonly string[]) => path.join('.')).value;
   } catch (error) {
     if (error instanceof UnusableAnswer) return error.message;
     throw error;

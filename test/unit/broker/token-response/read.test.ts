@@ -13,21 +13,18 @@ describe('a body that holds a token', () => {
     ['JSON', {}],
     ['JSON with a character set', { type: 'Application/JSON; charset=UTF-8' }],
     ['JSON of another kind', { type: 'application/vnd.acme.token+json' }],
-    ['JSON as text/json', { type: 'text/json' }],
     ['JSON as text/plain', { type: 'text/plain' }],
     ['JSON without a content type', { type: null }],
     ['JSON with another status of success', { status: 299 }],
     ['JSON of the greatest size that is read', { body: JSON_BODY.padEnd(256 * 1_024) }],
     ['JSON after a byte order mark', { body: Buffer.from(`\ufeff${JSON_BODY}`) }],
     ['JSON among white space', { body: `\r\n  ${JSON_BODY}\n` }],
-    ['JSON with 500 more members', { body: { ...JSON.parse(JSON_BODY), ...Array(500).fill(1) } }],
-    ['JSON with a member named __proto__', { body: `{"__proto__":{"access_token":null},${JSON_BODY.slice(1)}` }],
     ['a form', { type: FORM, body: `access_token=${TOKEN}&expires_in=3600` }],
     ['a form that ends as JSON does', { type: FORM, body: `%24id=1&access_token=${TOKEN}&expires_in=3600&rest={}` }],
     ['a form as text/plain', { type: 'text/plain; charset=utf-8', body: `access_token=${TOKEN}&expires=3600` }],
     ['a form as JSON', { body: `access_token=${TOKEN}&expires=3600` }],
+    ['a JSON text', { type: 'text/plain', headers: { 'expires-in': '3600' }, body: `"${TOKEN}"` }],
     ['an opaque word', { type: null, headers: { 'expires-in': '3600' }, body: TOKEN }],
-    ['a JSON text', { headers: { 'expires-in': '3600' }, body: `"${TOKEN}"` }],
   ])('is read: %s', (_, answer) => {
     const { accessToken, ...rest } = tokenOf({ body: JSON_BODY, ...answer });
     expect([accessToken.reveal(), rest.expiresAt, rest.expirySource]).toEqual([TOKEN, START + 3_600_000, 'response']);
@@ -37,7 +34,6 @@ describe('a body that holds a token', () => {
     ['a JWT as a JSON text', SIGNED, { body: `"${SIGNED}"` }],
     ['a raw JWT as JSON', SIGNED, { body: SIGNED }],
     ['a raw JWT as application/jwt', SIGNED, { type: 'application/jwt', body: SIGNED }],
-    ['a raw JWT as application/at+jwt', SIGNED, { type: 'application/at+jwt', body: SIGNED }],
     ['a raw JWT after Bearer', SIGNED, { type: 'text/plain', body: `Bearer ${SIGNED}\n` }],
     ['padded base64', 'c29tZS1vcGFxdWUtdG9rZW4=', { type: 'text/plain', body: 'c29tZS1vcGFxdWUtdG9rZW4=' }],
     ['a token of 16 kB', 'aZ3-'.repeat(4_096), { body: { token: 'aZ3-'.repeat(4_096) } }],
@@ -66,7 +62,6 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['HTML', { type: 'text/html; charset=utf-8', body: '<html>LEAK</html>' }, WRONG_TYPE],
   ['HTML as JSON', { body: '<!doctype html><p>LEAK</p>' }, CUT_OFF],
   ['HTML without a content type', { type: null, body: '<html>LEAK1234567890</html>' }, 'does not look like'],
-  ['JSON as HTML', { type: 'text/html', body: LEAKED }, WRONG_TYPE],
   ['JSON of a type that tells a secret', { type: 'leak/leak', body: LEAKED }, WRONG_TYPE],
   ['XML', { type: 'application/xml', body: '<token>LEAK-4f9Kq2ZxV7mN1bR8</token>' }, WRONG_TYPE],
   ['truncated JSON', { body: JSON.stringify(LEAKED).slice(0, -4) }, CUT_OFF],
@@ -84,8 +79,8 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['an error', { body: { error: 'LEAK' } }, 'it reports an error'],
   ['a known error', { body: { error: 'invalid_client' } }, 'it reports invalid_client, although its status says'],
   ['an error beside a token', { body: { ...LEAKED, error: { code: 'LEAK' } } }, 'it reports an error'],
-  ['errors beside a token', { body: { ...LEAKED, errors: ['LEAK'] } }, 'it reports an error'],
   ['an error in an array', { body: [{ error: 'LEAK' }] }, 'it reports an error'],
+  ['errors beside a token', { body: { ...LEAKED, errors: ['LEAK'] } }, 'it reports an error'],
 ];
 
 const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [

@@ -136,7 +136,7 @@ describe('the key', () => {
     ['an empty one', { 'x-token-broker-key': '' }, { client_secret: KEY }],
     ['a wrong client_secret', {}, { client_secret: `${KEY}x` }],
     ['one of two that is wrong', { 'x-token-broker-key': 'x', authorization: basic('acme', KEY) }, {}],
-    ['a wrong password', { authorization: basic('acme', 'x') }, {}],
+    ['a wrong password of the right length', { authorization: basic('acme', KEY.toUpperCase()) }, {}],
     ['a user name alone', { authorization: `Basic ${Buffer.from(KEY).toString('base64')}` }, { client_secret: KEY }],
     ['a bearer token', { authorization: `Bearer ${KEY}` }, { client_secret: KEY }],
   ])('is missing or wrong: %s', async (_, headers, members) => {

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { DESCRIBED } from '../../../bin/commands/doctor/described.ts';
-import type { World } from '../../../bin/commands/doctor/world.ts';
-import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { DESCRIBED } from '../../../../bin/commands/doctor/described.ts';
+import type { World } from '../../../../bin/commands/doctor/world.ts';
+import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import {
   type HttpAnswer,
   headerValue,
@@ -12,22 +12,20 @@ import {
   type LoopbackServer,
   type Respond,
   serve,
-} from '../../../bin/local/loopback.ts';
-import type { Shell } from '../../../client/commands/shell.ts';
-import { rulesDigest } from '../../../functions/environment.ts';
-import { environments } from '../../../lib/environments.ts';
-import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
-import { motoIsInstalled, startMoto } from '../../support/aws/moto.ts';
-import { deployStack } from '../../support/stack/deployed-stack.ts';
-import { makeInMoto } from '../../support/stack/moto-stack.ts';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ISOLATED, runCommandLine, SHELL_KEY } from './command-line.ts';
+} from '../../../../bin/local/loopback.ts';
+import { rulesDigest } from '../../../../functions/environment.ts';
+import { environments } from '../../../../lib/environments.ts';
+import { type Environment, parseEnvironment } from '../../../../lib/settings/environment.ts';
+import { motoIsInstalled, startMoto } from '../../../support/aws/moto.ts';
+import { deployStack } from '../../../support/stack/deployed-stack.ts';
+import { makeInMoto } from '../../../support/stack/moto-stack.ts';
+import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
+import { beginCommandLine, openShell, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
 
 const NAMES =
   'CLOUDFORMATION CLOUDTRAIL CLOUDWATCH CLOUDWATCH_LOGS DYNAMODB EVENTBRIDGE KMS LAMBDA SCHEDULER SECRETS_MANAGER SNS SSM STS';
 const DEV = parseEnvironment('dev', environments.dev);
 const FUNCTION = '/2015-03-31/functions/token-broker';
-const KEYS = { accessKeyId: ISOLATED.AWS_ACCESS_KEY_ID, secretAccessKey: ISOLATED.AWS_SECRET_ACCESS_KEY };
 const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
 const SCHEDULE = 'GET /schedules/token-broker-health-dev';
 const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
@@ -82,9 +80,8 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     vi.stubEnv('MOTO_ACCOUNT_ID', DEV.account);
     moto = await startMoto();
     aws = await serve((request, response) => answerFor(moto.url, request, response));
-    const shell = { env: endpoints(aws.url), signal: new AbortController().signal, credentials: async () => KEYS };
     const { resources } = deployStack('dev', environments.dev);
-    await makeInMoto(shell as unknown as Shell, resources, 'TokenBroker-dev', DEV.region);
+    await makeInMoto(openShell(endpoints(aws.url)).shell, resources, 'TokenBroker-dev', DEV.region);
     broker = await startFunctionUrl({
       handler: async () => ({ statusCode: 200, headers: {}, body: JSON.stringify(world.caller) }),
       callers: [SHELL_KEY],
@@ -139,7 +136,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['logs', 'missing log groups: 2', 'DescribeLogGroups', json(200, { logGroups: [] })],
     ['versions', 'version 2 with a part for 3', LIVE, ['null', '{"AdditionalVersionWeights":{"3":0.1}}']],
     ['versions', 'live: version $LATEST', LIVE, ['"2"', '"$LATEST"']],
-    ['subscriptions', 'None is confirmed', 'GetTopicAttributes', ['>1<', '>0<']],
+    ['subscriptions', 'token-broker-dev: 0', 'GetTopicAttributes', ['>1<', '>0<']],
     ['event-rule', 'DISABLED, and must be ENABLED', 'ListRules', ['ENABLED', 'DISABLED']],
     ['event-rule', 'the pattern of the template: missing', 'ListRules', ['token-broker/dev/', 'other/']],
     ['schedule', 'state: DISABLED', SCHEDULE, ['ENABLED', 'DISABLED']],
@@ -147,7 +144,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['dashboard', 'empty, and must be filled', 'GetDashboard', [/markdown/g, 'm']],
     ['url-parameter', '/dev/url: https://old', 'GetParameter', ['abc', 'old']],
     ['alarms', 'In ALARM: token-broker-', 'DescribeAlarms', ['"StateValue": "OK"', '"StateValue": "ALARM"']],
-    ['alarms', 'missing alarms: token-broker-errors-dev', 'DescribeAlarms', [/("AlarmName": ")token-broker-e/, '$1x']],
+    ['alarms', 'There is no token-broker-errors-dev', 'DescribeAlarms', [/("AlarmName": ")token-broker-e/, '$1x']],
     ['health-run', 'did not come to its end', HEALTH, json(200, { errorType: 'Error' })],
     ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
     ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
@@ -198,8 +195,15 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(exitCode).toBe(0);
   });
 
+  it('does not prove the words of a service that does not answer', async () => {
+    const env = { ...endpoints(aws.url), AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' };
+    const args = ['doctor', '--stack', '--environment', 'dev', '--url', broker.url, '--region', 'us-east-1'];
+    const { stdout } = await runCommandLine(args, env);
+    expect(stdout.match(/^\? +words-\w+ +AWS gave no usable answer: secretsmanager/gm)).toHaveLength(3);
+  });
+
   it('says which role has to run a line that is denied to the operator, and runs it as that one when its profile is named', async () => {
-    world.blindKeys = [KEYS.accessKeyId];
+    world.blindKeys = [SHELL_KEY.accessKeyId];
     const alone = await doctor();
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +table .*dynamodb:DescribeTable.*--profile-deploy/));
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +versions .*lambda:GetAlias.*--profile-emergency/));

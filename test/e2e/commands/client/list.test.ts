@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished } from 'vitest';
-import { readPairState } from '../../../bin/commands/shared/pair-state.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import { exampleToken } from '../../support/pair/pair-examples.ts';
-import { startSecretsManager } from '../../support/processes/stand-ins.ts';
-import { ended, runCommandLine, SHELL_KEY } from './command-line.ts';
-import { it, NEW, SERVICES } from './operator-world.ts';
+import { readPairState } from '../../../../bin/commands/shared/pair-state.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import { exampleToken } from '../../../support/pair/pair-examples.ts';
+import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
+import { ended, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
+import { it, NEW, SERVICES } from '../shared/operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const [INSIGHTS, CLEANSING] = SERVICES;

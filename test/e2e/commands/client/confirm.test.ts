@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from './command-line.ts';
-import { it, NEW, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
+import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from '../shared/command-line.ts';
+import { it, NEW, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
 
@@ -33,9 +33,7 @@ async function stateOf({ secretsManager, json }: OperatorWorld) {
 }
 
 describe('a command that changes something', () => {
-  it('without a terminal and without --yes, or with --dry-run, only shows the plan and its place', async ({
-    world,
-  }) => {
+  it('only shows the plan and its place without --yes, or with --dry-run', async ({ world }) => {
     // A version of every stage.
     await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
     await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
@@ -93,9 +91,7 @@ describe('at a terminal', () => {
     expect((await run('client check acme')).exitCode).toBe(exitCode === 0 ? 1 : 0);
   });
 
-  it('asks again before a rejected credential goes into use, also with --yes, and keeps it pending upon a no', async ({
-    world,
-  }) => {
+  it('asks, also with --yes, before a rejected credential goes into use', async ({ world }) => {
     const typed = answers(WRONG.client_id, WRONG.secret);
     const question = 'Put the rejected credential into use? [y/N] ';
     const refused = await put(world, [...typed, [question, 'n\r']], '--force', '--yes');
@@ -107,7 +103,7 @@ describe('at a terminal', () => {
   });
 
   it.each(['disable acme', 'put acme', 'delete acme'])(
-    'ends at once upon a Ctrl-C between the plan and the question: client %s',
+    'ends at once on Ctrl-C before the question: client %s',
     async (command) => {
       const world = await startOperatorWorld();
       const { secret } = await stateOf(world);
@@ -133,18 +129,13 @@ describe('at a terminal', () => {
     expect(exitCode).toBe(0);
   });
 
-  it.for(['\u0003', '\r\u0004'])(
-    'ends with 130 on Ctrl-C and Ctrl-D, and has stored nothing',
-    async (key, { world }) => {
-      const { exitCode, screen } = await put(world, [['client_id: ', `half an i${key}`]]);
-      expect({ exitCode, isStored: screen.includes('Storing') }).toEqual({ exitCode: 130, isStored: false });
-    },
-  );
+  it.for(['\u0003', '\r\u0004'])('stores nothing on Ctrl-C and Ctrl-D', async (key, { world }) => {
+    const { exitCode, screen } = await put(world, [['client_id: ', `half an i${key}`]]);
+    expect({ exitCode, isStored: screen.includes('Storing') }).toEqual({ exitCode: 130, isStored: false });
+  });
 });
 
-it('client delete marks the secret for deletion, says until when, and client restore takes that back', async ({
-  world,
-}) => {
+it('client delete says until when client restore can take the mark for deletion back', async ({ world }) => {
   const begun = Date.now();
   const { stdout, ...told } = await world.run('client delete acme --yes');
   expect(told).toEqual({

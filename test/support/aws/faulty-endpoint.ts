@@ -14,7 +14,7 @@ type Reply = (response: ServerResponse) => void;
 export interface FaultyEndpoint {
   readonly url: string;
   /** The operations that were called, with their parameters, in order. */
-  readonly calls: readonly DynamoDBCall[];
+  readonly calls: readonly AwsCall[];
   readonly operations: readonly string[];
   /** How many connections have come. */
   readonly connections: () => number;
@@ -25,16 +25,16 @@ export interface FaultyEndpoint {
   readonly close: () => Promise<void>;
 }
 
-export type FaultOf = (call: DynamoDBCall) => CallFault | undefined;
+export type FaultOf = (call: AwsCall) => CallFault | undefined;
 
-export interface DynamoDBCall {
+export interface AwsCall {
   readonly operation: string;
   readonly parameters: { readonly ConsistentRead?: boolean; readonly Item?: Record<string, AttributeValue> };
 }
 
 /** Stands between an AWS client and the server at this URL, on 127.0.0.1, and adds the faults of a network. */
 export async function startFaultyEndpoint(server: string): Promise<FaultyEndpoint> {
-  const calls: DynamoDBCall[] = [];
+  const calls: AwsCall[] = [];
   const operations: string[] = [];
   let fault: CallFault | undefined;
   let faultsLeft = 0;

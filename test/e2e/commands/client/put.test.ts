@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { DescribeSecretCommand, GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { beginCommandLine, ended } from './command-line.ts';
-import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
+import { beginCommandLine, ended } from '../shared/command-line.ts';
+import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const PUT = 'client put acme --yes';
@@ -18,6 +18,10 @@ async function describeSecret({ secretsManager }: OperatorWorld, client = 'acme'
   const { VersionIdsToStages = {}, Tags, KmsKeyId } = found;
   const versions = Object.entries(VersionIdsToStages).flatMap(([id, stages]) => stages.map((stage) => [stage, id]));
   return { ...Object.fromEntries(versions), services: Tags?.find(({ Key }) => Key === 'services')?.Value, KmsKeyId };
+}
+
+function beginPut({ shell }: OperatorWorld) {
+  return beginCommandLine(PUT.split(' '), shell, Readable.from([Buffer.from(JSON.stringify(NEW))]));
 }
 
 async function storedValue({ secretsManager }: OperatorWorld): Promise<unknown> {
@@ -59,9 +63,7 @@ describe('client put', () => {
     });
   });
 
-  it('puts a rejected credential into use upon --accept-rejected alone, not upon --force and --yes', async ({
-    world,
-  }) => {
+  it('puts a rejected credential into use upon --accept-rejected alone', async ({ world }) => {
     const before = await describeSecret(world);
     const kept = /stays pending, .*\. --force --accept-rejected promotes it all the same\.\n$/;
     expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(1, /rejected/, kept));
@@ -79,9 +81,7 @@ describe('client put', () => {
     expect(await world.run(`${PUT} --force`, { input: OLD })).toEqual(ended(0, /disabled .*is AWSCURRENT/s, /./));
   });
 
-  it('promotes no credential that one of two services rejects, or that the operator may not check', async ({
-    world,
-  }) => {
+  it('promotes no credential that one service rejects, or the operator may not check', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 503 });
     const half = /customer-insights +accepted .*\nmerchant-payment-cleansing +unreachable .*AWSPENDING/s;
     expect(await world.run(PUT, { input: NEW })).toEqual(ended(1, half, /./));
@@ -89,9 +89,7 @@ describe('client put', () => {
     expect(await world.run(PUT, { input: NEW, env: world.stranger })).toEqual(ended(1, denied, /./));
   });
 
-  it('takes the services from --services, else from the credential, else from the tag, and writes both', async ({
-    world,
-  }) => {
+  it('takes the services from --services, the credential or the tag, and writes both', async ({ world }) => {
     const put = async (command: string, input: object) => {
       const { stdout, stderr } = await world.run(command, { input });
       const { services } = await describeSecret(world);
@@ -172,8 +170,7 @@ describe('client put', () => {
 
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
-    const stdin = Readable.from([Buffer.from(JSON.stringify(NEW))]);
-    const putting = beginCommandLine(PUT.split(' '), world.shell, stdin);
+    const putting = beginPut(world);
     const waits =
       /merchant-payment-cleansing: the broker may try this version again in \d+ s, and is asked again then\.\n/;
     await expect.poll(() => putting.output.stderr, { timeout: 60_000 }).toMatch(waits);
@@ -235,8 +232,7 @@ describe('client put stores nothing, and repeats nothing', () => {
 describe('client put, interrupted or overtaken', () => {
   it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
     world.tokenService.behave(undefined, { fault: 'hang' });
-    const stdin = Readable.from([Buffer.from(JSON.stringify(NEW))]);
-    const putting = beginCommandLine(PUT.split(' '), world.shell, stdin);
+    const putting = beginPut(world);
     await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
     putting.interrupt();
 

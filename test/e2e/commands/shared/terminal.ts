@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { runs } from '../../support/aws/signers.ts';
+import { runs } from '../../../support/aws/signers.ts';
 import { type Dialogue, ISOLATED, PROGRAM } from './command-line.ts';
 
 /** Whether there is something here that can play a terminal. */

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import { runCommandLine as runInShell } from '../../../bin/commands/command-line.ts';
-import type { AwsKey } from '../../../bin/local/aws/server.ts';
-import type { Shell } from '../../../client/commands/shell.ts';
+import { runCommandLine as runInShell } from '../../../../bin/commands/command-line.ts';
+import type { AwsKey } from '../../../../bin/local/aws/server.ts';
+import type { Shell } from '../../../../client/commands/shell.ts';
 
 export interface Finished {
   readonly exitCode: number | null;
@@ -46,11 +46,17 @@ export function runCommandLine(args: readonly string[], env?: Variables, input =
 }
 
 /** Begins the command line in this process; `output` grows while it runs. */
-export function beginCommandLine(
-  args: readonly string[],
-  variables: Variables = {},
-  stdin: Shell['stdin'] = Readable.from([]),
-) {
+export function beginCommandLine(args: readonly string[], variables?: Variables, stdin?: Shell['stdin']) {
+  const { shell, output, interrupt } = openShell(variables, stdin);
+  const run = async (): Promise<Finished> => {
+    const exitCode = await runInShell(args, shell);
+    return { exitCode, stdout: output.stdout, stderr: output.stderr };
+  };
+  return { output, interrupt, finished: run() };
+}
+
+/** A shell for commands in this process, and its output so far. */
+export function openShell(variables: Variables = {}, stdin: Shell['stdin'] = Readable.from([])) {
   const env: Shell['env'] = { ...ISOLATED, ...variables };
   const isTTY = stdin.isTTY ?? false;
   const interrupted = new AbortController();
@@ -69,11 +75,7 @@ export function beginCommandLine(
   const { signal } = interrupted;
   const heedTermination = () => undefined;
   const shell: Shell = { stdin, stdout, stderr, env, credentials, signal, heedTermination, exitCode: 0 };
-  const run = async (): Promise<Finished> => {
-    const exitCode = await runInShell(args, shell);
-    return { exitCode, stdout: output.stdout, stderr: output.stderr };
-  };
-  return { output, interrupt: () => interrupted.abort(), finished: run() };
+  return { shell, output, interrupt: () => interrupted.abort() };
 }
 
 /** The texts to wait for, each with the reply to type. */
@@ -81,10 +83,17 @@ export type Dialogue = readonly (readonly [shown: string, typed: string])[];
 
 /** Runs the command line in this process as at a terminal; tells everything that its screen has shown. */
 export async function typeAtCommandLine(args: readonly string[], env: Variables, dialogue: Dialogue) {
+  const command = beginCommandLine(args, env, keyboardOf(dialogue));
+  const { exitCode } = await command.finished;
+  return { exitCode, screen: command.output.screen };
+}
+
+/** The standard input of a terminal at which a person types these replies. */
+export function keyboardOf(dialogue: Dialogue): Shell['stdin'] {
   const keyboard = Object.assign(new PassThrough(), { isTTY: true });
   const waiting = [...dialogue];
   let position = 0;
-  keyboard.on('shown', (screen: string) => {
+  return keyboard.on('shown', (screen: string) => {
     for (const [shown, typed] of [...waiting]) {
       const at = screen.indexOf(shown, position);
       if (at < 0) return;
@@ -94,9 +103,6 @@ export async function typeAtCommandLine(args: readonly string[], env: Variables,
       setImmediate(() => keyboard.write(typed));
     }
   });
-  const command = beginCommandLine(args, env, keyboard);
-  const { exitCode } = await command.finished;
-  return { exitCode, screen: command.output.screen };
 }
 
 /** As the AWS SDK finds them in the variables of a shell that has no other source. */
@@ -115,7 +121,7 @@ export function startCommandLine(args: readonly string[], env: Variables = {}) {
 
 /** Starts a script of this project as a process of its own. */
 export function startScript(path: string, ...args: readonly string[]) {
-  return spawn(process.execPath, [fileURLToPath(new URL(`../../../${path}`, import.meta.url)), ...args]);
+  return spawn(process.execPath, [fileURLToPath(new URL(`../../../../${path}`, import.meta.url)), ...args]);
 }
 
 /** Waits for the end of a started process. */
@@ -130,4 +136,4 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   return { exitCode, ...output };
 }
 
-export const PROGRAM = fileURLToPath(new URL('../../../bin/token-broker.ts', import.meta.url));
+export const PROGRAM = fileURLToPath(new URL('../../../../bin/token-broker.ts', import.meta.url));

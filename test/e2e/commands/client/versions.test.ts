@@ -1,9 +1,9 @@
 import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
-import { checked } from '../../unit/client/broker-answers.ts';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended } from './command-line.ts';
-import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
+import { checked, problem } from '../../../unit/client/broker-answers.ts';
+import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
+import { ended } from '../shared/command-line.ts';
+import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const CHECK = 'client check acme';
@@ -99,16 +99,10 @@ describe('client retry', () => {
   });
 });
 
-it('goes on after a problem of one service; a credential in an output fails the test', async ({ world }) => {
-  const body = (detail: string) =>
-    JSON.stringify({ type: 'internal', title: 'x', status: 500, detail, retryable: false });
-  let detail = 'What happened.';
-  const headers = { 'content-type': 'application/problem+json' };
-  const broker = await startLoopbackServer((response) => response.writeHead(500, headers).end(body(detail)));
+it('goes on after a problem of one service', async ({ world }) => {
+  const broker = await startLoopbackServer(problem('internal'));
   const { checks } = await world.json(`${CHECK} --url ${broker.url}`);
   expect(checks).toMatchObject(SERVICES.map((service) => ({ service, problem: { type: 'internal' } })));
-  detail = OLD.secret;
-  await expect(world.run(`${CHECK} --url ${broker.url}`)).rejects.toThrow('a secret was printed');
   await broker.close();
 });
 
@@ -144,15 +138,6 @@ describe('client promote', () => {
     const told = new RegExp(`acme: version ${pending} is AWSCURRENT`);
     expect(await world.run('client promote acme')).toEqual(ended(0, told, /./));
     expect(await stages(world)).toEqual({ AWSCURRENT: pending, AWSPREVIOUS: expect.any(String) });
-  });
-
-  it('leaves it pending when it is rejected', async ({ world }) => {
-    const pending = await storePending(world, WRONG);
-    const { exitCode, stdout, stderr } = await world.run('client promote acme --json');
-    expect(exitCode).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ version: pending, stage: 'AWSPENDING', checks: [{}, {}] });
-    expect(stderr).toMatch(/stays pending/);
-    expect(await stages(world)).toMatchObject({ AWSPENDING: pending });
   });
 });
 

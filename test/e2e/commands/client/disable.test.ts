@@ -1,10 +1,10 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended } from './command-line.ts';
-import { it, type OperatorWorld, SERVICES } from './operator-world.ts';
+import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
+import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
+import { ended } from '../shared/command-line.ts';
+import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
 
 const CHECK = 'client check acme';
 const DISABLE = 'client disable acme --yes';
@@ -20,6 +20,7 @@ const FLAG_SET =
   'The flag is set: within 60 s no instance of the function that can read the table issues a token of acme.';
 const ALONE =
   'The secret is not denied to the broker: an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens.';
+const STILL = 'acme is still disabled: no flag was taken away.';
 const STOPPED = expect.stringMatching(
   /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
 );
@@ -71,18 +72,14 @@ describe('client disable', () => {
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
   });
 
-  it('stops a client whose secret is marked for deletion, which no instance of the function can read', async ({
-    world,
-  }) => {
+  it('stops a client whose secret is marked for deletion, which no instance can read', async ({ world }) => {
     await world.run('client delete acme --yes');
     const again =
       /in the table token-broker-local\n.*\nThe secret \S+ is marked for deletion: disable acme again when/s;
     expect(await world.run(DISABLE)).toEqual(ended(0, /^acme is disabled on /, again));
   });
 
-  it('stops a client without a secret in advance, on the services that TOKEN_BROKER_SERVICES names', async ({
-    world,
-  }) => {
+  it('stops a client without a secret in advance, on the services of the variable', async ({ world }) => {
     const env = { TOKEN_BROKER_SERVICES: 'customer-insights  other' };
     const { stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`, { env });
     const services = ['customer-insights', 'other'];
@@ -94,9 +91,7 @@ describe('client disable', () => {
   });
 });
 
-it('an instance of the function that cannot read the table gets no credential of a disabled client, and so no token', async ({
-  world,
-}) => {
+it('an instance that cannot read the table gets no credential of a disabled client', async ({ world }) => {
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
   await world.run(DISABLE);
   const requests = world.tokenService.requests.length;
@@ -104,14 +99,6 @@ it('an instance of the function that cannot read the table gets no credential of
   expect(world.tokenService.requests).toHaveLength(requests);
   await world.run(ENABLE);
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
-});
-
-it('is told as a stop by an instance that reads the table, too, where no flag could be set', async ({ world }) => {
-  await world.run(DISABLE, NO_TABLE);
-  const refused = world.caller.token({ client: 'acme', service: INSIGHTS });
-  await expect(refused).rejects.toMatchObject({ status: 424, type: 'client-disabled', retryable: false });
-  expect(world.tokenService.requests).toHaveLength(0);
-  expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
 });
 
 async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
@@ -161,9 +148,7 @@ describe('client disable, refused or failed', () => {
     await close();
   });
 
-  it('says that the flags hold when the secret cannot be denied, and takes no flag away when it cannot be allowed', async ({
-    world,
-  }) => {
+  it('says that the flags hold when Secrets Manager cannot be reached', async ({ world }) => {
     const { exitCode, stdout, stderr } = await world.run(DISABLE, NO_SECRETS);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n')).toEqual([
@@ -180,35 +165,28 @@ describe('client disable, refused or failed', () => {
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });
 
-  it('sets the flags with the policy of an operator, and names the command for the emergency role', async ({
-    world,
-  }) => {
-    const { env, close } = await secretsManagerOfOperator();
-    const { exitCode, stdout, stderr } = await world.run(DISABLE, { env });
+  it.for([
+    ['disable', 'PutResourcePolicy', [FLAG_SET, ALONE], undefined],
+    ['enable', 'DeleteResourcePolicy', [STILL], { Statement: [{ Sid: 'TokenBrokerDisabled' }] }],
+  ] as const)('leaves the policy to the emergency role: %s', async ([verb, action, state, policy], { world }) => {
+    const { env, close } = await secretsManagerOfOperator(policy);
+    const { exitCode, stdout, stderr } = await world.run(`client ${verb} acme --yes`, { env });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
-      FLAG_SET,
-      ALONE,
-      expect.stringMatching(/^error: aws-access-denied: .*: secretsmanager:PutResourcePolicy /),
-      `${EMERGENCY} client disable acme --environment local`,
+      ...state,
+      expect.stringMatching(new RegExp(`^error: aws-access-denied: .*: secretsmanager:${action} `)),
+      `${EMERGENCY} client ${verb} acme --environment local`,
       '',
     ]);
-    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
-    // The emergency role has written no denial, so the operator ends what it began.
-    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
     await close();
   });
 
-  it('leaves it to the emergency role to end a denial', async ({ world }) => {
-    const { env, close } = await secretsManagerOfOperator({ Statement: [{ Sid: 'TokenBrokerDisabled' }] });
-    const { exitCode, stderr } = await world.run(ENABLE, { env });
-    expect(exitCode).toBe(1);
-    expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
-      'acme is still disabled: no flag was taken away.',
-      expect.stringMatching(/^error: aws-access-denied: .*: secretsmanager:DeleteResourcePolicy /),
-      `${EMERGENCY} client enable acme --environment local`,
-      '',
-    ]);
+  it('sets the flags with the policy of an operator, who can take them away again', async ({ world }) => {
+    const { env, close } = await secretsManagerOfOperator();
+    await world.run(DISABLE, { env });
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+    // The emergency role has written no denial.
+    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
     await close();
   });
 });
