@@ -74,7 +74,10 @@ export class VirtualClock {
   #next(): Timer | undefined {
     if (this.#pickDue === undefined) return this.#removeFirst();
     const due: Timer[] = [];
-    while ((this.#first?.at ?? Infinity) <= this.#now) due.push(...[this.#removeFirst()].filter((timer) => !!timer));
+    for (let first = this.#first; first !== undefined && first.at <= this.#now; first = this.#first) {
+      due.push(first);
+      this.#removeFirst();
+    }
     const [picked] = due.splice(due.length > 1 ? this.#pickDue(due.length) : 0, 1);
     for (const left of due) this.#first = merged(this.#first, left);
     return picked ?? this.#removeFirst();

@@ -39,7 +39,7 @@ const service = from(SERVICES[0], ...SERVICES);
 const host = fc.nat(4);
 const seed = fc.nat(1_000);
 const maybe = <Facts>(facts: fc.Arbitrary<Facts>) => fc.option(facts, { nil: undefined, freq: 2 });
-/** So long, in three of four cases; the fault ends in the other one. */
+/** Once in four times; the other times such a fault ends. */
 const seldom = from(true, false, false, false);
 
 const request = fc.record({

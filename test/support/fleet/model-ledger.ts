@@ -119,7 +119,7 @@ export function keepLedger(
 
     /** The pairs that were leased in the last minutes. */
     leasedPairs() {
-      lately = lately.filter(({ at }) => clock.now() - at < MINUTES_MS);
+      lately = lately.filter(({ at }) => clock.now() - at < LATELY_MS);
       return lately.map(({ pair }) => pair);
     },
   };
@@ -298,4 +298,4 @@ const OWN_LATCH_MS = 15 * 60_000 - LONGEST_CALL_MS;
 /** Short enough for a lease to outlast it by the clock of every instance. */
 const SHORT_MS = 1_500;
 const MAX_PAUSE_SECONDS = 300;
-const MINUTES_MS = 300_000;
+const LATELY_MS = 300_000;
