@@ -245,16 +245,13 @@ export function keepLedger(
       accuse(`${pairKey(pair)} ${version} was rejected ${total} times`);
   }
 
-  function checkUse({ from, before, chargedVersion }: Lease, version: string, who: string): void {
+  function checkUse({ before, chargedVersion }: Lease, version: string, who: string): void {
     if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);
     if (before.disabled) accuse(`${who} sent ${version} although it is disabled`);
     if (hasAnyClockJumped()) return;
     const isLasting = (wait: Wait | undefined) => (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
     if (isLasting(before.pause)) accuse(`${who} sent ${version} during a pause`);
-    // A hold of its own that it could not write takes the place of the shared one, also when that is longer.
-    const mayHaveOwn = hosts.storeFailedAt(from) > 0;
-    if (!mayHaveOwn && isLasting(before.held.get(holdKey(version, SETTINGS_DIGEST))))
-      accuse(`${who} sent ${version} during its hold`);
+    if (isLasting(before.held.get(holdKey(version, SETTINGS_DIGEST)))) accuse(`${who} sent ${version} during its hold`);
   }
 
   /** How often, and when, the fleet sends token requests; for as long as all clocks and the store are well. */
