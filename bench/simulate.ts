@@ -44,12 +44,10 @@ async function run({ json, charts, ...scale }: Options): Promise<void> {
   process.once('SIGINT', () => interrupted.abort());
   talk(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
 
-  const simulate = async (simulations: readonly Simulation[]) => {
-    const onProgress = (shares: readonly number[]) =>
-      talk(process, `Simulated so far: ${progressOf(simulations, shares)}`);
-    const outcomes = await simulateAll(simulations, { signal: interrupted.signal, onProgress });
-    return outcomes.filter((outcome) => outcome !== undefined);
-  };
+  const simulate = (simulations: readonly Simulation[]) =>
+    simulateAll(simulations, interrupted.signal, ({ way, scale: { instances } }) =>
+      talk(process, `Simulated: ${WAY_NAMES[way]}, ${instances} instances.`),
+    );
 
   const outcomes = await simulate(WAYS.map((way) => ({ way, scale })));
   if (json) printJson(process, jsonOf(outcomes, interrupted.signal.aborted));
@@ -87,15 +85,6 @@ function otherFleets(scale: Scale): readonly Simulation[] {
 async function draw(folder: string, outcomes: readonly Outcome[], others: readonly Outcome[]): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart([...outcomes, ...others]));
-}
-
-function progressOf(simulations: readonly Simulation[], shares: readonly number[]): string {
-  const running = simulations.flatMap(({ way, scale: { instances } }, n) => {
-    const share = shares[n] ?? 0;
-    if (share === 0 || share === 1) return [];
-    return `${WAY_NAMES[way]}, ${instances} instances: ${Math.floor(share * 100)} %`;
-  });
-  return running.join('; ');
 }
 
 function wholeNumber(least: number, most: number): (text: string) => number {

@@ -122,7 +122,8 @@ const ENDPOINTS: Readonly<Record<string, string>> = {
 export async function askAws(shell: Shell, asked: AwsRequest) {
   const { service, region, credentials, body, query = {} } = asked;
   const method = body === undefined ? 'GET' : 'POST';
-  const standIn = shell.env[`AWS_ENDPOINT_URL_${ENDPOINTS[service] ?? service.toUpperCase()}`];
+  const standIn =
+    shell.env[`AWS_ENDPOINT_URL_${ENDPOINTS[service] ?? service.toUpperCase()}`] || shell.env.AWS_ENDPOINT_URL;
   const url = new URL(
     asked.path ?? '/',
     standIn || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,

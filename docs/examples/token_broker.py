@@ -75,6 +75,6 @@ class TokenBroker:
 
 
 if __name__ == "__main__":
-    pair = sys.argv[1:] if len(sys.argv) == 3 else sys.exit(__doc__)
-    issued = TokenBroker(os.environ["TOKEN_BROKER_URL"]).token(*pair)
+    url, pair = os.environ.get("TOKEN_BROKER_URL"), sys.argv[1:]
+    issued = TokenBroker(url).token(*pair) if url and len(pair) == 2 else sys.exit(__doc__)
     print(f"{issued['fingerprint']} lives {issued['expires_in']} s")

@@ -82,8 +82,10 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
    */
   function knownRecord({ pair, refused }: IssueRequest): PairRecord | undefined {
     const record = memory.trusted(pair, refused === undefined ? undefined : REFUSAL_TRUST_MS);
-    if (record === undefined || memory.withOwn(pair, record).token !== record.token) return undefined;
-    return refused !== undefined && record.token?.fingerprint === refused ? undefined : record;
+    if (record === undefined || (refused !== undefined && record.token?.fingerprint === refused)) return undefined;
+    // The table does not tell of a renewal that got no lease.
+    const { token, attemptedAt } = memory.withOwn(pair, record);
+    return token === record.token ? { ...record, attemptedAt } : undefined;
   }
 
   async function acquire(call: Call, request: IssueRequest): Promise<Issue> {

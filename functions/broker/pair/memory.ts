@@ -79,10 +79,11 @@ export class PairMemory {
         rejected.set(version, { ...latch, count: Math.max(known?.count ?? 0, latch.count) });
       }
     }
+    const ownHolds = [...own.held].filter(([key, { until }]) => until > (shared.held.get(key)?.until ?? 0));
     return {
       ...shared,
       rejected,
-      held: own.held.size === 0 ? shared.held : new Map([...shared.held, ...own.held]),
+      held: new Map([...shared.held, ...ownHolds]),
       pause: (own.pause?.until ?? 0) > (shared.pause?.until ?? 0) ? own.pause : shared.pause,
       attemptedAt: Math.max(shared.attemptedAt, own.attemptedAt),
       forcedAt: Math.max(shared.forcedAt, own.forcedAt),

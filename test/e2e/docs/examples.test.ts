@@ -80,6 +80,12 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
       expect(stdout + stderr).toContain(`${example.file} <client> <service>`);
     });
 
+    it('names a variable when none is set', async () => {
+      const { error, stdout, stderr } = await execute([...example.command, join(FOLDER, example.file), 'a', 'b'], {});
+      expect(error).toMatchObject({ code: expect.any(Number) });
+      expect(stdout + stderr).toMatch(/TOKEN_BROKER_URL|url of the broker|AWS_ACCESS_KEY_ID|accessKeyId/);
+    });
+
     it('does not repeat a problem that no repetition solves', async () => {
       const missing = answered(424, 'application/problem+json', 'credential-missing');
       const { variables, requests } = await startScriptedBroker([missing, TOKEN]);

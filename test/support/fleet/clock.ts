@@ -2,6 +2,9 @@ interface Timer {
   readonly at: number;
   readonly order: number;
   readonly wake: () => void;
+  /** Two heaps of later ones. */
+  one: Timer | undefined;
+  other: Timer | undefined;
 }
 
 /** Time that passes only when all code waits for it: a day in seconds, and every run the same. */
@@ -9,8 +12,7 @@ export class VirtualClock {
   #now: number;
   #order = 0;
   #events = 0;
-  /** A binary heap: no timer is earlier than its parent, which is at half of its place. */
-  readonly #heap: Timer[] = [];
+  #first: Timer | undefined;
   readonly #pickDue: ((count: number) => number) | undefined;
 
   /** @param pickDue which of so many timers that are due comes next; the oldest when left out */
@@ -25,7 +27,8 @@ export class VirtualClock {
 
   /** Timers of the same moment end in the order in which they were set. */
   after(ms: number, wake: () => void): void {
-    this.#add({ at: this.#now + Math.max(0, ms), order: this.#order++, wake });
+    const timer = { at: this.#now + Math.max(0, ms), order: this.#order++, wake, one: undefined, other: undefined };
+    this.#first = merged(this.#first, timer);
   }
 
   /** Lets time pass until the work is done. */
@@ -46,67 +49,55 @@ export class VirtualClock {
   }
 
   /** Lets time pass until it is enough, or no code waits for it any more. */
-  async settle(isEnough = () => false): Promise<void> {
-    for (;;) {
+  settle(isEnough = () => false): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const next = () => {
+        const timer = isEnough() ? undefined : this.#next();
+        if (timer === undefined) return resolve();
+        this.#now = Math.max(this.#now, timer.at);
+        try {
+          timer.wake();
+        } catch (error) {
+          return reject(error);
+        }
+        wait();
+      };
       // All promise jobs run before the next tick. A turn of the event loop, in which signals are heard, costs ten times as much.
-      if (this.#events++ % EVENTS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
-      else await new Promise<void>((resolve) => process.nextTick(resolve));
-      const next = isEnough() ? undefined : this.#next();
-      if (next === undefined) return;
-      this.#now = Math.max(this.#now, next.at);
-      next.wake();
-    }
+      const wait = () => {
+        if (this.#events++ % EVENTS_PER_TURN === 0) setImmediate(queueMicrotask, next);
+        else process.nextTick(queueMicrotask, next);
+      };
+      wait();
+    });
   }
 
   #next(): Timer | undefined {
     if (this.#pickDue === undefined) return this.#removeFirst();
     const due: Timer[] = [];
-    while ((this.#heap[0]?.at ?? Infinity) <= this.#now) due.push(...[this.#removeFirst()].filter(isTimer));
-    const [next] = due.length > 1 ? due.splice(this.#pickDue(due.length), 1) : due.splice(0, 1);
-    for (const other of due) this.#add(other);
-    return next ?? this.#removeFirst();
-  }
-
-  #add(timer: Timer): void {
-    const heap = this.#heap;
-    let place = heap.push(timer) - 1;
-    while (place > 0) {
-      const above = (place - 1) >> 1;
-      const parent = heap[above];
-      if (parent === undefined || isEarlier(parent, timer)) break;
-      heap[place] = parent;
-      place = above;
+    for (let first = this.#first; first !== undefined && first.at <= this.#now; first = this.#first) {
+      due.push(first);
+      this.#removeFirst();
     }
-    heap[place] = timer;
+    const [picked] = due.splice(due.length > 1 ? this.#pickDue(due.length) : 0, 1);
+    for (const left of due) this.#first = merged(this.#first, left);
+    return picked ?? this.#removeFirst();
   }
 
   #removeFirst(): Timer | undefined {
-    const heap = this.#heap;
-    const first = heap[0];
-    const moved = heap.pop();
-    if (moved === undefined || moved === first) return first;
-    let place = 0;
-    for (;;) {
-      const left = 2 * place + 1;
-      const [one, other] = [heap[left], heap[left + 1]];
-      if (one === undefined) break;
-      const isRight = other !== undefined && isEarlier(other, one);
-      const child = isRight ? other : one;
-      if (!isEarlier(child, moved)) break;
-      heap[place] = child;
-      place = isRight ? left + 1 : left;
-    }
-    heap[place] = moved;
+    const first = this.#first;
+    this.#first = merged(first?.one, first?.other);
+    if (first !== undefined) first.one = first.other = undefined;
     return first;
   }
 }
 
-function isEarlier(one: Timer, other: Timer): boolean {
-  return one.at < other.at || (one.at === other.at && one.order < other.order);
-}
-
-function isTimer(timer: Timer | undefined): timer is Timer {
-  return timer !== undefined;
+/** A skew heap: the two branches change places with every timer that comes in, so neither grows long. */
+function merged(one: Timer | undefined, other: Timer | undefined): Timer | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const isEarlier = one.at < other.at || (one.at === other.at && one.order < other.order);
+  const [first, later] = isEarlier ? [one, other] : [other, one];
+  [first.one, first.other] = [merged(first.other, later), first.one];
+  return first;
 }
 
 const EVENTS_PER_TURN = 4_096;

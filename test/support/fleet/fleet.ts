@@ -1,35 +1,17 @@
 import { newTrace, type Trace } from '../../../functions/broker/audit.ts';
 import { createAuthorize } from '../../../functions/broker/authorize.ts';
-import type { CheckRequest, CheckResult } from '../../../functions/broker/check-credential.ts';
+import type { CheckRequest } from '../../../functions/broker/check-credential.ts';
 import type { Issue, IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import type { ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
-import type { TokenBroker } from '../../../functions/broker/token-broker.ts';
 import { ISSUE_REQUEST, wireBroker } from '../broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from '../example.ts';
 import { seededRandom } from '../seeded-random.ts';
 import { VirtualClock } from './clock.ts';
 import { createOutside, NORMAL, type Surroundings } from './surroundings.ts';
 
-export interface Instance {
-  /** From 0, in the order of creation. */
-  readonly number: number;
-  readonly broker: TokenBroker;
-  readonly now: () => number;
-  issue(request?: Partial<IssueRequest>): Promise<Issue>;
-  check(request?: Partial<CheckRequest>): Promise<CheckResult>;
-  readonly traces: Trace[];
-  /** Sets its clock this far from the true time. */
-  setClock(skewMs: number): void;
-  /** From now on it writes this sealed format, and opens no other. */
-  setFormat(format: number): void;
-  /** As Lambda does between calls: all that comes to it waits for the thaw. */
-  freeze(): void;
-  thaw(): void;
-  /** Never answers anything any more: every port that it waits for stays silent. */
-  kill(): void;
-}
+export type Instance = ReturnType<ReturnType<typeof createFleet>['createInstance']>;
 
 interface FixedChanges {
   /** Of everything random. */
@@ -50,10 +32,10 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   /** By the name with which a call signs its leases: the number of its instance. */
   const owners = new Map<string, number>();
   let instances = 0;
-  let idle = { at: START, looks: 0 };
+  const idle = { at: START, looks: 0 };
 
   /** `skewMs`: the distance of its clock from the true time; `format`: the sealed format that it writes. */
-  function createInstance({ skewMs = 0, format = 1 } = {}): Instance {
+  function createInstance({ skewMs = 0, format = 1 } = {}) {
     const number = instances++;
     const state = { isDead: false, isFrozen: false, skewMs, format };
     const waiting: (() => void)[] = [];
@@ -91,19 +73,24 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       random,
     });
     return {
+      /** From 0, in the order of creation. */
       number,
       broker,
       now,
       traces,
-      issue: async (request = {}) => broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced()),
-      check: (request = {}) =>
+      issue: async (request: Partial<IssueRequest> = {}) =>
+        broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced()),
+      check: (request: Partial<CheckRequest> = {}) =>
         broker.check(BILLING, { pair: ISSUE_REQUEST.pair, stage: 'AWSCURRENT', ...request }, ...traced()),
-      setClock(skewMs) {
+      /** Sets its clock this far from the true time. */
+      setClock(skewMs: number) {
         state.skewMs = skewMs;
       },
-      setFormat(format) {
+      /** From now on it writes this sealed format, and opens no other. */
+      setFormat(format: number) {
         state.format = format;
       },
+      /** As Lambda does between calls: all that comes to it waits for the thaw. */
       freeze() {
         state.isFrozen = true;
       },
@@ -111,6 +98,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
         state.isFrozen = false;
         for (const wake of waiting.splice(0)) wake();
       },
+      /** Never answers anything any more: every port that it waits for stays silent. */
       kill() {
         state.isDead = true;
       },
@@ -119,7 +107,8 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
 
   /** A loop that never waits would stop the clock, and the test, for good. */
   function noteProgress(): void {
-    idle = clock.now() === idle.at ? { at: idle.at, looks: idle.looks + 1 } : { at: clock.now(), looks: 0 };
+    idle.looks = clock.now() === idle.at ? idle.looks + 1 : 0;
+    idle.at = clock.now();
     if (idle.looks > MAX_LOOKS) throw new Error('the rules go round in circles');
   }
 

@@ -1,11 +1,21 @@
-import type { createFleet, Instance } from './fleet.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
+import { type createFleet, type Instance, PATIENCE_MS } from './fleet.ts';
 
 /** One instance as the model knows it. */
-export interface Host {
-  readonly instance: Instance;
+export interface Host extends Instance {
   readonly skewMs: number;
+  readonly calls: Set<OpenCall>;
   isDead: boolean;
   hasJumped: boolean;
+}
+
+interface OpenCall {
+  /** Of its instance. */
+  readonly number: number;
+  readonly pair: Pair;
+  readonly deadline: number;
+  /** The versions that no other call can have sent. */
+  readonly sent: string[];
 }
 
 export type Hosts = ReturnType<typeof createHosts>;
@@ -16,64 +26,75 @@ export type Hosts = ReturnType<typeof createHosts>;
  */
 export function createHosts({ clock, surroundings, createInstance }: ReturnType<typeof createFleet>) {
   /** The living ones, by number; a day has 100 000 dead. */
-  const hosts = new Map<number, Host>();
+  const living = new Map<number, Host>();
   const storeFailures = new Map<number, number>();
-  const openCalls = new Set<{ readonly host: Host; readonly deadline: number }>();
+  const openCalls = new Set<OpenCall>();
   const accusations: string[] = [];
   let lastTroubleAt = NEVER;
   let hasJumped = false;
 
-  const living = () => [...hosts.values()];
-  const hasAnyClockJumped = () => hasJumped;
-  const storeFailedAt = (number: number) => storeFailures.get(number) ?? NEVER;
-
-  /** Lambda ends it between two calls. */
-  const retire = (host: Host) => {
-    host.isDead = true;
-    host.instance.kill();
-    hosts.delete(host.instance.number);
-  };
-
-  return {
-    openCalls,
+  const hosts = {
     accusations,
-    living,
+    living: () => [...living.values()],
+    at: (index: number): Host | undefined => hosts.living()[index % Math.max(1, living.size)],
+    get: (number: number) => living.get(number),
+
     /** Without a shared table the instances promise nothing together. */
     accuse(of: string) {
       if (surroundings.isShared) accusations.push(of);
     },
-    /** A call of this instance to the store has failed since then. */
-    storeFailedAt,
-    hasStoreFailed: (number: number, since: number) => storeFailedAt(number) >= since,
-    isDead: (number: number) => !hosts.has(number),
-    /** A clock of the fleet has been wrong by more than the skew. */
-    hasAnyClockJumped,
-    at: (index: number): Host | undefined => living()[index % Math.max(1, hosts.size)],
-    /** The clock of an instance. */
-    nowOf: (number: number): number => hosts.get(number)?.instance.now() ?? clock.now(),
 
-    start(skewMs: number, format = 1): Host {
+    /** When a call of this instance to the store last failed. */
+    storeFailedAt: (number: number) => storeFailures.get(number) ?? NEVER,
+    /** Such an instance may go by itself. */
+    wasAlone: (number: number, at: number) => hosts.storeFailedAt(number) >= at - LONGEST_CALL_MS,
+    /** A clock of the fleet has been wrong by more than the skew. */
+    hasAnyClockJumped: () => hasJumped,
+
+    start(skewMs: number, format: number): Host {
       const instance = createInstance({ skewMs, format });
-      const host = { instance, skewMs, isDead: false, hasJumped: false };
-      hosts.set(instance.number, host);
+      const host = { ...instance, skewMs, calls: new Set<OpenCall>(), isDead: false, hasJumped: false };
+      living.set(host.number, host);
       return host;
     },
 
-    retire,
+    /** Lambda ends it between two calls. */
+    retire(host: Host) {
+      host.isDead = true;
+      host.kill();
+      living.delete(host.number);
+    },
 
     kill(host: Host) {
-      retire(host);
+      hosts.retire(host);
       lastTroubleAt = clock.now();
-      for (const call of openCalls) if (call.host === host) openCalls.delete(call);
+      for (const call of host.calls) openCalls.delete(call);
     },
 
     /** A clock is steady within a call. */
     async setClock(host: Host, jumpMs: number) {
-      await until(() => [...openCalls].every((call) => call.host !== host));
-      host.instance.setClock(host.skewMs + jumpMs);
+      await until(() => host.calls.size === 0);
+      host.setClock(host.skewMs + jumpMs);
       host.hasJumped ||= jumpMs !== 0;
       hasJumped ||= host.hasJumped;
     },
+
+    /** Follows one call to its end, and accuses an instance that lets its caller wait for too long. */
+    async follow<Result>(host: Host, pair: Pair, work: Promise<Result>): Promise<Result> {
+      const call = { number: host.number, pair, deadline: clock.now() + PATIENCE_MS + RESERVE_MS, sent: [] };
+      host.calls.add(call);
+      openCalls.add(call);
+      try {
+        return await work;
+      } finally {
+        host.calls.delete(call);
+        openCalls.delete(call);
+        accuseIfLate(call);
+      }
+    },
+
+    /** Accuses those that have not answered in time so far. */
+    verifyAnswers: () => openCalls.forEach(accuseIfLate),
 
     /** Lets time pass until every caller has an answer. */
     settle: () => until(() => openCalls.size === 0),
@@ -88,11 +109,16 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     },
 
     /** No instance has died in this story, no clock has jumped, and the store has always answered. */
-    isUntroubled: () => lastTroubleAt === NEVER && !hasAnyClockJumped(),
+    isUntroubled: () => lastTroubleAt === NEVER && !hasJumped,
 
     /** Every fault has ended, and so has every call. */
-    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && !hasAnyClockJumped(),
+    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && !hasJumped,
   };
+  return hosts;
+
+  function accuseIfLate({ number, deadline }: OpenCall): void {
+    if (clock.now() > deadline) hosts.accuse(`instance ${number} does not answer in time`);
+  }
 
   /** Lets time pass in small pieces until something is so. */
   async function until(isSo: () => boolean): Promise<void> {
@@ -104,6 +130,7 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
 }
 
 const NEVER = Number.NEGATIVE_INFINITY;
+const RESERVE_MS = 500;
 
 /** Two instances are at most this far apart. */
 export const MAX_SKEW_MS = 4_000;

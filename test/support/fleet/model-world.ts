@@ -5,6 +5,7 @@ import type { TokenExchange } from '../../../functions/broker/token-request/toke
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found } from '../broker-world.ts';
 import type { VirtualClock } from './clock.ts';
+import type { HandOut, ServiceAnswer } from './surroundings.ts';
 
 export const CLIENTS = ['acme', 'globex'] as const;
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
@@ -23,7 +24,8 @@ const FAULTS = {
   'error in a 200': () => exchange(200, { error: 'invalid_client' }),
 } satisfies Record<string, (now: number) => TokenExchange | Problem>;
 
-export type ServiceFault = keyof typeof FAULTS;
+type ServiceFault = keyof typeof FAULTS;
+export const SERVICE_FAULTS = Object.keys(FAULTS).filter((name): name is ServiceFault => name in FAULTS);
 
 /** How a service behaves at the moment. */
 export interface ServiceMood {
@@ -40,14 +42,6 @@ interface ClientSecret {
   stages: Partial<Record<SecretStage, string | undefined>>;
   versions: number;
   deletedAt: number | undefined;
-}
-
-/** A token as its service handed it out. */
-export interface HandOut {
-  readonly text: string;
-  readonly pair: Pair;
-  /** By the true time. */
-  readonly endsAt: number;
 }
 
 export const CALM: ServiceMood = { fault: undefined, latencyMs: 100, lifetimeSeconds: 3_600, repeats: false };
@@ -70,15 +64,14 @@ export function createModelWorld(clock: VirtualClock, normal: (service: string) 
   };
   const moodOf = (service: string): ServiceMood => moods.get(service) ?? normal(service);
 
-  return {
+  const world = {
     moodOf,
     versionWith: (client: string, stage: SecretStage) => secretOf(client).stages[stage],
 
     /** Since when there is no credential for the pair. */
     goneAt(pair: Pair): number | undefined {
-      const times = [secretOf(pair.client).deletedAt, unnamedAt.get(pairKey(pair))];
-      const known = times.filter((at) => at !== undefined);
-      return known.length === 0 ? undefined : Math.min(...known);
+      const at = Math.min(secretOf(pair.client).deletedAt ?? Infinity, unnamedAt.get(pairKey(pair)) ?? Infinity);
+      return at === Infinity ? undefined : at;
     },
 
     /** `undefined`: all is well again. */
@@ -100,7 +93,7 @@ export function createModelWorld(clock: VirtualClock, normal: (service: string) 
       const version = `${client}-${secret.versions}`;
       const previous = stage === 'AWSCURRENT' ? { AWSPREVIOUS: secret.stages.AWSCURRENT } : {};
       secret.stages = { ...secret.stages, ...previous, [stage]: version };
-      for (const service of SERVICES) this.setAccepted({ client, service }, version, isGood);
+      for (const service of SERVICES) world.setAccepted({ client, service }, version, isGood);
     },
 
     promotePending(client: string) {
@@ -131,27 +124,26 @@ export function createModelWorld(clock: VirtualClock, normal: (service: string) 
       if (deletedAt !== undefined) return { outcome: 'deleted' };
       const versionId = stages[stage];
       if (versionId === undefined) return { outcome: 'missing' };
-      const services =
-        unnamedAt.size === 0 ? SERVICES : SERVICES.filter((service) => !unnamedAt.has(pairKey({ client, service })));
-      return found(versionId, { client_id: client, secret: `secret of ${versionId}`, services }, stage);
+      const services = SERVICES.filter((service) => !unnamedAt.has(pairKey({ client, service })));
+      const named = unnamedAt.size > 0 && { services };
+      return found(versionId, { client_id: client, secret: `secret of ${versionId}`, ...named }, stage);
     },
 
-    /** The service's answer to a token request, the token in it, and the life time that it states. */
-    answer(pair: Pair, version: string): { answer: TokenExchange | Problem; handOut?: HandOut; toldMs: number } {
+    /** The service's answer to a token request. */
+    answer(pair: Pair, version: string): ServiceAnswer | Problem {
       const { fault, repeats, lifetimeSeconds } = moodOf(pair.service);
-      if (fault !== undefined) return { answer: FAULTS[fault](clock.now()), toldMs: 0 };
-      // Both ways of saying it.
-      const rejection = version.endsWith('2') ? exchange(400, { error: 'invalid_client' }) : exchange(401, {});
-      if (unwelcome.has(`${pairKey(pair)} ${version}`)) return { answer: rejection, toldMs: 0 };
-
+      if (fault !== undefined) return FAULTS[fault](clock.now());
+      if (unwelcome.has(`${pairKey(pair)} ${version}`)) {
+        // Both ways of saying it.
+        return version.endsWith('2') ? exchange(400, { error: 'invalid_client' }) : exchange(401, {});
+      }
       const last = lastHandOuts.get(pairKey(pair));
       const isRepeated = repeats && last !== undefined && last.endsAt - clock.now() >= 1_000;
       const handOut = isRepeated ? last : newHandOut(pair, lifetimeSeconds || UNTOLD_SECONDS);
       lastHandOuts.set(pairKey(pair), handOut);
-      const isTold = lifetimeSeconds > 0;
-      const seconds = isTold ? Math.floor((handOut.endsAt - clock.now()) / 1_000) : UNTOLD_SECONDS;
-      const members = { access_token: handOut.text, ...(isTold && { expires_in: seconds }) };
-      return { answer: exchange(200, members), handOut, toldMs: seconds * 1_000 };
+      const seconds = Math.floor((handOut.endsAt - clock.now()) / 1_000);
+      const members = { access_token: handOut.text, ...(lifetimeSeconds > 0 && { expires_in: seconds }) };
+      return { ...exchange(200, members), handOut, toldMs: (lifetimeSeconds > 0 ? seconds : UNTOLD_SECONDS) * 1_000 };
     },
 
     /** The seconds that a `retry-after` of these services asks to wait. */
@@ -160,12 +152,13 @@ export function createModelWorld(clock: VirtualClock, normal: (service: string) 
       return /^\d+$/.test(header) ? Number(header) : Math.floor((Date.parse(header) - sentAt) / 1_000);
     },
   };
+  return world;
 
   function newHandOut(pair: Pair, lifetimeSeconds: number): HandOut {
     tokens += 1;
-    // As long as its fingerprint.
-    const text = `token-${String(tokens).padStart(10, '0')}`;
-    return { text, pair, endsAt: clock.now() + lifetimeSeconds * 1_000 };
+    // As long as its fingerprint. No part of it looks encoded: the search for an echoed credential is half as long.
+    const text = `${[...String(tokens).padStart(8, '0')].join('.')}.`;
+    return { text, pair, endsAt: clock.now() + lifetimeSeconds * 1_000, tellings: [] };
   }
 }
 

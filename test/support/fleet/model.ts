@@ -1,22 +1,21 @@
-import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
+import type { Trace } from '../../../functions/broker/audit.ts';
 import type { Issue } from '../../../functions/broker/pair/decision.ts';
-import { MAX_CLOCK_DIFFERENCE_MS } from '../../../functions/broker/pair/record.ts';
+import { isIssuable, MAX_CLOCK_DIFFERENCE_MS, type StoredToken } from '../../../functions/broker/pair/record.ts';
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
-import { hardMarginMs } from '../../../functions/contract.ts';
+import { hardMarginMs, type SecretStage } from '../../../functions/contract.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { createFleet, PATIENCE_MS } from './fleet.ts';
-import { createHosts, type Host, LONGEST_CALL_MS } from './model-hosts.ts';
+import { createFleet } from './fleet.ts';
+import { createHosts, type Host, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
 import { keepLedger } from './model-ledger.ts';
-import { CLIENTS, createModelWorld, type HandOut, SERVICES, type ServiceMood } from './model-world.ts';
-import type { SentRequest, StoreFault } from './surroundings.ts';
+import { CLIENTS, createModelWorld, SERVICES, type ServiceMood } from './model-world.ts';
+import type { HandOut, SentRequest, StoreFault } from './surroundings.ts';
 
 interface Ask {
   readonly pair: Pair;
-  readonly minTtlSeconds: number;
-  readonly refuses: 'nothing' | 'the last token' | 'an unknown token';
+  readonly minTtlSeconds?: number;
+  readonly refuses?: 'nothing' | 'the last token' | 'an unknown token';
 }
 
 /** A fault for a share (from 0 to 1) of all calls to a dependency, drawn with a seed of its own. */
@@ -24,11 +23,6 @@ interface Trouble<Fault> {
   readonly fault: Fault;
   readonly share: number;
   readonly seed: number;
-}
-
-interface Telling {
-  readonly expiresAt: number;
-  readonly lifetimeMs: number;
 }
 
 export type FleetModel = ReturnType<typeof createFleetModel>;
@@ -43,45 +37,38 @@ interface Options extends NonNullable<Parameters<typeof createFleet>[0]> {
 export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Options = {}) {
   const fleet = createFleet(changes);
   const { clock, shared, surroundings } = fleet;
+  const { isShared, secretsLatencyMs } = surroundings;
   const pairs = clients.flatMap((client) => SERVICES.map((service): Pair => ({ client, service })));
-  const secretsLatencyMs = surroundings.secretsLatencyMs;
   const world = createModelWorld(clock, normal);
   const hosts = createHosts(fleet);
   const { accuse } = hosts;
   const ledger = keepLedger(fleet, hosts);
-  const lastTokens = new Map<string, string>();
-  const disabledAt = new Map<string, number>();
-  const handedOut = new WeakMap<object, { readonly handOut: HandOut; readonly toldMs: number }>();
-  /** By token: the ends of its life that the service told the instances, by their clocks. */
-  const tokens = new Map<string, { pair: Pair; tellings: Telling[] }>();
+  /** By its text. */
+  const handOuts = new Map<string, HandOut>();
   let hasRepeated = false;
-  let formats = 2;
+  /** In which new instances seal. */
+  let format = 1;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
 
   surroundings.secret = (client, stage) => world.read(client, stage);
   surroundings.serviceLatencyMs = changes.serviceLatencyMs ?? (({ service }) => world.moodOf(service).latencyMs);
   surroundings.onClosedToken = hosts.noteStoreFailure;
   surroundings.answer = (_, request) => {
-    const { pair, version } = request;
-    if (surroundings.isShared) ledger.seeRequest(request);
+    if (isShared) ledger.seeRequest(request);
     checkCredential(request);
-    const { answer, handOut, toldMs } = world.answer(pair, version);
-    if (handOut !== undefined) handedOut.set(request, { handOut, toldMs });
-    return answer;
+    return world.answer(request.pair, request.version);
   };
-  surroundings.onHeard = (request, { response }) => {
-    if (!surroundings.isShared) return;
+  surroundings.onHeard = (request, { response, handOut, toldMs = 0 }) => {
+    if (!isShared) return;
     const { status, headers } = response;
     if (status === 401 || status === 400) ledger.seeRejection(request);
     if (status === 429) ledger.seeRetryAfter(request, world.secondsOf(headers['retry-after'], request.at));
-    const heard = handedOut.get(request);
-    if (heard === undefined) return;
-    const tellings = tokens.get(heard.handOut.text)?.tellings ?? [];
-    hasRepeated ||= tellings.length > 0;
-    const lifetimeMs = Math.min(heard.toldMs, MAX_LIFETIME_MS);
-    const skewMs = hosts.nowOf(request.from) - clock.now();
-    tellings.push({ expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
-    tokens.set(heard.handOut.text, { pair: heard.handOut.pair, tellings });
+    if (handOut === undefined) return;
+    hasRepeated ||= handOut.tellings.length > 0;
+    const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
+    const skewMs = (hosts.get(request.from)?.now() ?? clock.now()) - clock.now();
+    handOut.tellings.push({ expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
+    handOuts.set(handOut.text, handOut);
   };
 
   const model = {
@@ -89,31 +76,36 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     ...fleet,
     pairs,
     world,
-    ledger,
 
-    async ask(host: Host, { pair, minTtlSeconds, refuses }: Ask): Promise<Issue | Problem> {
-      const lastToken = lastTokens.get(pairKey(pair));
+    async ask(host: Host, { pair, minTtlSeconds = 0, refuses = 'nothing' }: Ask): Promise<Issue | Problem> {
+      const { lastToken } = ledger.pageOf(pair);
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
-      const asked = host.instance.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
-      const trace = host.instance.traces.at(-1);
-      const answer = await follow(host, asked);
+      const living = isShared && refused === undefined ? livingToken(pair) : undefined;
+      const asked = host.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
+      const trace = host.traces.at(-1);
+      const answer = await follow(host, pair, asked);
+      if (!isShared) return answer;
+      const { number } = host;
       if (answer instanceof Problem) {
-        if (answer.type === 'credential-rejected') checkBlame(pair);
+        const wasAlone = hosts.wasAlone(number, startedAt - TRUST_MS);
+        const isServed = living !== undefined && living === livingToken(pair) && !wasAlone;
+        // Memory may still hold the flag of an operator.
+        if (isServed && answer.type !== 'client-disabled' && !hosts.hasAnyClockJumped())
+          accuse(`instance ${number}: ${answer.type}, though a token lives`);
         return answer;
       }
-      lastTokens.set(pairKey(pair), answer.token.fingerprint);
-      if (!surroundings.isShared) return answer;
-      const who = `instance ${host.instance.number}, ${answer.token.accessToken.reveal()}`;
-      judgeLife(answer, pair, host.instance.now(), who);
+      ledger.pageOf(pair).lastToken = answer.token.fingerprint;
+      const who = `instance ${number}, ${answer.token.accessToken.reveal()}`;
+      judgeLife(answer, pair, host.now(), who);
+      if (answer.token.credentialVersion === world.versionWith(pair.client, 'AWSPENDING')) accuse(`${who}: of a trial`);
       if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
-      const isAlone = trace?.warnings.has('shared-cache-unavailable') ?? false;
-      judgeStops(answer, pair, host, isAlone, startedAt, who);
+      judgeStops(answer, pair, host, startedAt, trace);
       return answer;
     },
 
     async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
-      const result = await follow(host, host.instance.check({ pair, stage }));
+      const result = await follow(host, pair, host.check({ pair, stage }));
       if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
     },
 
@@ -121,17 +113,16 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       const random = seededRandom(trouble?.seed ?? 0);
       surroundings.storeFault = (_, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
-        const { fault } = trouble;
         // A call that is repeated costs nothing: the store answers.
-        if (fault !== 'repeated') hosts.noteStoreFailure(from);
-        return fault;
+        if (trouble.fault !== 'repeated') hosts.noteStoreFailure(from);
+        return trouble.fault;
       };
     },
 
     troubleSecrets(trouble: Trouble<'unavailable' | 'denied'> | undefined) {
       const random = seededRandom(trouble?.seed ?? 0);
       surroundings.secretsLatencyMs = trouble?.fault === 'unavailable' ? 1_000 : secretsLatencyMs;
-      surroundings.secret = (client, stage): SecretReading => {
+      surroundings.secret = (client, stage) => {
         if (trouble === undefined || random() >= trouble.share) return world.read(client, stage);
         secretsFailedAt = clock.now();
         return { outcome: trouble.fault, cause: 'trouble' };
@@ -139,10 +130,10 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     },
 
     setDisabled(pair: Pair, isDisabled: boolean) {
-      const disabled = isDisabled ? { since: clock.now() } : undefined;
-      shared.change(pair, (record) => ({ ...record, disabled }));
-      if (!isDisabled) disabledAt.delete(pairKey(pair));
-      else if (!disabledAt.has(pairKey(pair))) disabledAt.set(pairKey(pair), clock.now());
+      const page = ledger.pageOf(pair);
+      const since = clock.now();
+      shared.change(pair, (record) => ({ ...record, disabled: isDisabled ? { since } : undefined }));
+      page.disabledAt = isDisabled ? (page.disabledAt ?? since) : undefined;
     },
 
     /** The item of the pair is deleted, with its flag. */
@@ -150,17 +141,16 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       shared.restore(pair, undefined);
       ledger.forget(pair);
       hosts.noteTrouble();
-      disabledAt.delete(pairKey(pair));
     },
 
     /** All that is sealed can be opened no more. */
     retireKey() {
-      formats += 1;
-      for (const { instance } of hosts.living()) instance.setFormat(formats);
+      format += 2;
+      for (const host of hosts.living()) host.setFormat(format);
     },
 
-    /** The format in which new instances seal. */
-    format: () => formats,
+    /** A new instance seals as the last ones do. */
+    start: (skewMs: number) => hosts.start(skewMs, format),
 
     /** As an operator does once the service accepts the credential again. */
     retry(pair: Pair) {
@@ -168,14 +158,22 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       shared.change(pair, cleared);
     },
 
+    /** The service refuses a credential for days; callers ask all the same, and no operator hears of it. */
+    async refuseForDays(pair: Pair) {
+      world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), false);
+      for (const ms of BETWEEN_ASKS_MS) {
+        await clock.advance(ms);
+        for (const host of hosts.living()) void model.ask(host, { pair });
+        await hosts.settle();
+        model.verify();
+      }
+    },
+
     /** Throws when a rule was broken so far. */
     verify() {
       ledger.settle();
-      for (const { host, deadline } of hosts.openCalls) {
-        const isLate = clock.now() > deadline + ANSWER_RESERVE_MS;
-        if (isLate) accuse(`instance ${host.instance.number} does not answer`);
-      }
-      for (const pair of hosts.isAtRest() ? pairs : []) {
+      hosts.verifyAnswers();
+      for (const pair of hosts.isAtRest() ? ledger.leasedPairs() : []) {
         const { lease } = shared.peek(pair);
         if (lease !== undefined && lease.until > clock.now()) accuse(`no instance ends the lease of ${pairKey(pair)}`);
       }
@@ -190,7 +188,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       for (const client of clients) world.setDeleted(client, false);
       for (const pair of pairs) {
         world.setNamed(pair, true);
-        if (disabledAt.has(pairKey(pair))) model.setDisabled(pair, false);
+        if (ledger.pageOf(pair).disabledAt !== undefined) model.setDisabled(pair, false);
         world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), true);
       }
     },
@@ -200,12 +198,12 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       model.heal();
       await hosts.settle();
       await clock.advance(LONGEST_WAIT_MS);
-      if (hosts.living().length === 0) hosts.start(0);
+      if (hosts.living().length === 0) model.start(0);
       for (const pair of pairs) {
         const latch = shared.peek(pair).rejected.get(world.versionWith(pair.client, 'AWSCURRENT') ?? '');
         if (latch !== undefined && latch.count >= 3) continue;
         for (const host of hosts.living()) {
-          const outcome = await clock.run(model.ask(host, { pair, minTtlSeconds: 0, refuses: 'nothing' }));
+          const outcome = await clock.run(model.ask(host, { pair }));
           if (outcome instanceof Problem) accuse(`${pairKey(pair)} is stuck: ${outcome.message}`);
         }
       }
@@ -215,47 +213,47 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   return model;
 
   /** Follows one call to its answer, a result or a problem. */
-  async function follow<Result>(host: Host, work: Promise<Result>): Promise<Result | Problem> {
-    const call = { host, deadline: clock.now() + PATIENCE_MS };
-    hosts.openCalls.add(call);
+  async function follow<Result>(host: Host, pair: Pair, work: Promise<Result>): Promise<Result | Problem> {
     try {
-      return await work;
+      return await hosts.follow(host, pair, work);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       const { type, retryAfterSeconds = 1 } = error;
       // A wait counts as it was written, also by a clock that is ahead; a trial's short hold can be a long one by a clock that jumped.
-      const mayBeLong = HELD.has(type) || hosts.hasAnyClockJumped();
+      const mayBeLong = HELD.includes(type) || hosts.hasAnyClockJumped();
       const mostSeconds = (mayBeLong ? 3_600 : 300) + MAX_CLOCK_DIFFERENCE_MS / 1_000;
       const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= mostSeconds;
       if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
+      if (type === 'credential-rejected') checkBlame(pair);
       return error;
-    } finally {
-      hosts.openCalls.delete(call);
-      const lateMs = clock.now() - call.deadline;
-      if (lateMs > ANSWER_RESERVE_MS) accuse(`an answer ${lateMs} ms late`);
     }
   }
 
   /** Accuses an instance that reports a rejection which the service has not given. */
   function checkBlame(pair: Pair): void {
-    if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
+    if (!ledger.pageOf(pair).wasRejected) accuse(`${pairKey(pair)} is said to be rejected`);
+  }
+
+  /** The shared token that every instance knows by now, and may issue by its clock. */
+  function livingToken(pair: Pair): StoredToken | undefined {
+    const { token, disabled } = shared.peek(pair);
+    if (disabled || token?.accessToken === undefined) return undefined;
+    const isKnown = clock.now() - token.issuedAt > TRUST_MS + LONGEST_CALL_MS;
+    return isKnown && isIssuable(token, clock.now() + MAX_SKEW_MS) ? token : undefined;
   }
 
   /** Compares the life of a token with the one that the services handed out. */
   function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
-    const known = tokens.get(token.accessToken.reveal());
-    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) {
-      accuse(`${who}: not this pair’s`);
-      return;
-    }
-
-    const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
+    const known = handOuts.get(token.accessToken.reveal());
+    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) accuse(`${who}: not this pair’s`);
+    const { tellings: all = [] } = known ?? {};
+    const tellings = all.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
     if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
     // All instances know of the tellings before the one that the token was issued by; when something went wrong, a
     // later one may pass for the whole life.
     const isUntroubled = hosts.isUntroubled();
-    const last = known.tellings.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
-    const counting = isUntroubled ? known.tellings.slice(0, last + 1) : tellings;
+    const last = all.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
+    const counting = isUntroubled ? all.slice(0, last + 1) : tellings;
     const lifetimes = counting.map(({ lifetimeMs }) => lifetimeMs);
     const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
     const leftMs = token.expiresAt - now;
@@ -267,49 +265,32 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
    * Whether the pair had been disabled, its token withdrawn, or its credential gone for long when the call began. A clock
    * that has jumped cannot tell ages, and an instance that cannot ask cannot know.
    */
-  function judgeStops(
-    { cache }: Issue,
-    pair: Pair,
-    host: Host,
-    isAlone: boolean,
-    startedAt: number,
-    who: string,
-  ): void {
-    const since = (at: number | undefined, failedAt: number) =>
-      at === undefined || host.hasJumped ? 0 : startedAt - Math.max(at, failedAt);
-    const storeFailedAt = hosts.storeFailedAt(host.instance.number);
-    const disabledMs = since(disabledAt.get(pairKey(pair)), storeFailedAt);
-    const withdrawnMs = since(ledger.withdrawnAt(pair), storeFailedAt);
-    const goneMs = since(world.goneAt(pair), secretsFailedAt);
-    if (disabledMs > TRUST_MS) accuse(`${who}: issued ${disabledMs} ms after it was disabled`);
-    if (cache !== 'none' && withdrawnMs > TRUST_MS) accuse(`${who}: issued ${withdrawnMs} ms after it was withdrawn`);
-    if (isAlone && cache === 'memory' && goneMs > TRUST_MS) {
-      accuse(`${who}: issued alone ${goneMs} ms after its credential was gone`);
-    }
+  function judgeStops({ cache }: Issue, pair: Pair, host: Host, startedAt: number, trace: Trace | undefined): void {
+    const { disabledAt, withdrawnAt } = ledger.pageOf(pair);
+    const who = `instance ${host.number} issued a token of ${pairKey(pair)}`;
+    const isOld = (at = Infinity, failedAt = hosts.storeFailedAt(host.number)) =>
+      !host.hasJumped && startedAt - Math.max(at, failedAt) > TRUST_MS;
+    if (isOld(disabledAt)) accuse(`${who} long after it was disabled`);
+    if (cache !== 'none' && isOld(withdrawnAt)) accuse(`${who} long after it was withdrawn`);
+    const isAlone = cache === 'memory' && trace?.warnings.has('shared-cache-unavailable');
+    if (isAlone && isOld(world.goneAt(pair), secretsFailedAt)) accuse(`${who} long after its credential was gone`);
   }
 
   /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
   function checkCredential({ from, pair, version, at }: SentRequest): void {
-    const isAlone = hosts.hasStoreFailed(from, at - LONGEST_CALL_MS);
     const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
-    const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? TRUST_MS : 0);
-    if (isLate && !hosts.hasAnyClockJumped()) {
-      accuse(`instance ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
-    }
+    const isLate = goneMs > LONGEST_CALL_MS + (hosts.wasAlone(from, at) ? TRUST_MS : 0);
+    if (isLate && !hosts.hasAnyClockJumped()) accuse(`instance ${from} sent ${version} ${goneMs} ms after it was gone`);
   }
 }
-
-const ANSWER_RESERVE_MS = 500;
 
 /** How long memory is trusted, and a secret by an instance that is alone. */
 const TRUST_MS = 60_000;
 /** The problems of a hold, which lasts an hour at most; a pause lasts five minutes. */
-const HELD: ReadonlySet<string> = new Set([
-  'token-response-unusable',
-  'token-endpoint-error',
-  'token-endpoint-timeout',
-]);
+const HELD = ['token-response-unusable', 'token-endpoint-error', 'token-endpoint-timeout'];
 const MAX_LIFETIME_MS = 86_400_000;
 
 /** An instance’s own latch, which no operator reaches, by the worst clock. */
 const LONGEST_WAIT_MS = 25 * 60 * 60_000;
+/** Just after a rejection, and after each of the chances that a rejected version gets; a fourth must never come. */
+const BETWEEN_ASKS_MS = [0, 31_000, 16 * 60_000, 3 * 3_600_000, 3 * 3_600_000, 25 * 3_600_000];

@@ -1,5 +1,5 @@
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import type { ClosedToken, StoredToken } from '../../../functions/broker/pair/record.ts';
+import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
@@ -11,21 +11,13 @@ import { createReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from './clock.ts';
 
 /**
- * A fault of one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond
- * its time; a `late` effect comes two seconds after that. With `answer-lost` only the answer is missing, with `repeated`
- * the effect comes twice, as its client repeats it. `no-key`: sealed tokens stay closed, and none can be sealed. `delay`: more
- * than a whole lease passes before; `freeze`: after it, before the instance goes on. `crash`: the instance ends before it.
+ * A fault of one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond its time; a
+ * `late` effect comes two seconds after that. With `answer-lost` only the answer is missing, with `repeated` the effect comes
+ * twice, as its client repeats it. `no-key`: sealed tokens stay closed, and none can be sealed. `delay`: more than a whole lease
+ * passes before; `freeze`: after it, before the instance goes on. `crash`: the instance ends before it.
  */
-export type StoreFault =
-  | 'unavailable'
-  | 'hanging'
-  | 'late'
-  | 'answer-lost'
-  | 'repeated'
-  | 'no-key'
-  | 'delay'
-  | 'freeze'
-  | 'crash';
+export type StoreFault = 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | ExploredFault;
+type ExploredFault = 'delay' | 'freeze' | 'crash';
 
 export interface SentRequest {
   readonly at: number;
@@ -37,9 +29,21 @@ export interface SentRequest {
   readonly latencyMs: number;
 }
 
-/** One token request as its service saw it. */
-interface SeenRequest extends SentRequest {
-  readonly outcome: 'token' | 'rejected' | 'failed';
+/** A token as its service handed it out. */
+export interface HandOut {
+  readonly text: string;
+  readonly pair: Pair;
+  /** By the true time. */
+  readonly endsAt: number;
+  /** The ends of its life that the service told the instances, by their clocks. */
+  readonly tellings: { readonly expiresAt: number; readonly lifetimeMs: number }[];
+}
+
+/** An answer of a service, and the token in it as the service knows it. */
+export interface ServiceAnswer extends TokenExchange {
+  readonly handOut?: HandOut;
+  /** The life time that it states, or that the settings assume. */
+  readonly toldMs?: number;
 }
 
 /** The behaviour of the world outside the broker; tests change it while the fleet runs. */
@@ -50,16 +54,18 @@ export interface Surroundings {
   accepted: Set<string>;
   serviceLatencyMs: number | ((pair: Pair) => number);
   /** Told of every answer that arrives before its request is given up. */
-  onHeard?: (request: SentRequest, answer: TokenExchange) => void;
+  onHeard?: (request: SentRequest, answer: ServiceAnswer) => void;
   storeLatencyMs: number | (() => number);
   secretsLatencyMs: number | (() => number);
-  /** The table is shared; `false`: each instance has one of its own. */
+  /** The table is shared; `false`: each instance has one in its own memory. */
   isShared: boolean;
+  /** Told of every write that reaches the shared table; `isWritten`: no other write came first. */
+  onWrite?: (write: Write) => void;
   /** Told of every token that an instance reads and cannot open. */
   onClosedToken?: (from: number) => void;
   lifetimeSeconds: number;
   /** Replaces the normal answer to the n-th request (from 1): a whole answer, or a problem that is thrown. */
-  answer?: ((n: number, request: SentRequest) => TokenExchange | Problem | undefined) | undefined;
+  answer?: ((n: number, request: SentRequest) => ServiceAnswer | Problem | undefined) | undefined;
   /** Whether this operation of the store goes wrong, for the instance with this number. */
   storeFault?: ((operation: keyof PairStore, from: number) => StoreFault | undefined) | undefined;
   /** Replaces Secrets Manager's answer for one client's secret. */
@@ -77,6 +83,14 @@ export const NORMAL: Surroundings = {
   lifetimeSeconds: 3_600,
 };
 
+export interface Write {
+  readonly from: number;
+  readonly pair: Pair;
+  readonly before: PairRecord;
+  readonly next: PairRecord;
+  readonly isWritten: boolean;
+}
+
 /** One instance on its way to the world outside. */
 interface Asker {
   readonly number: number;
@@ -90,9 +104,9 @@ interface Asker {
 /** The shared store, Secrets Manager and the services as each instance reaches them. */
 export function createOutside(surroundings: Surroundings, services: Record<ServiceName, Service>, clock: VirtualClock) {
   const shared = createReferencePairStore();
-  const requests: SeenRequest[] = [];
+  const requests: (SentRequest & { readonly outcome: 'token' | 'rejected' | 'failed' })[] = [];
   const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
-  /** By the token of a record: the format that it is sealed in. */
+  /** By the token of a record: the format that it is sealed in, when that is not the first. */
   const formats = new WeakMap<StoredToken, number>();
 
   return {
@@ -103,7 +117,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
 
     /** Half of the latency there, half of it back, and faults on the way. */
     storeFor({ number, format, now, sleep }: Asker): PairStore {
-      const table = surroundings.isShared ? shared : createReferencePairStore();
+      if (!surroundings.isShared) return createReferencePairStore();
       const remote =
         <Arguments extends unknown[], Result>(
           operation: keyof PairStore,
@@ -134,26 +148,28 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
       /** As the adapter shows and stores tokens: one that another format has sealed is closed, one that has no seal has no bytes. */
       return {
         read: remote('read', async (hasKey, pair, deadline) => {
-          const seen = await table.read(pair, deadline);
+          const seen = await shared.read(pair, deadline);
           const { token } = seen.record;
           if (token === undefined) return seen;
-          const isOther = token.accessToken !== undefined && (formats.get(token) ?? format()) !== format();
+          const isOther = token.accessToken !== undefined && (formats.get(token) ?? 1) !== format();
           if (hasKey && !isOther) return seen;
           surroundings.onClosedToken?.(number);
           return { ...seen, record: { ...seen.record, token: closedToken(token, hasKey ? 'unreadable' : 'no-key') } };
         }),
         replace: remote('replace', async (hasKey, pair, seen, next) => {
+          const before = seen.record;
+          const write = async (stored: PairRecord) => {
+            const written = await shared.replace(pair, seen, stored, Infinity);
+            surroundings.onWrite?.({ from: number, pair, before, next: stored, isWritten: written !== undefined });
+            return written;
+          };
           const { token } = next;
-          if (token === seen.record.token || token?.accessToken === undefined) {
-            return table.replace(pair, seen, next, Infinity);
-          }
-          formats.set(token, format());
-          if (hasKey) return table.replace(pair, seen, next, Infinity);
-          if (seen.record.token !== undefined && now() < seen.record.token.expiresAt) {
+          if (token === before.token || token?.accessToken === undefined) return write(next);
+          if (format() !== 1) formats.set(token, format());
+          if (hasKey) return write(next);
+          if (before.token !== undefined && now() < before.token.expiresAt)
             throw new StoreUnavailable('no sealing key');
-          }
-          const stored = { ...next, token: closedToken(token, 'no-bytes') };
-          const written = await table.replace(pair, seen, stored, Infinity);
+          const written = await write({ ...next, token: closedToken(token, 'no-bytes') });
           return written && { ...written, record: { ...written.record, token } };
         }),
       };

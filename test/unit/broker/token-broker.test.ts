@@ -29,6 +29,22 @@ describe('the token broker', () => {
     expect(await renewing).toMatchObject({ cache: 'none' });
   });
 
+  it('looks at the table once in 15 s for a renewal whose credential is latched, and answers the rest from memory', async () => {
+    const { store, looks } = countLooks();
+    const rejection = exchange(401, { error: 'invalid_client' });
+    const first = exchange(200, { access_token: 'old', expires_in: 3_600 });
+    const { issue, clock, calls, world } = createBrokerWorld({ store, answer: (n) => (n === 1 ? first : rejection) });
+    await issue();
+    world.secret = () => found('v2');
+    clock.now += 3_300_000;
+    await issue();
+    expect(calls.tokenRequests).toBe(2);
+    clock.now += 15_000;
+    const before = looks();
+    for (let n = 0; n < 10; n += 1) await issue();
+    expect([looks() - before, calls.tokenRequests]).toEqual([1, 2]);
+  });
+
   it('gives no simultaneous caller the token of another pair', async () => {
     const clients = ['acme', 'globex'];
     const services = ['one', 'two'];
@@ -85,15 +101,10 @@ describe('the token broker', () => {
   describe('asked with a token that was refused', () => {
     /** With a token in the table and in memory, and a count of the looks at the table. */
     async function setUp() {
-      const store = createReferencePairStore();
-      let looks = 0;
-      const read: typeof store.read = (...args) => {
-        looks += 1;
-        return store.read(...args);
-      };
-      const world = createBrokerWorld({ store: { ...store, read } });
+      const { store, looks } = countLooks();
+      const world = createBrokerWorld({ store });
       const { token } = await world.issue();
-      return { ...world, token, looks: () => looks - 1 };
+      return { ...world, token, looks: () => looks() - 1 };
     }
 
     it('looks at the table, when it is the token that memory has, and requests a new one', async () => {
@@ -120,3 +131,14 @@ describe('the token broker', () => {
     });
   });
 });
+
+/** A table, and how often it was read. */
+function countLooks() {
+  const store = createReferencePairStore();
+  let looks = 0;
+  const read: typeof store.read = (...args) => {
+    looks += 1;
+    return store.read(...args);
+  };
+  return { store: { ...store, read }, looks: () => looks };
+}

@@ -15,9 +15,9 @@ interface CallerProcess {
 }
 
 /** How a process comes to a token. */
-export type Obtain = (process: CallerProcess) => Promise<Obtained>;
-
-type Obtained = { readonly endsAt: number } | { readonly retryAfterMs: number };
+export type Obtain = (
+  process: CallerProcess,
+) => Promise<{ readonly endsAt: number } | { readonly retryAfterMs: number }>;
 
 /**
  * Starts all who need tokens. Services run all the time, those of popular pairs in many processes, each for some
@@ -35,7 +35,7 @@ export function startCallers({ clock, tally, random, scale, pairs }: Day, obtain
   for (let hour = 1; hour < scale.hours; hour += 1) clock.after(hour * HOUR_MS, startJobs);
 
   function startService(pair: Pair): void {
-    need({ pair, isJob: false, endsAt: clock.now() + exponential(MEAN_LIFE_MS), tokenEndsAt: 0 });
+    void ask({ pair, isJob: false, endsAt: clock.now() + exponential(MEAN_LIFE_MS), tokenEndsAt: 0 });
   }
 
   /** A job is many processes that work for one pair and begin together. */
@@ -43,38 +43,34 @@ export function startCallers({ clock, tally, random, scale, pairs }: Day, obtain
     for (let n = 0; n < pairs.length * JOBS_PER_PAIR; n += 1) {
       const pair = pairs[index(pairs.length)];
       if (pair === undefined) continue;
-      const endsAt = clock.now() + JOB_PATIENCE_MS;
+      const job = { pair, isJob: true, endsAt: clock.now() + JOB_PATIENCE_MS, tokenEndsAt: 0 };
       for (let worker = 0; worker < WORKERS_PER_JOB; worker += 1) {
-        clock.after(uniform() * JOB_STARTS_WITHIN_MS, () => need({ pair, isJob: true, endsAt, tokenEndsAt: 0 }));
+        clock.after(uniform() * JOB_STARTS_WITHIN_MS, () => void ask({ ...job }));
       }
     }
   }
 
-  function need(process: CallerProcess): void {
-    void ask(process, clock.now());
-  }
-
-  async function ask(process: CallerProcess, since: number): Promise<void> {
+  async function ask(process: CallerProcess, since = clock.now()): Promise<void> {
     const obtained = await obtain(process);
     const now = clock.now();
     if ('endsAt' in obtained) {
-      tally.issued += 1;
+      tally.tokensIssued += 1;
       tally.waitsMs.push(now - since);
       process.tokenEndsAt = obtained.endsAt;
       const renewalMs = (obtained.endsAt - now) * (1 - RENEWAL_SHARE * uniform());
-      if (!process.isJob) whileItLives(process, renewalMs, () => need(process));
+      if (!process.isJob) whileItLives(process, renewalMs);
       return;
     }
-    tally.problems += 1;
+    tally.problems.all += 1;
     const hasToken = now < process.tokenEndsAt;
-    if (!hasToken) tally.stranded += 1;
-    whileItLives(process, obtained.retryAfterMs, () => void ask(process, hasToken ? clock.now() : since));
+    if (!hasToken) tally.problems.toCallersWithoutToken += 1;
+    whileItLives(process, obtained.retryAfterMs, hasToken ? undefined : since);
   }
 
-  /** Another process of the service takes over at once when one ends. */
-  function whileItLives(process: CallerProcess, ms: number, action: () => void): void {
+  /** Asks again, unless it ends before: another process of the service takes over at once. */
+  function whileItLives(process: CallerProcess, ms: number, since?: number): void {
     const restMs = process.endsAt - clock.now();
-    if (ms < restMs) clock.after(ms, action);
+    if (ms < restMs) clock.after(ms, () => void ask(process, since));
     else if (!process.isJob) clock.after(restMs, () => startService(process.pair));
   }
 }

@@ -1,6 +1,6 @@
 import { curve, drawing, line, text, ticksUpTo } from '../../svg.ts';
 import type { Outcome } from './outcome.ts';
-import { grouped, WAY_NAMES } from './report.ts';
+import { shown, WAY_NAMES } from './report.ts';
 import { WAYS } from './world.ts';
 
 /** How many token requests each way makes as the fleet grows; without a broker there is no fleet to grow. */
@@ -20,14 +20,14 @@ export function tokenRequestChart(outcomes: readonly Outcome[]): string {
   return drawing({
     width: 720,
     height: 400,
-    title: `Token requests in ${first?.simulatedHours} h for ${grouped(first?.scale.pairs ?? 0)} pairs`,
-    description: series.map(({ name, requests }) => `${name}: ${requests.map(grouped).join(', ')}`).join('; '),
+    title: `Token requests in ${first?.simulatedHours} h for ${shown(first?.scale.pairs ?? 0)} pairs`,
+    description: series.map(({ name, requests }) => `${name}: ${requests.map(shown).join(', ')}`).join('; '),
     content: [
       ...ticks.flatMap((tick) => [
         line(LEFT, yOf(tick), RIGHT, yOf(tick)),
-        text(LEFT - 12, yOf(tick) + 4, grouped(tick), 'small end'),
+        text(LEFT - 12, yOf(tick) + 4, shown(tick), 'small end'),
       ]),
-      ...fleets.map((instances, n) => text(xOf(n), BOTTOM + 22, grouped(instances), 'small middle')),
+      ...fleets.map((instances, n) => text(xOf(n), BOTTOM + 22, shown(instances), 'small middle')),
       text((LEFT + RIGHT) / 2, BOTTOM + 44, 'instances of the function', 'small middle'),
       ...series.map(({ requests }, ink) =>
         curve(

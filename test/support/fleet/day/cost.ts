@@ -1,25 +1,20 @@
-import type { Tally } from './world.ts';
-
-/** The bill of AWS in US dollars; prices of the services are not in it. */
-export interface Cost {
-  readonly lambda: number;
-  readonly dynamodb: number;
-  readonly secretsManager: number;
-  readonly logs: number;
+/** What AWS bills by the piece. */
+export interface Billed {
+  readonly billedMs: number;
+  readonly invocations: number;
+  readonly reads: number;
+  readonly writes: number;
+  readonly secretReads: number;
 }
 
-/** What is billed by the piece. */
-export type Billed = Pick<Tally, 'billedMs' | 'invocations' | 'reads' | 'writes' | 'secretReads'>;
-
-/** The cost of a tally at list prices. Left out are free tiers and fixed costs. */
-export function costOf(tally: Billed): Cost {
-  const gigabyteSeconds = (tally.billedMs / 1_000) * MEMORY_GB;
-  const writeUnits = tally.writes * ITEM_KB;
+/** The bill in US dollars at list prices, without prices of the services. Left out are free tiers and fixed costs. */
+export function costOf({ billedMs, invocations, reads, writes, secretReads }: Billed) {
+  const gigabyteSeconds = (billedMs / 1_000) * MEMORY_GB;
   return {
-    lambda: tally.invocations * LAMBDA_REQUEST + gigabyteSeconds * LAMBDA_GIGABYTE_SECOND,
-    dynamodb: tally.reads * DYNAMODB_READ_UNIT + writeUnits * DYNAMODB_WRITE_UNIT,
-    secretsManager: tally.secretReads * (SECRETS_MANAGER_CALL + KMS_CALL),
-    logs: tally.invocations * LOGGED_GB * LOGS_GIGABYTE,
+    lambda: invocations * LAMBDA_REQUEST + gigabyteSeconds * LAMBDA_GIGABYTE_SECOND,
+    dynamodb: reads * DYNAMODB_READ_UNIT + writes * ITEM_KB * DYNAMODB_WRITE_UNIT,
+    secretsManager: secretReads * (SECRETS_MANAGER_CALL + KMS_CALL),
+    logs: invocations * LOGGED_GB * LOGS_GIGABYTE,
   };
 }
 

@@ -15,13 +15,9 @@ import { type Course, createDay, type Day, REQUEST_TIMEOUT_MS, type Scale, SILEN
  * instances, or without any. `isStopped` is asked once for each simulated minute.
  * @throws Error the promises of docs/pair.md that the broker broke
  */
-export async function simulateDay(
-  way: Way,
-  scale: Scale,
-  isStopped: (elapsedMs: number) => boolean = () => false,
-): Promise<Course> {
+export async function simulateDay(way: Way, scale: Scale, isStopped = () => false): Promise<Course> {
   const day = createDay(way, scale);
-  const { model, tally } = day;
+  const { model, clock, tally } = day;
   const { obtain, check } = way === 'no-broker' ? direct(day) : throughBroker(day, createInvoke(day));
   startRotations(day, check);
   if (way !== 'no-broker') for (let hour = 0; hour < scale.hours; hour += 1) startChecks(day, hour, check);
@@ -30,37 +26,40 @@ export async function simulateDay(
 
   const minutes = scale.hours * 60;
   const steps = stepsOf(scale.seed, minutes / FAULT_EVERY_MINUTES);
-  for (let minute = 0; minute < minutes && !isStopped(model.clock.now() - START); minute += 1) {
-    await model.clock.advance(Math.max(0, START + (minute + 1) * MINUTE_MS - model.clock.now()));
+  for (let minute = 0; minute < minutes && !isStopped(); minute += 1) {
+    await clock.advance(Math.max(0, START + (minute + 1) * MINUTE_MS - clock.now()));
     if (scale.faults && minute % FAULT_EVERY_MINUTES === 0) await steps[minute / FAULT_EVERY_MINUTES]?.run({}, model);
     if (scale.faults && minute % HEAL_EVERY_MINUTES === 0) model.heal();
     model.verify();
+    model.requests.length = 0;
   }
-  const { read: reads = 0, replace: writes = 0 } = way === 'broker' ? model.counts.storeCalls : {};
-  Object.assign(tally, { reads, writes, secretReads: tally.secretReads + model.counts.secretReads });
-  return { tally, elapsedMs: model.clock.now() - START };
+  const { read: reads = 0, replace: writes = 0 } = model.counts.storeCalls;
+  Object.assign(tally.dynamodb, { reads, writes });
+  tally.secretsManagerReads += model.counts.secretReads;
+  return { tally, elapsedMs: clock.now() - START };
 }
 
 /** Callers that ask the broker, and the checks of its health function. */
 function throughBroker({ way, model, tally, checking }: Day, invoke: Invoke): { obtain: Obtain; check: Check } {
   return {
     async obtain({ pair }) {
-      const issue = await invoke((host) => model.ask(host, { pair, minTtlSeconds: 0, refuses: 'nothing' }));
+      const issue = await invoke((host) => model.ask(host, { pair }));
       if (issue instanceof Problem) {
         const isWorthWaiting = PROBLEMS[issue.type].retryable;
         return { retryAfterMs: isWorthWaiting ? (issue.retryAfterSeconds ?? 1) * SECOND_MS : MINUTE_MS };
       }
       // Without the shared table all that is kept is the instance's own.
-      if (issue.cache === 'memory' || (issue.cache === 'shared' && way !== 'broker')) tally.memoryHits += 1;
+      const isOwn = issue.cache === 'memory' || (issue.cache === 'shared' && way !== 'broker');
+      if (isOwn) tally.function.memoryHits += 1;
       return { endsAt: issue.token.expiresAt };
     },
 
     async check(pair) {
-      tally.checks += 1;
+      tally.function.checks += 1;
       await invoke(async (host) => {
-        checking.add(host.instance.number);
+        checking.add(host.number);
         await model.check(host, pair, 'AWSCURRENT');
-        checking.delete(host.instance.number);
+        checking.delete(host.number);
       });
     },
   };
@@ -74,21 +73,21 @@ function direct({ model, clock, tally, note }: Day): { obtain: Obtain; check: Ch
     async obtain(caller) {
       const { pair } = caller;
       if (caller.version === undefined) {
-        tally.secretReads += 1;
+        tally.secretsManagerReads += 1;
         await clock.sleep(drawn(surroundings.secretsLatencyMs));
         const reading = surroundings.secret?.(pair.client, 'AWSCURRENT');
         if (reading?.outcome !== 'found') return { retryAfterMs: DIRECT_RETRY_MS };
         caller.version = reading.secret.versionId;
       }
       const askedAt = clock.now();
-      tally.tokenRequests += 1;
       const { serviceLatencyMs } = surroundings;
       const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
-      const { answer, toldMs, handOut } = world.answer(pair, caller.version);
+      const answer = world.answer(pair, caller.version);
       note(answer, latencyMs);
       await clock.sleep(Math.min(latencyMs, REQUEST_TIMEOUT_MS));
-      if (latencyMs < REQUEST_TIMEOUT_MS && handOut !== undefined) return { endsAt: askedAt + toldMs };
-      const isRejected = !(answer instanceof Problem) && [400, 401].includes(answer.response.status);
+      if (answer instanceof Problem || latencyMs >= REQUEST_TIMEOUT_MS) return { retryAfterMs: DIRECT_RETRY_MS };
+      if (answer.handOut !== undefined) return { endsAt: askedAt + (answer.toldMs ?? 0) };
+      const isRejected = [400, 401].includes(answer.response.status);
       if (isRejected) caller.version = undefined;
       return { retryAfterMs: isRejected ? MINUTE_MS : DIRECT_RETRY_MS };
     },
@@ -97,14 +96,9 @@ function direct({ model, clock, tally, note }: Day): { obtain: Obtain; check: Ch
 
 /** The health function checks every pair each hour, spread over some minutes. */
 function startChecks({ clock, pairs }: Day, hour: number, check: Check): void {
-  const everyMs = CHECKS_WITHIN_MS / pairs.length;
-  const checkFrom = (n: number): void => {
-    const pair = pairs[n];
-    if (pair === undefined) return;
-    void check(pair);
-    clock.after(everyMs, () => checkFrom(n + 1));
-  };
-  clock.after(hour * HOUR_MS + CHECKS_AT_MS, () => checkFrom(0));
+  clock.after(hour * HOUR_MS + CHECKS_AT_MS, () => {
+    for (const [n, pair] of pairs.entries()) clock.after((n * CHECKS_WITHIN_MS) / pairs.length, () => void check(pair));
+  });
 }
 
 /** Operators give a client a new secret now and then, sometimes a wrong one, mended after an hour; the health function hears of it. */

@@ -11,13 +11,14 @@ export type Invoke = <Answer>(work: (host: Host) => Promise<Answer>) => Promise<
  */
 export function createInvoke({ scale, model, clock, tally, random }: Day): Invoke {
   const { uniform, chance, index, exponential, logNormal } = random('function');
+  const counts = tally.function;
   const places = Array.from({ length: scale.instances }, (): Place => ({ isBusy: false, endsAt: 0 }));
   let busy = 0;
 
   return async (work) => {
     for (let tries = 0; ; tries += 1) {
       const place = findIdle();
-      if (place === undefined) tally.throttled += 1;
+      if (place === undefined) counts.throttled += 1;
       else {
         const answer = await runIn(place, work);
         if (answer !== CRASHED) return answer;
@@ -29,23 +30,20 @@ export function createInvoke({ scale, model, clock, tally, random }: Day): Invok
 
   function findIdle(): Place | undefined {
     if (busy === places.length) return undefined;
-    const start = index(places.length);
-    for (let n = 0; n < places.length; n += 1) {
-      const place = places[(start + n) % places.length];
-      if (place?.isBusy === false) return place;
-    }
-    return undefined;
+    let n = index(places.length);
+    while (places[n]?.isBusy) n = (n + 1) % places.length;
+    return places[n];
   }
 
   async function runIn<Answer>(place: Place, work: (host: Host) => Promise<Answer>): Promise<Answer | typeof CRASHED> {
     const startedAt = clock.now();
-    tally.invocations += 1;
+    counts.invocations += 1;
     place.isBusy = true;
     busy += 1;
     const host = await hostIn(place);
-    host.instance.thaw();
+    host.thaw();
     const answer = await untilCrash(host, work(host));
-    host.instance.freeze();
+    host.freeze();
     place.isBusy = false;
     busy -= 1;
     tally.billedMs += Math.ceil(clock.now() - startedAt + CODE_MS);
@@ -56,9 +54,9 @@ export function createInvoke({ scale, model, clock, tally, random }: Day): Invok
     const { host } = place;
     if (host !== undefined && !host.isDead && clock.now() < place.endsAt) return host;
     if (host !== undefined) model.retire(host);
-    tally.coldStarts += 1;
+    counts.coldStarts += 1;
     await clock.sleep(logNormal(INIT_MS, INIT_SPREAD));
-    place.host = model.start(0, model.format());
+    place.host = model.start(0);
     place.endsAt = clock.now() + exponential(MEAN_LIFE_MS);
     return place.host;
   }
@@ -66,20 +64,15 @@ export function createInvoke({ scale, model, clock, tally, random }: Day): Invok
   /** The caller of an instance that crashes is told so. */
   function untilCrash<Answer>(host: Host, answer: Promise<Answer>): Promise<Answer | typeof CRASHED> {
     if (scale.calm || !chance(CRASH_SHARE)) return answer;
-    return new Promise((resolve, reject) => {
-      answer.then(resolve, reject);
-      let isOver = false;
-      const end = () => {
-        isOver = true;
-      };
-      answer.then(end, end);
-      clock.after(uniform() * CRASH_WITHIN_MS, () => {
-        if (isOver) return;
-        tally.crashes += 1;
-        model.kill(host);
-        resolve(CRASHED);
-      });
-    });
+    const calls = [...host.calls];
+    const crash = async () => {
+      await clock.sleep(uniform() * CRASH_WITHIN_MS);
+      if (!calls.every((call) => host.calls.has(call))) return answer;
+      counts.crashes += 1;
+      model.kill(host);
+      return CRASHED;
+    };
+    return Promise.race([answer, crash()]);
   }
 }
 

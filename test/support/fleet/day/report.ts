@@ -1,22 +1,16 @@
-import type { Goal, Outcome } from './outcome.ts';
+import { tableText } from '../../../../client/commands/output.ts';
+import type { Outcome } from './outcome.ts';
 import type { Way } from './world.ts';
 
-/** The results of all ways side by side, as text. */
+/** The results of all ways side by side, as text, and the distance from the goal. */
 export function reportOf(outcomes: readonly Outcome[]): string {
-  const columns = [
-    aligned('padEnd', ['', ...ROWS.map(([name]) => name)]),
-    ...outcomes.map((outcome) =>
-      aligned('padStart', [WAY_NAMES[outcome.way], ...ROWS.map(([, cell]) => cell(outcome))]),
-    ),
-  ];
-  const lines = columns[0]?.map((_, row) => columns.map((column) => column[row]).join('  ')) ?? [];
+  const header = ['', ...outcomes.map(({ way }) => WAY_NAMES[way].padStart(WIDTH))];
+  const rows = ROWS.map(([name, numberOf, format = shown]) => {
+    const numbers = outcomes.map(numberOf);
+    return [name, ...numbers.map((value) => (value === undefined ? '-' : format(value)).padStart(WIDTH))];
+  });
   const goals = outcomes.flatMap(({ goal }) => (goal === undefined ? [] : ['', explain(goal)]));
-  return [...lines, ...goals].join('\n');
-}
-
-function aligned(pad: 'padStart' | 'padEnd', cells: readonly string[]): readonly string[] {
-  const width = Math.max(...cells.map(({ length }) => length));
-  return cells.map((cell) => cell[pad](width));
+  return [tableText(header, rows).trimEnd(), ...goals].join('\n');
 }
 
 export const WAY_NAMES: Readonly<Record<Way, string>> = {
@@ -24,49 +18,55 @@ export const WAY_NAMES: Readonly<Record<Way, string>> = {
   'memory-only': 'memory only',
   'no-broker': 'no broker',
 };
+const WIDTH = 12;
 
-type Row = readonly [name: string, cell: (outcome: Outcome) => string];
+type Row = readonly [
+  name: string,
+  numberOf: (outcome: Outcome) => number | undefined,
+  format?: (value: number) => string,
+];
+const milliseconds = (ms: number) => `${shown(Math.round(ms))} ms`;
+const cents = (dollars: number) => dollars.toFixed(2);
 
 const ROWS: readonly Row[] = [
-  ['simulated hours', ({ simulatedHours }) => `${simulatedHours}`],
-  ['tokens that callers got', ({ tokensIssued }) => grouped(tokensIssued)],
-  ['problems instead', ({ problems }) => grouped(problems.all)],
-  ['  to callers without a living token', ({ problems }) => grouped(problems.toCallersWithoutToken)],
-  ['wait for a token, p50', ({ waitMs }) => `${grouped(waitMs.p50)} ms`],
-  ['  p99', ({ waitMs }) => `${grouped(waitMs.p99)} ms`],
-  ['  longest', ({ waitMs }) => `${grouped(waitMs.max)} ms`],
-  ['token requests', ({ tokenRequests }) => grouped(tokenRequests.all)],
-  ['  of checks', ({ tokenRequests }) => grouped(tokenRequests.ofChecks)],
-  ['  attempts that failed', ({ tokenRequests }) => grouped(tokenRequests.failedAttempts)],
-  ['  rejected credentials', ({ tokenRequests }) => grouped(tokenRequests.rejected)],
-  ['  needless', ({ way, tokenRequests }) => (way === 'broker' ? grouped(tokenRequests.needless) : '-')],
-  ['DynamoDB reads', ({ dynamodb }) => grouped(dynamodb.reads)],
-  ['DynamoDB writes', ({ dynamodb }) => grouped(dynamodb.writes)],
-  ['Secrets Manager reads', ({ secretsManagerReads }) => grouped(secretsManagerReads)],
-  ['invocations', (outcome) => grouped(outcome.function.invocations)],
-  ['  of checks', (outcome) => grouped(outcome.function.checks)],
-  ['  answered from memory', (outcome) => grouped(outcome.function.memoryHits)],
-  ['  cold starts', (outcome) => grouped(outcome.function.coldStarts)],
-  ['  throttled', (outcome) => grouped(outcome.function.throttled)],
-  ['  crashed', (outcome) => grouped(outcome.function.crashes)],
-  ['dollars per million tokens', ({ dollarsPerMillion }) => dollarsPerMillion.all.toFixed(2)],
-  ['  Lambda', ({ dollarsPerMillion }) => dollarsPerMillion.lambda.toFixed(2)],
-  ['  DynamoDB', ({ dollarsPerMillion }) => dollarsPerMillion.dynamodb.toFixed(2)],
-  ['  Secrets Manager and KMS', ({ dollarsPerMillion }) => dollarsPerMillion.secretsManager.toFixed(2)],
-  ['  logs', ({ dollarsPerMillion }) => dollarsPerMillion.logs.toFixed(2)],
+  ['simulated hours', ({ simulatedHours }) => simulatedHours],
+  ['tokens that callers got', ({ tokensIssued }) => tokensIssued],
+  ['problems instead', ({ problems }) => problems.all],
+  ['  to callers without a living token', ({ problems }) => problems.toCallersWithoutToken],
+  ['wait for a token, p50', ({ waitMs }) => waitMs.p50, milliseconds],
+  ['  p99', ({ waitMs }) => waitMs.p99, milliseconds],
+  ['  longest', ({ waitMs }) => waitMs.max, milliseconds],
+  ['token requests', ({ tokenRequests }) => tokenRequests.all],
+  ['  of checks', ({ tokenRequests }) => tokenRequests.ofChecks],
+  ['  attempts that failed', ({ tokenRequests }) => tokenRequests.failedAttempts],
+  ['  rejected credentials', ({ tokenRequests }) => tokenRequests.rejected],
+  ['  needless', ({ way, tokenRequests }) => (way === 'broker' ? tokenRequests.needless : undefined)],
+  ['DynamoDB reads', ({ dynamodb }) => dynamodb.reads],
+  ['DynamoDB writes', ({ dynamodb }) => dynamodb.writes],
+  ['Secrets Manager reads', ({ secretsManagerReads }) => secretsManagerReads],
+  ['invocations', (outcome) => outcome.function.invocations],
+  ['  of checks', (outcome) => outcome.function.checks],
+  ['  answered from memory', (outcome) => outcome.function.memoryHits],
+  ['  cold starts', (outcome) => outcome.function.coldStarts],
+  ['  throttled', (outcome) => outcome.function.throttled],
+  ['  crashed', (outcome) => outcome.function.crashes],
+  ['dollars per million tokens', ({ dollarsPerMillion }) => dollarsPerMillion.all, cents],
+  ['  Lambda', ({ dollarsPerMillion }) => dollarsPerMillion.lambda, cents],
+  ['  DynamoDB', ({ dollarsPerMillion }) => dollarsPerMillion.dynamodb, cents],
+  ['  Secrets Manager and KMS', ({ dollarsPerMillion }) => dollarsPerMillion.secretsManager, cents],
+  ['  logs', ({ dollarsPerMillion }) => dollarsPerMillion.logs, cents],
 ];
 
-/** The goal in two lines: its limit, and the fleet's distance from it. */
-function explain({ tokenRequests, atMost, met }: Goal): string {
+function explain({ tokenRequests, atMost, met }: NonNullable<Outcome['goal']>): string {
   const share = Math.abs(1 - tokenRequests / atMost) * 100;
   return (
     'Goal: token requests ≤ 1.01 × pairs × elapsed ÷ mean time from issue to refresh + checks\n' +
-    `      ${grouped(tokenRequests)} of at most ${grouped(atMost)}: ` +
+    `      ${shown(tokenRequests)} of at most ${shown(atMost)}: ` +
     `${met ? 'met' : 'MISSED'}, ${share.toFixed(1)} % ${met ? 'below' : 'above'}`
   );
 }
 
-/** A whole number that a person can read. */
-export function grouped(value: number): string {
-  return value.toLocaleString('en', { maximumFractionDigits: 0 }).replaceAll(',', ' ');
+/** A number that a person can read: the thousands apart, and two decimals where there are any. */
+export function shown(value: number): string {
+  return value.toLocaleString('en', { maximumFractionDigits: 2 }).replaceAll(',', ' ');
 }

@@ -24,27 +24,22 @@ export interface Scale {
   readonly faults: boolean;
 }
 
-export type Tally = ReturnType<typeof newTally>;
-
 /** What happened in a day so far. */
-export interface Course {
-  readonly tally: Tally;
-  readonly elapsedMs: number;
-}
+export type Course = Pick<Day, 'tally'> & { readonly elapsedMs: number };
 
 export type Day = ReturnType<typeof createDay>;
 
 /** All who live through one day. */
 export function createDay(way: Way, scale: Scale) {
-  const { seed, calm } = scale;
+  const { seed, calm, faults } = scale;
   const random = (purpose: string): Random => createRandom(seed, purpose);
   const { chance, logNormal } = random('surroundings');
   const isFault = (share: number) => !calm && chance(share);
-  const clientNames = Array.from({ length: Math.ceil(scale.pairs / 2) }, (_, n) => CLIENTS[n] ?? `client-${n + 1}`);
   const model = createFleetModel({
     seed,
-    clients: clientNames,
+    clients: Array.from({ length: Math.ceil(scale.pairs / 2) }, (_, n) => CLIENTS[n] ?? `client-${n + 1}`),
     isShared: way === 'broker',
+    services: { [SERVICES[1]]: { singleActiveToken: faults } },
     normal: (service) => ({ ...CALM, latencyMs: 150, lifetimeSeconds: service === SERVICES[0] ? 3_600 : 7_200 }),
     storeLatencyMs: () => logNormal(5, 0.4),
     secretsLatencyMs: () => logNormal(15, 0.5),
@@ -55,60 +50,62 @@ export function createDay(way: Way, scale: Scale) {
   });
   const { clock, world, surroundings, shared } = model;
   const tally = newTally();
+  const { tokenRequests } = tally;
+  /** The instances that serve a check. */
   const checking = new Set<number>();
   const underWayUntil = new Map<string, number>();
 
   const { answer } = world;
-  world.answer = (pair, version) =>
-    isFault(SERVICE_FAULT_SHARE / 2) ? { answer: exchange(503, {}), toldMs: 0 } : answer(pair, version);
+  world.answer = (...request) => (isFault(SERVICE_FAULT_SHARE / 2) ? exchange(503, {}) : answer(...request));
   if (!calm) {
     model.troubleStore({ fault: 'hanging', share: AWS_FAULT_SHARE, seed });
     surroundings.secret = (client, stage) => (isFault(AWS_FAULT_SHARE) ? SECRETS_DOWN : world.read(client, stage));
   }
 
-  const { answer: answerOf } = surroundings;
+  const { answer: answerOf, onWrite } = surroundings;
   surroundings.answer = (n, request) => {
     const { pair, version, from, latencyMs } = request;
     const { token } = shared.peek(pair);
     const isFresh = token?.credentialVersion === version && clock.now() < token.refreshAt;
     const isAsked = (underWayUntil.get(pairKey(pair)) ?? 0) > clock.now();
-    tally.tokenRequests += 1;
-    if (checking.has(from)) tally.tokenRequestsOfChecks += 1;
-    else if (way === 'broker' && (isFresh || isAsked)) tally.needlessTokenRequests += 1;
+    if (checking.has(from)) tokenRequests.ofChecks += 1;
+    else if (way === 'broker' && (isFresh || isAsked)) tokenRequests.needless += 1;
     underWayUntil.set(pairKey(pair), clock.now() + Math.min(latencyMs, REQUEST_TIMEOUT_MS));
     const told = answerOf?.(n, request);
     note(told, latencyMs);
     return told;
   };
-  const { replace } = shared;
-  shared.replace = async (pair, seen, next, deadline) => {
-    const written = await replace(pair, seen, next, deadline);
-    if (written !== undefined && next.token?.accessToken && next.token !== seen.record.token) {
-      tally.published += 1;
-      tally.untilRefreshMs += next.token.refreshAt - next.token.issuedAt;
-    }
-    return written;
+  surroundings.onWrite = (write) => {
+    onWrite?.(write);
+    const { token } = write.next;
+    if (!write.isWritten || !token?.accessToken || token === write.before.token) return;
+    tally.published += 1;
+    tally.untilRefreshMs += token.refreshAt - token.issuedAt;
   };
   return { way, scale, model, clock, random, tally, checking, note, pairs: model.pairs.slice(0, scale.pairs) };
 
+  /** Counts a token request. */
   function note(told: TokenExchange | Problem | undefined, latencyMs: number): void {
     const status = told === undefined || told instanceof Problem ? 503 : told.response.status;
-    if (latencyMs >= REQUEST_TIMEOUT_MS || status >= 402) tally.failedAttempts += 1;
-    else if (status >= 400) tally.rejectedTokenRequests += 1;
+    tokenRequests.all += 1;
+    if (latencyMs >= REQUEST_TIMEOUT_MS || status >= 402) tokenRequests.failedAttempts += 1;
+    else if (status >= 400) tokenRequests.rejected += 1;
   }
 }
 
-/** The counters of a running day. */
+/** The counters of a running day. `needless`: sent although the pair had a fresh token of its current secret or a request on its way. */
 function newTally() {
   return {
-    ...{ issued: 0, problems: 0, stranded: 0, memoryHits: 0, waitsMs: [] as number[] },
-    ...{ tokenRequests: 0, tokenRequestsOfChecks: 0, failedAttempts: 0, rejectedTokenRequests: 0 },
-    /** Not of a check, and sent although the pair had a fresh token of its current secret or a request on its way. */
-    needlessTokenRequests: 0,
+    tokensIssued: 0,
+    problems: { all: 0, toCallersWithoutToken: 0 },
+    waitsMs: [] as number[],
+    tokenRequests: { all: 0, ofChecks: 0, failedAttempts: 0, rejected: 0, needless: 0 },
+    dynamodb: { reads: 0, writes: 0 },
+    secretsManagerReads: 0,
+    function: { invocations: 0, checks: 0, memoryHits: 0, coldStarts: 0, throttled: 0, crashes: 0 },
+    billedMs: 0,
     /** Tokens in the shared table, and the sum of their times from the issue to the soft window. */
     ...{ published: 0, untilRefreshMs: 0 },
-    ...{ reads: 0, writes: 0, secretReads: 0 },
-    ...{ checks: 0, invocations: 0, coldStarts: 0, throttled: 0, crashes: 0, billedMs: 0 },
   };
 }
 

@@ -107,6 +107,7 @@ describe('the outcome of a request that the table was not told', () => {
 
   it.each<[string, Partial<PairRecord>]>([
     ['a pause that lasts longer', { pause: exampleWait(START + 3) }],
+    ['a hold that lasts longer', { held: new Map([['v1:a', exampleWait(START + 4)]]) }],
     ['a later forced request', { forcedAt: START }],
     ['a later attempt', { attemptedAt: START }],
     ['a later trial', { checked: { version: 'v3', at: START, finding: 'rejected' } }],
