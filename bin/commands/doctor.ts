@@ -11,7 +11,7 @@ import type { StackOptions } from './doctor/world.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { versionWith } from './shared/client-secret.ts';
 import { isLocal, knownSettings } from './shared/environment.ts';
-import { openSecrets, type Secrets } from './shared/secrets.ts';
+import { openSecrets } from './shared/secrets.ts';
 
 /** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
@@ -55,20 +55,12 @@ function parseReport(file: string): string {
   return file;
 }
 
-async function* lookFurther(
-  shell: Shell,
-  options: DoctorOptions,
-  cause: string | undefined,
-): AsyncGenerator<DoctorStep> {
-  const { authUrl, ...given } = options as OperatorOptions;
-  const { environment, client, service } = given;
+async function* lookFurther(shell: Shell, given: DoctorOptions, cause: string | undefined): AsyncGenerator<DoctorStep> {
+  const options = given as OperatorOptions;
+  const { authUrl, client, service } = options;
   if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
-
-  // The secrets of a local broker are where AWS_ENDPOINT_URL_SECRETS_MANAGER says, and nowhere else.
-  const areInReach = !isLocal(environment) || shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
-  const secrets = areInReach ? openSecrets(shell, given) : undefined;
   if (cause === 'credential-missing' && client !== undefined && service !== undefined) {
-    yield await examineSecret(environment, { client, service }, secrets);
+    yield await examineSecret(shell, options, { client, service });
   }
 }
 
@@ -104,12 +96,15 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
 
 /** Why the broker has no credential for a client, as far as the operator's rights reach; reads no value. */
-async function examineSecret(environment: string, pair: Pair, secrets: Secrets | undefined): Promise<DoctorStep> {
+async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair): Promise<DoctorStep> {
   const step = 'secret';
-  const name = secretName(environment, pair.client);
-  if (secrets === undefined) return unknown(step, `Where ${name} is stored is not set`);
+  const name = secretName(options.environment, pair.client);
+  // The secrets of a local broker are where the variable says, and nowhere else.
+  if (isLocal(options.environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
+    return unknown(step, `Where ${name} is stored is not set`);
+  }
   try {
-    const secret = await secrets.find(pair.client);
+    const secret = await openSecrets(shell, options).find(pair.client);
     if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
     const isThere = versionWith('AWSCURRENT', secret) !== undefined;
     if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };

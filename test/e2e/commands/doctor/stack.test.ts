@@ -132,10 +132,10 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   afterEach(() => void vi.unstubAllEnvs());
   afterAll(() => Promise.all([moto, aws, broker].map((one) => one?.close())));
 
+  const doctorStack = () => ['doctor', '--stack', '--environment', 'dev', '--region', 'us-east-1', '--url', broker.url];
+
   async function doctor(...args: readonly string[]) {
-    const url = args.includes('--url') ? [] : ['--url', broker.url];
-    const all = ['doctor', '--stack', '--environment', 'dev', '--region', 'us-east-1', ...url, ...args];
-    const { exitCode, stdout, stderr } = await runCommandLine(all, endpoints(aws.url));
+    const { exitCode, stdout, stderr } = await runCommandLine([...doctorStack(), ...args], endpoints(aws.url));
     return { exitCode, lines: stdout.trimEnd().split('\n'), stderr };
   }
 
@@ -227,8 +227,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
 
   it('does not prove the words of a service that does not answer', async () => {
     const env = { ...endpoints(aws.url), AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' };
-    const args = ['doctor', '--stack', '--environment', 'dev', '--url', broker.url, '--region', 'us-east-1'];
-    const { stdout } = await runCommandLine(args, env);
+    const { stdout } = await runCommandLine(doctorStack(), env);
     expect(stdout.match(/^\? +words-\w+ +AWS gave no usable answer: secretsmanager/gm)).toHaveLength(3);
   });
 
@@ -285,8 +284,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   });
 
   it('ends at once on Ctrl-C', async () => {
-    const args = ['doctor', '--stack', '--environment', 'dev', '--url', broker.url, '--region', 'us-east-1'];
-    const { interrupt, finished } = beginCommandLine(args, endpoints(aws.url));
+    const { interrupt, finished } = beginCommandLine(doctorStack(), endpoints(aws.url));
     world.answers.set('DescribeTable', () => {
       interrupt();
       return json(200, {});
