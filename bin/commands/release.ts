@@ -49,7 +49,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         ];
         if (!(await isConfirmed(shell, changes, options, command))) return;
         for (const id of deployments) await releases.stop(id);
-        await releases.moveTo(version, deployments.length === 0 ? release.RevisionId : undefined);
+        await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
         if (json) printJson(shell, { environment, version, stopped: deployments });
         else shell.stdout.write(`${ALIAS}: version ${version}\n`);
         if (deployments.length === 0 && settings.canary !== 'off') talk(shell, BEFORE_THE_NEXT);
@@ -71,17 +71,13 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
   return {
     /** The alias, and all versions, newest first. */
     async read() {
-      const {
-        FunctionVersion: current,
-        RevisionId,
-        RoutingConfig,
-      } = await lambda.getAlias({ FunctionName, Name: ALIAS }, send);
+      const alias = await lambda.getAlias({ FunctionName, Name: ALIAS }, send);
       const versions: ReturnType<typeof readVersion>[] = [];
       for await (const page of paginateListVersionsByFunction({ client: lambda }, { FunctionName }, send)) {
         versions.push(...(page.Versions ?? []).map(readVersion).filter(({ version }) => version !== '$LATEST'));
       }
       versions.sort((one, other) => Number(other.version) - Number(one.version));
-      return { current, RevisionId, weights: RoutingConfig?.AdditionalVersionWeights ?? {}, versions };
+      return { alias, weights: alias.RoutingConfig?.AdditionalVersionWeights ?? {}, versions };
     },
     /** The deployments under way. Going back must not depend on CodeDeploy's answer. */
     async deployments(): Promise<readonly string[]> {
@@ -111,14 +107,14 @@ function readVersion({ Version: version = '', LastModified = '', CodeSha256 = ''
 
 const DEPLOYMENTS_ANSWER = z.object({ deployments: z.array(z.string()).default([]) });
 
-function percentOf(version: string, { current, weights }: Release): number {
+function percentOf(version: string, { alias, weights }: Release): number {
   const others = Object.values(weights).reduce((sum, weight) => sum + weight, 0);
-  return Math.round(100 * (version === current ? 1 - others : (weights[version] ?? 0)));
+  return Math.round(100 * (version === alias.FunctionVersion ? 1 - others : (weights[version] ?? 0)));
 }
 
 /** During a canary, the alias still names the version before it. */
-function targetOf({ versions, weights, ...release }: Release, deployments: readonly string[], to: number | undefined) {
-  const current = Number(release.current);
+function targetOf({ alias, versions, weights }: Release, deployments: readonly string[], to: number | undefined) {
+  const current = Number(alias.FunctionVersion);
   const isShared = deployments.length > 0 || Object.keys(weights).length > 0;
   if (deployments.length > 0 && to !== undefined && to !== current) {
     const detail = `The deployment ${deployments.join(', ')} moves the alias`;
