@@ -26,10 +26,7 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
     .option('--report <file.md>', 'with --stack: write the lines, dated, as Markdown', parseReport)
     .option('--profile-deploy <name>', 'with --stack: an AWS profile of the role that deploys')
     .option('--profile-emergency <name>', 'with --stack: an AWS profile of the role for emergencies')
-    .option(
-      '--guarded',
-      'with --stack: prove that a direct invocation is denied, in place of listing the roles that may',
-    )
+    .option('--guarded', 'with --stack: prove that a direct invocation is denied (without: list who may)')
     .option(
       '--profile-direct <name>',
       'with --guarded: an AWS profile whose own policies allow to invoke the function',
