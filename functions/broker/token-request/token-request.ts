@@ -45,12 +45,13 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
 
       // Full jitter: instances that failed together do not come back together.
       const pauseMs = random() * FIRST_PAUSE_MS * 2 ** (attempts - 1);
-      const isInTime = now() + pauseMs + MIN_REPEAT_MS <= end;
-      if (result.kind !== 'connect' || attempts === MAX_ATTEMPTS || !isInTime) {
-        const isUnheard = ['timeout', 'broken', 'malformed'].includes(result.kind) && result.head === undefined;
-        return { problem: problemOf(result, host), isUnheard };
-      }
-      await sleep(pauseMs);
+      const hasTime = (afterMs: number) => now() + afterMs + MIN_REPEAT_MS <= end;
+      const isRepeated = result.kind === 'connect' && attempts < MAX_ATTEMPTS && hasTime(pauseMs);
+      if (isRepeated) await sleep(pauseMs);
+      // The instance may have been frozen in the pause.
+      if (isRepeated && hasTime(0)) continue;
+      const isUnheard = ['timeout', 'broken', 'malformed'].includes(result.kind) && result.head === undefined;
+      return { problem: problemOf(result, host), isUnheard };
     }
   };
 

@@ -17,7 +17,7 @@ const CREDENTIAL = {
 /** Requests a token with a clock that moves only while an attempt or a pause lasts; an answer follows these attempts. */
 async function request(
   attempts: readonly (TokenResponse | Error)[],
-  { attemptMs = 10, random = 0.5, deadline = START + 60_000 } = {},
+  { attemptMs = 10, random = 0.5, deadline = START + 60_000, frozenMs = 0 } = {},
 ) {
   let now = START;
   const sent: SendLimits[] = [];
@@ -33,7 +33,7 @@ async function request(
     now: () => now,
     sleep: async (ms) => {
       pauses.push(ms);
-      now += ms;
+      now += ms + frozenMs;
     },
     random: () => random,
   });
@@ -66,6 +66,13 @@ describe('a token request', () => {
     [0.99, [99, 198]],
   ])('waits a random part of 100 ms, then of 200 ms: %d', async (random, expected) => {
     expect((await request([failure('connect'), failure('connect')], { random })).pauses).toEqual(expected);
+  });
+
+  it('is not sent again by an instance that was frozen while it waited, and has no time left', async () => {
+    const { outcome, sent } = await request([failure('connect')], { frozenMs: 3_700 });
+    expect(outcome).toMatchObject({ problem: { type: 'token-endpoint-unavailable' }, isUnheard: false });
+    expect(sent).toHaveLength(1);
+    expect((await request([failure('connect')], { frozenMs: 3_690 })).sent).toHaveLength(2);
   });
 
   it('gives a repeat the rest of the time for all attempts', async () => {
