@@ -2,7 +2,7 @@ import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import type { Send } from '../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
-import { exampleRule, exampleService } from '../../test/support/example.ts';
+import { exampleSettings } from '../../test/support/example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
 /** Instances of one fleet whose clients of AWS are real but for the connection, and their calls, sorted. */
@@ -21,11 +21,7 @@ export function countCalls() {
     createTokenFunction({
       environment: 'counted',
       tableName: 'pairs',
-      settings: {
-        services: { 'customer-insights': exampleService() },
-        accessRules: [exampleRule({ operations: ['token', 'check'] })],
-        provenForSeconds: 3_600,
-      },
+      settings: exampleSettings({ operations: ['token', 'check'] }),
       write: () => undefined,
       secretsManager: createSecretsManagerClient({ ...clients, send: aws }),
       dynamodb: createDynamoDB({ ...clients, send: aws }),

@@ -44,7 +44,7 @@ function instead(shell: Shell, given: DoctorOptions, command: Command): Promise<
     return undefined;
   }
   const settings = knownSettings(options.environment, command);
-  // Only here, because its clients of AWS take a second to load.
+  // Imported only here, because its clients of AWS take a second to load.
   return import('./doctor/stack.ts').then(({ examineStack }) => examineStack(shell, options, settings));
 }
 

@@ -96,8 +96,8 @@ export function printOwnPolicies(
  *
  * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
  */
-export function permissionsBoundary(environment: Environment, context: object = cdkJson.context): string | undefined {
-  const { [BOUNDARY]: boundary, [QUALIFIER]: Qualifier } = contextSchema.parse(context);
+export function permissionsBoundary(environment: Environment, context?: object): string | undefined {
+  const { boundary, qualifier: Qualifier } = cdkContext(context);
   const { arn: whole, name } = boundary;
   const written = whole ?? (name === undefined ? undefined : arn(environment, 'iam', `policy/${name}`, ''));
   const values: Readonly<Record<string, string>> = {
@@ -106,6 +106,12 @@ export function permissionsBoundary(environment: Environment, context: object = 
     Qualifier,
   };
   return written?.replace(/\$\{([\w:]+)\}/g, (placeholder, key: string) => values[key] ?? placeholder);
+}
+
+/** The members of the context of `cdk.json` that the bootstrap of the account goes by, with the CDK's own default. */
+export function cdkContext(context: object = cdkJson.context) {
+  const { [BOUNDARY]: boundary, [QUALIFIER]: qualifier } = contextSchema.parse(context);
+  return { boundary, qualifier };
 }
 
 const BOUNDARY = '@aws-cdk/core:permissionsBoundary';

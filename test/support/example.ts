@@ -30,6 +30,12 @@ export function exampleRule(changes: Partial<AccessRule> = {}): AccessRule {
   };
 }
 
+/** The settings of one service and one access rule. */
+export function exampleSettings(rule: Partial<AccessRule> = {}, service: Partial<Service> = {}) {
+  const services = { 'customer-insights': exampleService(service) };
+  return { services, accessRules: [exampleRule(rule)], provenForSeconds: 3_600 };
+}
+
 export const BILLING: Caller = { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' };
 
 /** Region and credentials of clients of the stand-ins for AWS. */

@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
 import { CloudFormation } from '@aws-sdk/client-cloudformation';
 import { STS } from '@aws-sdk/client-sts';
-import cdkJson from '../../../cdk.json' with { type: 'json' };
 import type { DoctorOptions } from '../../../client/commands/doctor.ts';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { stackName } from '../../../lib/settings/names.ts';
+import { cdkContext } from '../policy.ts';
 import { askService, awsFailure, isDenied, openClient } from '../shared/ask-aws.ts';
 import { arn } from '../shared/statements.ts';
 
@@ -37,7 +37,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 export async function openWorld(shell: Shell, environment: Environment, options: StackOptions) {
   const { name, region } = environment;
   const asker = createAsker(shell, environment, options);
-  /** Where the stack is, whatever region the broker is asked in. */
+  /** The stack's own region: `--region` and AWS_REGION say where the caller signs for the broker. */
   const place = { environment: name, region };
   const send = { abortSignal: shell.signal };
   const { Stacks: [stack] = [] } = await asker.as('operator', (who) => {
@@ -137,8 +137,7 @@ export function asProfile(shell: Shell, profile: string): Shell {
 /** The role of the bootstrap that may read what there is, and change nothing. */
 async function asLookupRole(deployer: Shell, environment: Environment): Promise<Shell> {
   const { name, account, region } = environment;
-  const { '@aws-cdk/core:bootstrapQualifier': qualifier = 'hnb659fds' }: Properties = cdkJson.context;
-  const RoleArn = arn(environment, 'iam', `role/cdk-${qualifier}-lookup-role-${account}-${region}`, '');
+  const RoleArn = arn(environment, 'iam', `role/cdk-${cdkContext().qualifier}-lookup-role-${account}-${region}`, '');
   const sts = openClient((config) => new STS(config), 'STS', deployer, { environment: name, region });
   const send = { abortSignal: deployer.signal };
   const { Credentials } = await sts.assumeRole({ RoleArn, RoleSessionName: 'doctor' }, send);

@@ -19,7 +19,7 @@ interface PairFinding {
 
 /** Has the health function run once, as its schedule does. @throws CommandFailure also when the run itself fails */
 export async function runHealth(shell: Shell, { name, region }: Environment, timeoutMs = RUN_MS) {
-  // Only here, because it takes longer to load than `health` takes to show a table.
+  // Imported only here, because the SDK's client takes longer to load than `health` takes to show a table.
   const { Lambda } = await import('@aws-sdk/client-lambda');
   const FunctionName = healthFunctionName(name);
   // Another attempt would be another run.

@@ -2,7 +2,7 @@ import type { HttpAnswer } from '../loopback.ts';
 
 /** What a token endpoint does in place of checking the credential at once; without a member it is as usual. */
 export interface Behaviour {
-  /** To any credential. */
+  /** The service gives this answer to every credential. */
   readonly answer?: HttpAnswer | undefined;
   /** The answer never comes, or the connection is reset instead. */
   readonly fault?: 'hang' | 'reset';

@@ -110,7 +110,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     if (seen === undefined && !leaseIsOver) return undefined;
     const at = now();
     const known = memory.withOwn(pair, seen?.record);
-    // A version that this call has sent is latched for it, whatever the table says.
+    // This call counts each version that it has sent as latched: the table may confirm writes and forget them.
     const record = withoutFutureTimes({ ...known, rejected: new Map([...known.rejected, ...sent]) }, at);
     const isOwnToken = record.token !== undefined && record.token !== seen?.record.token;
     const isAlone = seen === undefined || isOwnToken || foreignToken(seen.record, at) !== undefined;
@@ -228,7 +228,7 @@ export function createAcquireToken(dependencies: Dependencies) {
 
   async function poll(call: Progress): Promise<void> {
     const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** call.polls++) * (1 + random()) * 0.5;
-    // No call sleeps on when the lease ends; not all wake at once.
+    // A waiting call wakes when the lease ends, at a random moment of its own: the table is not asked by all at once.
     const wakeMs = (leaseLeftMs(call) || Infinity) + random() * FIRST_POLL_MS;
     await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
   }

@@ -25,7 +25,7 @@ export interface SendLimits {
   /** For all of it: name look-up, connection, request, headers and body. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
-  /** From it on the request is out of time. */
+  /** Its abort ends the request, which then counts as timed out. */
   readonly signal?: AbortSignal | undefined;
 }
 

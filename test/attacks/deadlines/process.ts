@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { functionUrlEvent } from '../../support/aws/function-url-events.ts';
-import { exampleRule, exampleService } from '../../support/example.ts';
+import { exampleSettings } from '../../support/example.ts';
 
 // Answers one request, within the time that is left and with the AWS of its variables, and tells what it left
 // behind. The process ends when nothing keeps it alive: anything that the request left running would.
@@ -9,11 +9,7 @@ const [authUrl = '', path = '', remaining = '', client = ''] = process.argv.slic
 const { handler, readFirst } = createTokenFunction({
   environment: 'test',
   tableName: 'pairs',
-  settings: {
-    services: { 'customer-insights': exampleService({ authUrl }) },
-    accessRules: [exampleRule({ clients: 'all', operations: ['token', 'check'] })],
-    provenForSeconds: 3_600,
-  },
+  settings: exampleSettings({ clients: 'all', operations: ['token', 'check'] }, { authUrl }),
   write: () => undefined,
 });
 await readFirst();

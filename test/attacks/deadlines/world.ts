@@ -8,7 +8,7 @@ import { createSecretsManagerClient } from '../../../functions/aws/secrets-manag
 import { type Send, SendFailure } from '../../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { functionUrlEvent } from '../../support/aws/function-url-events.ts';
-import { ACCESS, exampleRule, exampleService } from '../../support/example.ts';
+import { ACCESS, exampleSettings } from '../../support/example.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
 /** A dependency's answer and its delay in milliseconds; `Infinity` is never. */
@@ -46,11 +46,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
   const tokenFunction = createTokenFunction({
     environment: 'test',
     tableName: 'pairs',
-    settings: {
-      services: { 'customer-insights': exampleService() },
-      accessRules: [exampleRule({ operations: ['token', 'check'] })],
-      provenForSeconds: 3_600,
-    },
+    settings: exampleSettings({ operations: ['token', 'check'] }),
     write: () => undefined,
     ...surroundings,
   });

@@ -1,7 +1,7 @@
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { CONTEXT, functionUrlEvent } from '../../support/aws/function-url-events.ts';
-import { exampleRule, exampleService } from '../../support/example.ts';
+import { exampleSettings } from '../../support/example.ts';
 
 // Issues a token of each of 1 500 clients, all tokens and secrets as large as they may be, and tells the most memory
 // that the process ever held. DynamoDB has nothing and takes nothing, so that all is kept in memory alone.
@@ -20,11 +20,7 @@ const secretsManager = {
 const { handler } = createTokenFunction({
   environment: 'test',
   tableName: 'pairs',
-  settings: {
-    services: { 'customer-insights': exampleService() },
-    accessRules: [exampleRule({ clients: 'all' })],
-    provenForSeconds: 3_600,
-  },
+  settings: exampleSettings({ clients: 'all' }),
   secretsManager,
   dynamodb: { getItem: async () => undefined, updateItem: async () => undefined },
   send: async () => {

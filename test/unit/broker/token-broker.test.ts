@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../../support/example.ts';
+import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
 
 describe('the token broker', () => {
@@ -104,7 +105,12 @@ describe('the token broker', () => {
       const { store, looks } = countLooks();
       const world = createBrokerWorld({ store });
       const { token } = await world.issue();
-      return { ...world, token, looks: () => looks() - 1 };
+      const replaceToken = (fingerprint: string) => {
+        const newer = exampleToken({ fingerprint });
+        store.change({ client: 'acme', service: 'customer-insights' }, (record) => ({ ...record, token: newer }));
+        return newer;
+      };
+      return { ...world, token, replaceToken, looks: () => looks() - 1 };
     }
 
     it('looks at the table, when it is the token that memory has, and requests a new one', async () => {
@@ -112,6 +118,14 @@ describe('the token broker', () => {
 
       expect(await issue({ refused: token.fingerprint })).toMatchObject({ cache: 'none' });
       expect([looks(), calls.tokenRequests]).toEqual([1, 2]);
+    });
+
+    it('looks at the table also when memory knows that its predecessor was refused a moment ago', async () => {
+      const { issue, token, looks, replaceToken } = await setUp();
+      const { token: successor } = await issue({ refused: token.fingerprint });
+      const newer = replaceToken('of another instance');
+      expect(await issue({ refused: successor.fingerprint })).toMatchObject({ cache: 'shared', token: newer });
+      expect(looks()).toBe(2);
     });
 
     it('answers others from memory that was read less than a second ago, so that made-up ones cost nothing', async () => {
