@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
+import { addDoctorCommand, causeIn, type DoctorOptions } from '../../client/commands/doctor.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type DoctorStep, failed, ok, unknown } from '../../client/commands/step.ts';
@@ -16,7 +16,7 @@ import { openSecrets } from './shared/secrets.ts';
 /** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
-  addDoctorCommand(program, shell, { functionOf, lookFurther, instead })
+  addDoctorCommand(program, shell, { functionOf, lookFurther })
     .option(
       '--auth-url <url>',
       "the service's authUrl, to try both documented token paths there, without a credential",
@@ -36,21 +36,23 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
 // `commander` gives a command all its options: those of the client package, and those that are added here.
 type OperatorOptions = StackOptions & { readonly authUrl?: string };
 
-function instead(shell: Shell, given: DoctorOptions, command: Command): Promise<void> | undefined {
+async function* lookFurther(
+  shell: Shell,
+  given: DoctorOptions,
+  steps: readonly DoctorStep[],
+  command: Command,
+): AsyncGenerator<DoctorStep> {
   const options = given as OperatorOptions;
-  if (!options.stack) return undefined;
-  const settings = knownSettings(options.environment, command);
-  // Imported only here, because its clients of AWS take a second to load.
-  return import('./doctor/stack.ts').then(({ examineStack }) => examineStack(shell, options, settings));
-}
-
-async function* lookFurther(shell: Shell, given: DoctorOptions, cause: string | undefined): AsyncGenerator<DoctorStep> {
-  const options = given as OperatorOptions;
-  const { authUrl, client, service } = options;
+  const { authUrl, client, service, stack } = options;
   if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
-  if (cause === 'credential-missing' && client !== undefined && service !== undefined) {
+  if (causeIn(steps)?.cause === 'credential-missing' && client !== undefined && service !== undefined) {
     yield await examineSecret(shell, options, { client, service });
   }
+  if (!stack) return;
+  const settings = knownSettings(options.environment, command);
+  // Imported only here, because its clients of AWS take a second to load.
+  const { examineStack } = await import('./doctor/stack.ts');
+  yield* examineStack(shell, settings, options, steps);
 }
 
 function parseAuthUrl(text: string): string {

@@ -38,7 +38,7 @@ export interface DoctorStep {
   readonly step: string;
   readonly outcome: 'ok' | 'failed' | 'unknown';
   readonly detail: string;
-  /** One of `CAUSES`, or the type of a failed call; `advice` goes with it. */
+  /** One of `CAUSES`, the type of a failed call, or the name of the step; `advice` goes with it. */
   readonly cause?: string;
   readonly advice?: string;
   /** The form of the service's answer, when it is the cause. */
@@ -48,6 +48,13 @@ export interface DoctorStep {
   /** The path that exists. */
   readonly tokenPath?: string;
 }
+
+/** A step as a line for a person. */
+export function stepText({ step, outcome, detail }: DoctorStep): string {
+  return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail}`;
+}
+
+const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 
 export function ok(step: string, detail: string): DoctorStep {
   return { step, outcome: 'ok', detail };
