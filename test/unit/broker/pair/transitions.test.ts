@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../../functions/broker/pair/outcome.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import type { PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { cleared, leased, settled, withdrawn } from '../../../../functions/broker/pair/transitions.ts';
 import { HOUR_MS, START } from '../../../support/example.ts';
 import { CHECKED, exampleToken, exampleWait, HOLD_KEY, latches } from '../../../support/pair/pair-examples.ts';
@@ -75,17 +75,6 @@ describe('the outcome of a request', () => {
     expect(settled(FULL, 'mine', OUTCOMES[kind])).toEqual({ ...FREE, ...changes });
   });
 
-  it.each(['token', 'trial', 'pause', 'hold'] as const)('changes nothing under the lease of another: %s', (kind) => {
-    expect(settled(FULL, 'lost', OUTCOMES[kind])).toBe(FULL);
-    expect(settled(FREE, 'lost', OUTCOMES[kind])).toBe(FREE);
-  });
-
-  it('is counted under any lease when it is a rejection, because the service has counted it, and leaves that lease', () => {
-    const { lease, rejected } = settled(FULL, 'lost', OUTCOMES.rejected);
-    expect(lease).toBe(LEASE);
-    expect(rejected.get('v1')).toEqual({ count: 2, at: AT, by: 'lost' });
-  });
-
   it('is counted once per lease, also when its chance was counted before, and then leaves nothing to write', () => {
     const charged = leased(FREE, LEASE, USE, START);
     const once = settled(charged, 'mine', OUTCOMES.rejected);
@@ -114,11 +103,6 @@ describe('the outcome of a request', () => {
       expect(settled(record, id, OUTCOMES[kind]).pause).toEqual(stays ? record.pause : WAIT);
     },
   );
-
-  it('is the first rejection of its version', () => {
-    const { rejected } = settled({ ...EMPTY_RECORD, lease: LEASE }, 'mine', OUTCOMES.rejected);
-    expect([...rejected]).toEqual([['v1', { count: 1, at: AT, by: 'mine' }]]);
-  });
 
   it('drops holds that ended more than a day ago', () => {
     const ended = (agoMs: number) => exampleWait(AT - 24 * HOUR_MS - agoMs);
