@@ -192,3 +192,17 @@ it('a trial publishes nothing, and its silence stops no caller', async () => {
   surroundings.answer = undefined;
   expect((await askOne()).issue?.token.credentialVersion).toBe('v1');
 });
+
+it.each([
+  [3, 'a version that is not proven', 'v0'],
+  [4, 'a proven version, because its renewal did not wait for one of the answers', 'v1'],
+])('a service that rejects after 1.5 s is sent %i requests with %s', async (count, _, credentialVersion) => {
+  // It lives, and is due for its renewal, longer than the story lasts.
+  const token = { ...TOKEN, credentialVersion, refreshAt: START, expiresAt: START + 48 * HOUR_MS };
+  const { clock, requests, recordNow, askOne } = fleetWith({ token }, { accepted: new Set(), serviceLatencyMs: 1_500 });
+  while (clock.now() < START + 24 * HOUR_MS) {
+    expect((await askOne()).issue?.token).toBe(token);
+    await clock.advance(10 * SECOND_MS);
+  }
+  expect([requests.length, recordNow().rejected.get('v1')?.count]).toEqual([count, 3]);
+});

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { StoredToken } from '../../../functions/broker/pair/record.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
-import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
+import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../../support/example.ts';
+import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
 
 describe('the token broker', () => {
@@ -69,14 +71,18 @@ describe('the token broker', () => {
       const { store, looks } = countLooks();
       const world = createBrokerWorld({ store });
       const { token } = await world.issue();
-      return { ...world, token, looks: () => looks() - 1 };
+      const replaceToken = (token: StoredToken) => store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, token }));
+      return { ...world, token, replaceToken, looks: () => looks() - 1 };
     }
 
-    it('looks at the table, when it is the token that memory has, and requests a new one', async () => {
-      const { issue, token, looks, calls } = await setUp();
+    it('looks at the table each time that it is the token which memory has', async () => {
+      const { issue, token, looks, calls, replaceToken } = await setUp();
+      const { token: successor, cache } = await issue({ refused: token.fingerprint });
+      expect([cache, looks(), calls.tokenRequests]).toEqual(['none', 1, 2]);
 
-      expect(await issue({ refused: token.fingerprint })).toMatchObject({ cache: 'none' });
-      expect([looks(), calls.tokenRequests]).toEqual([1, 2]);
+      const newer = exampleToken({ fingerprint: 'of another instance' });
+      replaceToken(newer);
+      expect(await issue({ refused: successor.fingerprint })).toMatchObject({ cache: 'shared', token: newer });
     });
 
     it('answers others from memory that was read less than a second ago, so that made-up ones cost nothing', async () => {

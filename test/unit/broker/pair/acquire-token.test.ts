@@ -184,6 +184,22 @@ describe('a lease whose write went unanswered', () => {
     expect(recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
   });
 
+  it('that comes only after the next look is found too', async () => {
+    let late: () => Promise<unknown>;
+    const { acquire, versionsSent, views, recordNow } = createPairWorld({
+      onReplace: async (write, { n }) => {
+        if (n === 1) late = write;
+        if (n === 1) return SILENT();
+        await late();
+        return write();
+      },
+    });
+
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect([versionsSent(), views.length]).toEqual([['v1'], 2]);
+    expect(recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
+  });
+
   it('that is found after its version was sent under another one is left to run out', async () => {
     const { acquire, versionsSent, shared } = createPairWorld({
       renewals: [REJECTED],

@@ -66,10 +66,15 @@ describe('the token request', () => {
   const token = TOKEN;
   const unheard = { ...exampleWait(START, 'token-endpoint-timeout'), unheard: true } as const;
   const checked = { version: 'v1', at: START, finding: 'accepted' } as const;
+  const slowTable: Options['onReplace'] = (write, { clock }) => {
+    clock.now += 3_000;
+    return write();
+  };
 
   it.each<[string, Options, number]>([
     ['with the time-out of its service', {}, 4_000],
     ['with its call', { call: { deadline: START + 3_999 } }, 3_999],
+    ['650 ms before its lease: for clocks that differ, and to write its outcome', { onReplace: slowTable }, 5_350],
     ['after a second when it renews', { step: RENEW, record: { token } }, 1_000],
     ['after a second when the version was accepted in a check', { step: RENEW, record: { checked } }, 1_000],
     ['later with a version that is not proven', { step: RENEW, record: {} }, 4_000],
