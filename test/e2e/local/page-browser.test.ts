@@ -137,17 +137,6 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await said(page, 'credential-rejected: billing asked for initech');
   });
 
-  it('gets the successor of a token that it reports as refused', async () => {
-    const { page } = await open();
-    const fingerprint = () => page.locator('.facts dd').nth(2).innerText();
-    await press(page, { ...ACME, client: 'globex' });
-    const refused = await fingerprint();
-    await answered(page, page.getByRole('button', { name: 'Report it as refused' }));
-
-    expect(await fingerprint()).toMatch(/^[0-9a-f]{16}$/);
-    expect(await fingerprint()).not.toBe(refused);
-  });
-
   it('hands on how long a token should live, and any other name, which it shows as the text that it is', async () => {
     const { page } = await open();
     const odd = '<img src=x onerror=alert(1)>';
