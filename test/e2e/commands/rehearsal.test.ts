@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../bin/local/shell.ts';
-import { type LocalBrokerProcess, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { type LocalBrokerProcess, shellVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
 import { ended, runCommandLine } from './shared/command-line.ts';
 
 let broker: LocalBrokerProcess;
@@ -12,7 +12,7 @@ let operator: Readonly<Record<string, string>>;
 beforeAll(async () => {
   broker = await startLocalBroker();
   operator = {
-    ...printedVariables(broker),
+    ...shellVariables(broker),
     AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR',
     AWS_SECRET_ACCESS_KEY: 'local-operator-secret',
     AWS_SESSION_TOKEN: '',
@@ -46,7 +46,7 @@ describe('env', () => {
     const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
     const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd, env });
 
-    const { AWS_ENDPOINT_URL_DYNAMODB } = printedVariables(broker);
+    const { AWS_ENDPOINT_URL_DYNAMODB } = shellVariables(broker);
     const services = 'customer-insights merchant-payment-cleansing';
     expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL_DYNAMODB}\n`);
   });
