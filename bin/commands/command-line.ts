@@ -11,13 +11,6 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
     .description('Asks a token broker, and looks after one.')
     .version(packageJson.version, '--version', 'print the version of this command line')
     .addOption(environment.default('local').argParser(parseEnvironmentName));
-  // The commands of the client package know no environment, and none may be meant as long as it is not named.
-  program.hook('preAction', async (_, command) => {
-    const { environment, client, service } = command.optsWithGlobals();
-    if (!/^(token|doctor)$/.test(command.name()) || program.getOptionValueSource('environment') === 'default') return;
-    const { checkService } = await import('./shared/environment.ts');
-    checkService(shell, service ?? command.args[client === undefined ? 1 : 0], environment, command);
-  });
   return runProgram(program, args, shell, async () => {
     const client = program
       .command('client')

@@ -27,13 +27,13 @@ export function addHealthCommand(program: Command, shell: Shell): void {
           return { clients, checks: await askForChecks(shell, broker, pairs) };
         };
         if (options.watch) {
-          const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs, shell)}`;
+          const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs)}`;
           return watch(shell, async () => shown(findingsOf((await look()).checks)), options);
         }
         const { clients, checks } = await look();
         const found = findingsOf(checks);
         if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
-        else shell.stdout.write(findingsTable(found, shell));
+        else shell.stdout.write(findingsTable(found));
         talk(shell, summaryOf(found));
         // Every check of an empty list succeeds, but an empty list is seldom meant.
         if (checks.length === 0) talk(shell, NOTHING);

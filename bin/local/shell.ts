@@ -23,7 +23,7 @@ const SHELL_VARIABLES = [
 export type ShellVariables = Readonly<Partial<Record<(typeof SHELL_VARIABLES)[number], string | undefined>>>;
 
 /** The variables of a terminal that asks a broker of this process as one of its callers. */
-export function shellVariables(
+function shellVariables(
   { url, config, controlUrl, tokenServiceUrl }: LocalBroker,
   { accessKeyId, secretAccessKey }: LocalCaller,
 ): ShellVariables {

@@ -43,7 +43,7 @@ async function callUnsigned({ shell, options, outputUrl }: World): Promise<Seen>
 /** The schedule's own path, with a role without a rule that must be refused. */
 async function runOnce({ shell, as, environment }: World): Promise<Seen> {
   const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
-  if (pairs.length > 0) shell.stderr.write(findingsTable(pairs, shell));
+  if (pairs.length > 0) shell.stderr.write(findingsTable(pairs));
   return faults.length === 0
     ? good(`${summaryOf(pairs)}; a role without an access rule was refused`)
     : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');

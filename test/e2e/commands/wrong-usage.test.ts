@@ -41,7 +41,6 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
       /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run --silent token-broker -- env operator/,
       NOTHING_SET,
     ],
-    [['token', 'acme', 'customer-insight', ...IN_DEV], /"dev" has no service "customer-insight": it has customer-/],
   ],
   'client put': [
     [[...PUT, 'marked-secret'], /too many arguments/],
