@@ -3,11 +3,9 @@ import cdkJson from '../../cdk.json' with { type: 'json' };
 import { printJson, printTable } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { type ListedSetting, listSettings } from '../../lib/settings/listing.ts';
+import { listSettings } from '../../lib/settings/listing.ts';
 import { stackName } from '../../lib/settings/names.ts';
-import { exampleConfig } from '../local/config.ts';
-import { type CommandOptions, isLocal, knownSettings, operate } from './shared/environment.ts';
+import { type CommandOptions, knownSettings, operate } from './shared/environment.ts';
 import { parseEnvironmentName } from './shared/environment-name.ts';
 
 /** `config`: the settings that an environment would be deployed with. */
@@ -22,14 +20,9 @@ export function addConfigCommand(program: Command, shell: Shell): void {
       operate<ConfigOptions>(shell, [], async (options, command) => {
         const { keyPolicy, json } = options;
         const environment: string = command.processedArgs[0] ?? options.environment;
-        const form = isLocal(environment) ? LOCAL_FORM : environments[environment];
-        const settings = isLocal(environment)
-          ? parseEnvironment('example', LOCAL_FORM)
-          : knownSettings(environment, command);
+        const settings = knownSettings(environment, command);
         if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
-        const listed = listSettings(form, settings).flatMap((setting) =>
-          isLocal(environment) ? (asStarted(setting) ?? []) : setting,
-        );
+        const listed = listSettings(environments[environment], settings);
         if (json) return printJson(shell, { environment, settings: listed });
         const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
         printTable(shell, ['SETTING', 'VALUE', 'FROM'], rows);
@@ -50,16 +43,6 @@ async function policyOfKey(environment: string, env: { readonly account: string;
   const app = new App({ analyticsReporting: false, context: cdkJson.context });
   const stack = new Stack(app, stackName(environment), { env });
   return stack.resolve(keyPolicy(stack, environment));
-}
-
-/** The settings of `npm start`: made-up services, whose addresses it prints. */
-const { services, accessRules } = exampleConfig(() => 'https://stand-in.example.com');
-const LOCAL_FORM = { account: '111111111111', region: 'us-east-1', services, accessRules };
-
-/** A setting as it counts on this machine; `undefined` when it does not. */
-function asStarted(setting: ListedSetting): ListedSetting | undefined {
-  if (setting.path.endsWith('.authUrl')) return { ...setting, value: 'as npm start prints it' };
-  return /^(account|region|services|accessRules|health)\b/.test(setting.path) ? setting : undefined;
 }
 
 function textOf(value: unknown): string {

@@ -36,13 +36,6 @@ describe('config', () => {
     expect(settings).toContainEqual({ path: 'health.every', value: 'rate(1 hour)', source: 'written' });
   });
 
-  it('prints the settings of npm start without their credentials and keys', async () => {
-    const stdout = await config('local');
-    expect(stdout).toMatch(/^services\.customer-insights\.authUrl +as npm start prints it +written$/m);
-    expect(stdout).toMatch(/^accessRules\[1\]\.clients +acme +written$/m);
-    expect(stdout).not.toMatch(/AKID|secret|canary/);
-  });
-
   it('prints with --key-policy the policy of the stack’s key', async () => {
     const key = resourceOf(synthesise('dev', environments.dev), 'ClientSecrets', 'AWS::KMS::Key');
     expect(JSON.parse(await config('dev', '--key-policy'))).toEqual(key.Properties.KeyPolicy);
