@@ -180,15 +180,6 @@ describe('client disable, refused or failed', () => {
     ]);
     await close();
   });
-
-  it('sets the flags with the policy of an operator, who can take them away again', async ({ world }) => {
-    const { env, close } = await secretsManagerOfOperator();
-    await world.run(DISABLE, { env });
-    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
-    // The emergency role has written no denial.
-    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
-    await close();
-  });
 });
 
 const EMERGENCY = 'The emergency role may (policy --emergency), the operator may not. As that role:';
