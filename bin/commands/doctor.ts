@@ -1,17 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { addDoctorCommand, causeIn, type DoctorOptions } from '../../client/commands/doctor.ts';
+import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type DoctorStep, failed, ok, unknown } from '../../client/commands/step.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
-import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import type { StackOptions } from './doctor/world.ts';
-import { isRefused } from './shared/ask-aws.ts';
-import { versionWith } from './shared/client-secret.ts';
-import { isLocal, knownSettings } from './shared/environment.ts';
-import { openSecrets } from './shared/secrets.ts';
+import { knownSettings } from './shared/environment.ts';
 
 /** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
@@ -43,11 +38,8 @@ async function* lookFurther(
   command: Command,
 ): AsyncGenerator<DoctorStep> {
   const options = given as OperatorOptions;
-  const { authUrl, client, service, stack } = options;
+  const { authUrl, stack } = options;
   if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
-  if (causeIn(steps)?.cause === 'credential-missing' && client !== undefined && service !== undefined) {
-    yield await examineSecret(shell, options, { client, service });
-  }
   if (!stack) return;
   const settings = knownSettings(options.environment, command);
   // Imported only here, because its clients of AWS take a second to load.
@@ -85,24 +77,3 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
 
 /** The specification's examples have the first, its prose the second. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
-
-/** Why the broker has no credential for a client, as far as the operator's rights reach; reads no value. */
-async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair): Promise<DoctorStep> {
-  const step = 'secret';
-  const name = secretName(options.environment, pair.client);
-  // The secrets of a local broker are where the variable says, and nowhere else.
-  if (isLocal(options.environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
-    return unknown(step, `Where ${name} is stored is not set`);
-  }
-  try {
-    const secret = await openSecrets(shell, options).find(pair.client);
-    if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
-    const isThere = versionWith('AWSCURRENT', secret) !== undefined;
-    if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
-    const others = 'was it stored just now, or is the broker one of another environment?';
-    return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
-  } catch (error) {
-    if (!isRefused(error)) throw error;
-    return unknown(step, `You cannot look at ${name} yourself: ${error.detail}`);
-  }
-}

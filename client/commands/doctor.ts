@@ -123,6 +123,6 @@ const UNPROVEN =
   'The call works. This does not prove the service, because the broker had the token already: an operator proves it with client check.';
 
 /** The last cause: a later step only makes it more exact. */
-export function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {
+function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {
   return steps.findLast(({ cause }) => cause !== undefined);
 }

@@ -46,18 +46,11 @@ export async function explainFailure(
     if (options.json) printJson(shell, asProblem(failure));
     talk(shell, `error: ${failure.message}`);
     talk(shell, adviceFor(failure, options));
-    const profile = emptyProfile(shell);
-    if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
     if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
     if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
     shell.exitCode = 1;
   }
-}
-
-/** A sentence about the profile that the shell names, when no credentials came of it. */
-export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {
-  return profile && `AWS_PROFILE is "${profile}": check that it exists and that you are signed in to it.`;
 }
 
 type Failure = TokenBrokerError | CommandFailure;
