@@ -195,8 +195,7 @@ describe('client put', () => {
 });
 
 const OTHER_SERVICES = /credential-malformed: .*services names none, or others than the client is to have/;
-const TYPING_ERROR =
-  /^error: secret-missing: .* "amce" .*\nDid you mean acme\? Nothing was stored\. --create makes a new client\.\n$/;
+const TYPING_ERROR = /^error: secret-missing: .* "amce" .*\nNothing was stored\. --create makes a new client\.\n$/;
 const TWICE = JSON.stringify(NEW).replace('}', ',"secret":"marked-second"}');
 
 describe('client put stores nothing, and repeats nothing', () => {
