@@ -57,10 +57,7 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
 
 /** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
 const FAILED = {
-  'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
   'aws-forbidden': () => front({ policy: 'denied' }),
-  'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
-  'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
   'token-response-unusable': () => withWorld(answering(200, '{"a":"marked-value"}')),
 } satisfies Readonly<Record<string, () => Promise<Situation>>>;
