@@ -1,5 +1,6 @@
 import type { Audit } from '../../broker/audit.ts';
 import { callerKey } from '../../broker/authorize.ts';
+import { textOf } from '../../broker/json.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import { type Unreadable, WARNING_METRICS } from '../../contract.ts';
 import { causeWord } from '../calls.ts';
@@ -48,7 +49,7 @@ export function createAuditLog(options: Options): Audit {
       rulesDigest,
       warnings: [...warnings],
       // A problem's cause is a word that the rules gave it.
-      cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
+      cause: outcome === 'internal' ? bugPlace(cause) : textOf(cause),
     };
     const isBug = outcome === 'internal' && version !== undefined;
     // Nearly all lines end here.
@@ -59,10 +60,6 @@ export function createAuditLog(options: Options): Audit {
     const definitions = [METRICS, ...(isBug ? [BUG_METRICS] : []), ...(counts.length > 0 ? [warned] : [])].join();
     write(emfLine(now(), definitions, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
-}
-
-function wordOf(cause: unknown): string | undefined {
-  return typeof cause === 'string' ? cause : undefined;
 }
 
 /** Writes one line for each read of a shared record whose token cannot be opened. */
