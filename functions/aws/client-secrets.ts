@@ -1,10 +1,5 @@
-import {
-  DescribeSecretCommand,
-  paginateListSecrets,
-  ResourceNotFoundException,
-  type SecretsManagerClient,
-  type Tag,
-} from '@aws-sdk/client-secrets-manager';
+import type { SecretsManagerClient, Tag } from '@aws-sdk/client-secrets-manager';
+import { DescribeSecretCommand, paginateListSecrets, ResourceNotFoundException } from '@aws-sdk/client-secrets-manager';
 import type { Promotion, SecretDescription } from '../broker/health/check-client.ts';
 import type { ClientList } from '../broker/health/run.ts';
 import { membersOf } from '../broker/json.ts';

@@ -1,14 +1,11 @@
 import type { Trace } from './audit.ts';
 import { type Authorize, accessDenied, type Caller } from './authorize.ts';
 import { type CheckRequest, type CheckResult, createCheckCredential } from './check-credential.ts';
-import type { SecretCache } from './credential/secret.ts';
 import { createAcquireToken } from './pair/acquire-token.ts';
 import type { Call } from './pair/call.ts';
 import { decide, type Issue, type IssueRequest } from './pair/decision.ts';
 import { PairMemory } from './pair/memory.ts';
 import type { PairRecord } from './pair/record.ts';
-import type { RenewToken } from './pair/renew-token.ts';
-import type { PairStore } from './pair/store.ts';
 import { type Pair, pairKey, type ServiceName } from './pair.ts';
 import type { Service } from './service.ts';
 
@@ -20,21 +17,12 @@ export interface TokenBroker {
   check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult>;
 }
 
-interface Dependencies {
-  /** Part of the names of secrets. */
-  readonly environment: string;
+interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'memory'> {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly authorize: Authorize;
-  readonly store: PairStore;
-  readonly secrets: SecretCache;
-  readonly renewToken: RenewToken;
   /** Of the settings that change a service's token requests: releases that differ in them have holds of their own. */
   readonly settingsDigest: (service: Service) => string;
   readonly provenForMs: number;
-  readonly uniqueId: () => string;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly random: () => number;
 }
 
 /** Tells the story of one token: authorize, memory, shared record, version, lease, token request, publish. */

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { request } from 'node:https';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import type { AwsCall } from '../../support/aws/faulty-endpoint.ts';
 import { requestContext, signedBy } from '../../support/aws/function-url-events.ts';
 import { createCertificateAuthority } from '../../support/services/certificates.ts';
@@ -223,8 +222,8 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     const url = await startServer({ certificate: await issue({ host: `${secret}.${token}.${clientId}.example.com` }) });
     const error = await new Promise<Error>((resolve) => request(url, { ca }).on('error', resolve).end());
     expect(error.message).toContain(secret);
-    for (const send of [createHttpsSender(), createHttpsSender({ ca })]) {
-      await world.expectSilence({ authUrl: url, send }, 'token-endpoint-error');
+    for (const certificateAuthorities of [undefined, [ca]]) {
+      await world.expectSilence({ authUrl: url, service: { certificateAuthorities } }, 'token-endpoint-error');
     }
     await world.expectSilence({ awsUrl: url, isAlone: true }, 'secrets-unavailable');
   });

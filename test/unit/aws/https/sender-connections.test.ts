@@ -65,13 +65,14 @@ describe.each(['http', 'https'] as const)('a token request over %s', (scheme) =>
   const open = async (onRequest: (socket: Socket, count: number) => void) => {
     const certificate = scheme === 'https' ? await authority.issue() : undefined;
     const server = await serve({ onRequest, ...(certificate && { certificate }) });
-    return { server, request: exampleRequest(`${scheme}://localhost:${server.port}/`) };
+    const trusted = { certificateAuthorities: [authority.ca] };
+    return { server, request: exampleRequest(`${scheme}://localhost:${server.port}/`, trusted) };
   };
 
   it('has a connection of its own, which ends with its answer', async () => {
     const ended = Promise.withResolvers<void>();
     const { server, request } = await open((socket) => void socket.on('close', () => ended.resolve()).write(OK));
-    const send = createHttpsSender({ ca: authority.ca });
+    const send = createHttpsSender();
     for (const connections of [1, 2, 3]) {
       expect(await outcomeOf(send, request)).toEqual({ status: 200, text: 'ok' });
       expect(server.connections()).toBe(connections);
@@ -87,7 +88,7 @@ describe.each(['http', 'https'] as const)('a token request over %s', (scheme) =>
     const { server, request } = await open(
       (socket, count) => void (count === 1 ? socket.write(OK) : socket.end(bytes)),
     );
-    const send = createHttpsSender({ ca: authority.ca });
+    const send = createHttpsSender();
     await outcomeOf(send, request);
     expect(await outcomeOf(send, request)).toEqual({ kind: 'broken', code: 'ECONNRESET', status: undefined });
     expect(server.requests).toHaveLength(2);
@@ -155,10 +156,8 @@ describe('over TLS', () => {
     const server = await serve({ certificate: await authority.issue(), onRequest });
     const request = exampleRequest(toServer(server).url.href, { headers: { host: 'other.example.com' } });
 
-    expect(await outcomeOf(createHttpsSender({ ca: authority.ca }), request)).toEqual({
-      status: 200,
-      text: 'localhost',
-    });
+    const trusting = { ...request, certificateAuthorities: [authority.ca] };
+    expect(await outcomeOf(createHttpsSender(), trusting)).toEqual({ status: 200, text: 'localhost' });
     const code = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
     expect(await outcomeOf(createHttpsSender(), request)).toEqual({ kind: 'tls', code, status: undefined });
     expect(server.requests).toHaveLength(1);
