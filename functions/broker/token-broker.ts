@@ -42,7 +42,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       const call = callFor(pair, deadline, trace);
 
       const known = knownRecord(request);
-      const step = known && decide(viewOf(known), call, request, now());
+      const step = known && decide({ ...MEMORY_ALONE, record: known }, call, request, now());
       if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       // Calls that want the same of a pair share one way to it, unless that began long ago and would soon give up.
       const key = flightKey(request);
@@ -99,10 +99,8 @@ interface Flight {
 const MAX_FLIGHT_AGE_MS = 5_000;
 const REFUSAL_TRUST_MS = 1_000;
 
-/** What memory alone shows. */
-function viewOf(record: PairRecord) {
-  return { seen: undefined, at: 0, record, isAlone: false, leaseIsOver: true } as const;
-}
+/** A view of no more than the remembered record. */
+const MEMORY_ALONE = { seen: undefined, at: 0, isAlone: false, leaseIsOver: true } as const;
 
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {
   return `${pairKey(pair)} ${minTtlMs} ${refused ?? ''}`;

@@ -14,10 +14,7 @@ export interface TokenExchange extends RequestTimes {
 }
 
 /** There is no answer that can be read. `isUnheard`: the request was sent and brought no status. */
-interface UnansweredRequest {
-  readonly problem: Problem;
-  readonly isUnheard: boolean;
-}
+type Unanswered = { readonly problem: Problem; readonly isUnheard: boolean };
 
 interface Dependencies {
   readonly send: Send;
@@ -32,11 +29,7 @@ interface Dependencies {
  * most twice, and only when no connection was made: no byte of it can have been read.
  */
 export function createTokenRequester({ send, now, sleep, random }: Dependencies) {
-  return async (
-    service: Service,
-    credential: Credential,
-    deadline: number,
-  ): Promise<TokenExchange | UnansweredRequest> => {
+  return async (service: Service, credential: Credential, deadline: number): Promise<TokenExchange | Unanswered> => {
     const request = buildTokenRequest(service, credential);
     const { host } = request.url;
     const end = Math.min(deadline, now() + service.requestTimeoutMs);
