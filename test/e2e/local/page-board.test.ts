@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ACCEPTED_CREDENTIALS, exampleConfig } from '../../../bin/local/config.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
-import { pageUrl, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { pageUrl, shellVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
 import { runCommandLine } from '../commands/shared/command-line.ts';
 import { ACME, answered, cell, INITECH, play, press, said, shows, skipped, useBrowser, way } from './page-visitor.ts';
 
@@ -17,7 +17,7 @@ async function openBesideTerminal(config?: unknown) {
   const broker = await startLocalBroker({ config });
   onTestFinished(async () => void (await broker.end()));
   const keys = { AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR', AWS_SECRET_ACCESS_KEY: 'local-operator-secret' };
-  const variables = { ...printedVariables(broker), AWS_SESSION_TOKEN: '', ...keys };
+  const variables = { ...shellVariables(broker), AWS_SESSION_TOKEN: '', ...keys };
   const { page } = await open({}, pageUrl(broker));
   return {
     page,
