@@ -49,18 +49,7 @@ export function oddRequests(origin: string, count: number, seed: number): readon
 function oddRequest(origin: string): fc.Arbitrary<RequestToSign> {
   const part = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }).map(encode),
-    fc.constantFrom(
-      "!'()*",
-      'a:b@c;d=e',
-      '%25',
-      '100%25',
-      '%2F',
-      '%2B',
-      'caf%C3%A9',
-      '%F0%9F%94%91',
-      '~-._',
-      '%20x%20y',
-    ),
+    fc.constantFrom("!'()*", 'a:b@c;d=e', '%25', '%2F', '%2B', 'caf%C3%A9', '%F0%9F%94%91', '~-._', '%20x%20y'),
   );
   const path = fc
     .array(fc.tuple(fc.constantFrom('/', '//', '/x'), part), { maxLength: 4 })

@@ -164,7 +164,14 @@ async function interleave(scenario: Scenario, pick: Pick) {
 
 /** A read that comes twice, or too late, changes nothing. */
 const READ_FAULTS: readonly Fault[] = [
-  ...(['crash', 'answer-lost', 'unavailable', 'delay', 'freeze', 'no-key', 'item-lost', 'item-restored'] as const),
+  'crash',
+  'answer-lost',
+  'unavailable',
+  'delay',
+  'freeze',
+  'no-key',
+  'item-lost',
+  'item-restored',
 ];
 export const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late'];
 

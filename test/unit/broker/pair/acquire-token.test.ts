@@ -120,23 +120,13 @@ describe('a renewal', () => {
     expect([tableReads.length, slept]).toEqual([1, []]);
     expect(sent.length).toBeLessThanOrEqual(1);
   });
-
-  it('that was rejected when the old token had no time left looks again, and does not try again', async () => {
-    const { tableReads, views, acquire } = createPairWorld({ renewals: [REJECTED] });
-
-    expect(await acquire([RENEW, WAIT, answer('another')])).toBe('another');
-    expect(tableReads).toHaveLength(2);
-    expect(views.map(({ record }) => record.attemptedAt)).toEqual([0, START, START]);
-  });
 });
 
 describe('a token request that is rejected', () => {
   it('is followed by another look, with a secret that was read after it', async () => {
     const { versionsSent, readStages, acquire, slept } = createPairWorld({
       renewals: [REJECTED, undefined],
-      onRequest: ({ clock }) => {
-        clock.now += 1;
-      },
+      requestMs: 1,
       secret: (stage, n) => found(n <= 1 ? 'v1' : 'v2', undefined, stage),
     });
 
@@ -146,27 +136,18 @@ describe('a token request that is rejected', () => {
     expect(slept).toEqual([]);
   });
 
-  it('has the predecessor sent when there is no newer version, and a warning', async () => {
+  it('has the predecessor sent, and none twice, also with a table that confirms writes and forgets them', async () => {
     const call = exampleCall();
-    const { versionsSent, acquire } = createPairWorld({ renewals: [REJECTED, undefined], secret: rotated });
-
-    expect(await acquire([REQUEST], call)).toBe(FINGERPRINT);
-    expect(versionsSent()).toEqual(['v2', 'v1']);
-    expect([...call.trace.warnings]).toEqual(['previous-version']);
-  });
-
-  it('has no version sent twice, also by a table that confirms writes and forgets them', async () => {
     const { acquire, versionsSent } = createPairWorld({
-      onRequest: ({ clock }) => {
-        clock.now += 5;
-      },
+      requestMs: 5,
       renewals: [REJECTED],
       store: { replace: async (_pair, _seen, record) => ({ record, tag: 'forgotten' }) },
       secret: rotated,
     });
 
-    expect(await acquire([REQUEST])).toMatchObject({ type: 'credential-rejected' });
+    expect(await acquire([REQUEST], call)).toMatchObject({ type: 'credential-rejected' });
     expect(versionsSent()).toEqual(['v2', 'v1']);
+    expect([...call.trace.warnings]).toEqual(['previous-version']);
   });
 });
 

@@ -222,10 +222,6 @@ it.each<[string, Renewal | undefined]>([
   ['misconfigured', HELD],
   ['unreachable', failed()],
   ['throttled', failed({ shape: SHAPE })],
-  [
-    'misconfigured',
-    { outcome: 'failed', problem: new Problem('token-endpoint-error', 'the certificate is not trusted') },
-  ],
 ])('a trial writes what it found, and nothing for callers: %s', async (finding, renewal) => {
   const pause = exampleWait(START - 1);
   for (const stage of ['AWSPENDING', 'AWSPREVIOUS'] as const) {
