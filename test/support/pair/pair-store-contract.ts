@@ -14,8 +14,6 @@ export interface StoreUnderTest {
   readonly disable: (pair: Pair) => Promise<void>;
   readonly enable: (pair: Pair) => Promise<void>;
   readonly deleteItem: (pair: Pair) => Promise<void>;
-  /** Gives a function that puts the item back as it is now. */
-  readonly backUp: (pair: Pair) => Promise<() => Promise<void>>;
   readonly close: () => Promise<void>;
 }
 
@@ -117,15 +115,6 @@ export function describePairStore(
         const before = await read();
         expect(await replace(seen, fullRecord())).toBeUndefined();
         expect(shown(await read())).toEqual(shown(before));
-      });
-
-      it('of a later value does not fit an item that was restored', async () => {
-        await write(fullRecord());
-        const restore = await underTest.backUp(pair);
-        const later = await write({ lease: { id: 'later', until: START } });
-        await restore();
-        expect(await replace(later, EMPTY_RECORD)).toBeUndefined();
-        expect(shown((await read()).record)).toEqual(shown(fullRecord()));
       });
 
       it('lets exactly one of many writes win that saw the same', async () => {
