@@ -123,19 +123,17 @@ describe('freshness', () => {
   });
 });
 
-describe('memory', () => {
-  it.each(['unavailable', 'answer-lost'] as const)(
-    'keeps nothing that was decided without the table: %s',
-    async (fault) => {
-      const { shared, surroundings, askOne } = fleetWith({}, { storeFault: () => fault });
-      expect((await askOne()).issue?.cache).toBe('none');
-      surroundings.storeFault = undefined;
-      shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled: { since: START } }));
+it.each(['unavailable', 'answer-lost'] as const)(
+  'memory keeps nothing that was decided without the table: %s',
+  async (fault) => {
+    const { shared, surroundings, askOne } = fleetWith({}, { storeFault: () => fault });
+    expect((await askOne()).issue?.cache).toBe('none');
+    surroundings.storeFault = undefined;
+    shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled: { since: START } }));
 
-      expect((await askOne()).problem?.type).toBe('client-disabled');
-    },
-  );
-});
+    expect((await askOne()).problem?.type).toBe('client-disabled');
+  },
+);
 
 it('a trial publishes nothing, and its silence stops no caller', async () => {
   const { surroundings, recordNow, instances, clock, askOne } = fleetWith(

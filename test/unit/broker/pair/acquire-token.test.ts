@@ -105,21 +105,19 @@ it('a latch or a hold is told by the secret of the last minutes', async () => {
   expect(readStages.slice(reads)).toEqual(['AWSPREVIOUS']);
 });
 
-describe('a renewal', () => {
-  it.each<[string, PairWorldOptions]>([
-    ['fails', { renewals: [FAILED] }],
-    ['is rejected', { renewals: [REJECTED] }],
-    ['gets no secret', { secret: () => SECRETS_DOWN }],
-    ['has a version that is held', { record: { held: new Map([['v1:0000000000000000', exampleWait(START + 1)]]) } }],
-    ['loses its lease', { store: { replace: async () => undefined } }],
-    ['gets no answer from the table', { store: { replace: SILENT } }],
-  ])('that %s leaves the old token, without another look', async (_, options) => {
-    const { tableReads, acquire, sent, slept } = createPairWorld(options);
+it.each<[string, PairWorldOptions]>([
+  ['fails', { renewals: [FAILED] }],
+  ['is rejected', { renewals: [REJECTED] }],
+  ['gets no secret', { secret: () => SECRETS_DOWN }],
+  ['has a version that is held', { record: { held: new Map([['v1:0000000000000000', exampleWait(START + 1)]]) } }],
+  ['loses its lease', { store: { replace: async () => undefined } }],
+  ['gets no answer from the table', { store: { replace: SILENT } }],
+])('a renewal that %s leaves the old token, without another look', async (_, options) => {
+  const { tableReads, acquire, sent, slept } = createPairWorld(options);
 
-    expect(await acquire(({ record }) => (record.attemptedAt < START ? RENEW : answer('old token')))).toBe('old token');
-    expect([tableReads.length, slept]).toEqual([1, []]);
-    expect(sent.length).toBeLessThanOrEqual(1);
-  });
+  expect(await acquire(({ record }) => (record.attemptedAt < START ? RENEW : answer('old token')))).toBe('old token');
+  expect([tableReads.length, slept]).toEqual([1, []]);
+  expect(sent.length).toBeLessThanOrEqual(1);
 });
 
 describe('a token request that is rejected', () => {
