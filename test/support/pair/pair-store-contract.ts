@@ -103,7 +103,6 @@ export function describePairStore(
 
       it.each<[string, () => Promise<unknown>]>([
         ['another write', () => write({ attemptedAt: START + 1 })],
-        ['a write of the same record', () => write()],
         ['a stop', () => underTest.disable(pair)],
         ['the end of a stop', async () => [await underTest.disable(pair), await underTest.enable(pair)]],
         ['its deletion', () => underTest.deleteItem(pair)],

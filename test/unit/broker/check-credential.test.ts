@@ -267,16 +267,6 @@ describe('a check that finds the secret gone', () => {
   });
 });
 
-it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
-  const { check, shared, requests, createInstance } = setUp();
-  const bug = new TypeError('not the item that was asked for');
-  const { replace } = shared;
-  shared.replace = (...args) => (requests.length > 0 ? Promise.reject(bug) : replace(...args));
-
-  await expect(check('AWSCURRENT', createInstance())).rejects.toBe(bug);
-  expect(requests).toHaveLength(1);
-});
-
 it('trials share one request in 30 s also beside a token that no instance here can open', async () => {
   const { check, createInstance, shared, requests } = setUp({ ...AT_ONCE, stages: STAGES });
   const checked = { version: 'v2', at: START - 30_000, finding: 'accepted' } as const;

@@ -84,8 +84,7 @@ describe('a secret version', () => {
   });
 
   it.each<[string, Partial<PairRecord>, boolean]>([
-    ['with a living token of it', { token: exampleToken() }, true],
-    ['with an ended token of it', { token: exampleToken({ expiresAt: START }) }, true],
+    ['with a token of it, living or not', { token: exampleToken({ expiresAt: START }) }, true],
     ['with a token of it that cannot be opened', { token: closedToken('no-bytes') }, true],
     ['that was accepted in a check', { checked: { version: 'v1', at: START, finding: 'accepted' } }, true],
     ['with a token of another one', { token: exampleToken({ credentialVersion: 'v0' }) }, false],
