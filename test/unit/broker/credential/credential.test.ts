@@ -99,7 +99,7 @@ it.each(['hunter2hunter2', '', '["hunter2hunter2"]', 'null', '{"client_id":"id",
 it.each([
   [{ secret: 'hunter2' }, 'client_id is missing'],
   [{ client_id: 'id-1234', Secret: 'hunter2' }, 'secret is missing'],
-  [{ client_id: 'id-1234', secret: null }, 'secret is not a string'],
+  [{ client_id: 'id-1234', secret: 12345 }, 'secret is not a string'],
   [{ client_id: '', secret: 'hunter2' }, 'client_id is empty'],
   [{ client_id: 'id-1234', client_secret: 'hunter2\n' }, 'client_secret holds a control character'],
   [{ client_id: 'id-1234', secret: 'hunter2\u0085' }, 'secret holds a control character'],
@@ -115,7 +115,7 @@ it.each([
 
   expect(type).toBe('credential-malformed');
   expect(detail).toContain(said);
-  expect(message + detail).not.toMatch(/hunter|id-1234|id-5678/);
+  expect(message + detail).not.toMatch(/hunter|id-1234|id-5678|12345/);
   expect(cause).toBeUndefined();
 });
 
