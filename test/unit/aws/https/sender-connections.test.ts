@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
+import { serve } from '../../../attacks/hostile-answers.ts';
 import { START } from '../../../support/example.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../support/services/certificates.ts';
-import { answer, exampleRequest, outcomeOf, post, serve, stopTime } from './https-sending.ts';
+import { answer, exampleRequest, outcomeOf, post, stopTime } from './https-sending.ts';
 
 const OK = answer(200, 'ok');
 const PATIENCE = { timeout: 60_000 };

@@ -181,16 +181,6 @@ describe('an item that is not as it should be', () => {
 describe('a token that cannot be opened', () => {
   const { accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken();
 
-  it('never is the token of another pair, however the items are swapped', async () => {
-    const { store, pair, put, item, write, unreadable } = await connect();
-    await write({ token: exampleToken() });
-    const other = { ...pair, client: `${pair.client}-other` };
-    await put(await item(), other);
-    const seen = await store.read(other, IN_TIME);
-    expect(seen.record.token).toEqual({ ...visible, closed: 'unreadable' });
-    expect(unreadable).toEqual(['closed']);
-  });
-
   it.each<[string, 'unreadable' | 'no-bytes', (item: Item) => Item]>([
     ['altered', 'unreadable', ({ token }) => ({ token: edited(token, 'Bearer', 'bearer') })],
     ['without its bytes', 'no-bytes', () => ({ sealed: { S: 'x' } })],
