@@ -70,15 +70,10 @@ describe('docs/openapi.yaml agrees with functions/contract.ts', () => {
   });
 
   it('of names, stages, findings and proofs', () => {
-    const { TokenRequest, CheckRequest, Check } = CONTRACT.components.schemas;
-    for (const schema of [TokenRequest, CheckRequest, Check]) {
-      expect(schema?.properties?.client?.pattern).toBe(NAME_PATTERN.source);
-      expect(schema?.properties?.service?.pattern).toBe(NAME_PATTERN.source);
-    }
-    expect(CheckRequest?.properties?.stage?.enum).toEqual(SECRET_STAGES);
-    expect(Check?.properties?.stage?.enum).toEqual(SECRET_STAGES);
-    expect(Check?.properties?.finding?.enum).toEqual(FINDINGS);
-    expect(Check?.properties?.proven_by?.enum).toEqual(PROOFS);
+    // The requests are held against the broker itself, below.
+    const { client, service, stage, finding, proven_by } = CONTRACT.components.schemas.Check?.properties ?? {};
+    expect([client?.pattern, service?.pattern]).toEqual([NAME_PATTERN.source, NAME_PATTERN.source]);
+    expect([stage?.enum, finding?.enum, proven_by?.enum]).toEqual([SECRET_STAGES, FINDINGS, PROOFS]);
   });
 });
 

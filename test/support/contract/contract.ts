@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { type Description, escaped, type Response, readContract, responseOf } from './openapi.ts';
+import { escaped, type Response, readContract, responseOf } from './openapi.ts';
 
 /** One request to the broker and its answer. */
 export interface Exchange {
@@ -14,14 +14,15 @@ export interface Exchange {
 
 /** How an answer differs from docs/openapi.yaml. */
 export function faultsOf(exchange: Exchange): readonly string[] {
-  differences ??= createContract(readContract());
+  differences ??= createContract();
   return differences(exchange).map((fault) => `${exchange.method} ${exchange.path}: ${fault}`);
 }
 
 /** Made when it is needed first: most tests ask nothing of the broker. */
 let differences: ReturnType<typeof createContract> | undefined;
 
-function createContract(description: Description): (exchange: Exchange) => readonly string[] {
+function createContract(): (exchange: Exchange) => readonly string[] {
+  const description = readContract();
   const { paths, components } = description;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
