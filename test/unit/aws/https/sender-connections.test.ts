@@ -60,20 +60,26 @@ it('does not use a kept connection again that was idle for 30 s, as after a free
 });
 
 it.each(['http', 'https'] as const)(
-  'a token request over %s has a connection of its own, which ends with its answer',
+  'a token request over %s is sent once, on a connection of its own, which ends with its answer or without one',
   async (scheme) => {
     const ended = Promise.withResolvers<void>();
     const server = await serve({
-      onRequest: (socket) => socket.on('close', () => ended.resolve()).write(OK),
+      onRequest: (socket, count) => {
+        socket.on('close', () => ended.resolve());
+        if (count < 3) socket.write(OK);
+        else socket.end();
+      },
       ...(scheme === 'https' && { certificate: await authority.issue() }),
     });
     const send = createHttpsSender({ ca: authority.ca });
+    const request = exampleRequest(`${scheme}://localhost:${server.port}/`);
     for (const connections of [1, 2]) {
-      const request = exampleRequest(`${scheme}://localhost:${server.port}/`);
       expect(await outcomeOf(send, request)).toEqual({ status: 200, text: 'ok' });
       expect(server.connections()).toBe(connections);
     }
     await ended.promise;
+    expect(await outcomeOf(send, request)).toEqual({ kind: 'broken', code: 'ECONNRESET', status: undefined });
+    expect(server.requests).toHaveLength(3);
     for (const text of server.requests) expect(text).toContain('Connection: close');
   },
 );
