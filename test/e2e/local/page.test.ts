@@ -79,6 +79,9 @@ it('the page orders what it is for, in forms that have what they need and nothin
     }
   }
   expect(await post({ service: 'customer-insights' }, { path: '/incident' })).toMatchObject({ status: 400 });
+  for (const other of [{ caller: 'AKIDOTHER' }, { operation: 'health-run' }]) {
+    expect(await post({ ...CALL, ...other })).toMatchObject({ status: 400 });
+  }
   expect([...asked, ...ordered]).toEqual([]);
   for (const [path, form] of ORDERS) expect(await post(form, { path }), path).toMatchObject({ status: 200 });
   expect(ordered).toEqual([INCIDENT, 'schedule']);
