@@ -6,7 +6,7 @@ import { listen, stop } from '../../../bin/local/loopback.ts';
 import { FAULTS, type Fault } from './aws-faults.ts';
 
 /** The faults of a call of AWS on its way; `lost-answer` lets it reach its target. */
-export type CallFault = Fault | 'lost-answer' | ((inPlaceOfTarget: ServerResponse) => void);
+type CallFault = Fault | 'lost-answer' | ((inPlaceOfTarget: ServerResponse) => void);
 
 export interface FaultyEndpoint {
   readonly url: string;
