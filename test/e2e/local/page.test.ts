@@ -18,17 +18,7 @@ it('the page has its files and its state, and nothing else', async () => {
   expect(await get('/state')).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
   expect(await get('/audit/request-1')).toMatchObject({ status: 200, body: '{"outcome":"issued"}' });
   const absent = { status: 404, body: '{"message":"There is nothing here."}' };
-  for (const path of [
-    '/page',
-    '/messages.ts',
-    '/../local.ts',
-    '/%2e%2e/local.ts',
-    '//',
-    '/__proto__',
-    '/call',
-    '/audit/',
-    '/audit/request-2',
-  ]) {
+  for (const path of ['/page', '/../local.ts', '/call', '/audit/request-2']) {
     expect(await get(path), path).toMatchObject(absent);
   }
   for (const method of ['PUT', 'DELETE', 'OPTIONS']) {
