@@ -150,13 +150,6 @@ describe('the function', () => {
     expect(answered).toMatchObject([{ method: 'POST', path: '/path', status: 502, failure: expect.any(Error) }]);
   });
 
-  it('is told its deadline', async () => {
-    const handler: FunctionUrlSettings['handler'] = async (_, { getRemainingTimeInMillis }) =>
-      getRemainingTimeInMillis();
-    const { body } = await (await start({ handler, timeoutMs: 9_000 })).call();
-    expect(Number(body)).toSatisfy((ms: number) => ms > 0 && ms <= 9_000);
-  });
-
   it('gets a request of any method', async () => {
     const { call } = await start({ handler: async ({ requestContext }) => requestContext.http.method });
     expect(await call({ method: 'OPTIONS', body: '' })).toMatchObject({ status: 200, body: 'OPTIONS' });
