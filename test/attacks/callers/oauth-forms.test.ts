@@ -7,17 +7,7 @@ const SEED = 27;
 const FORMS = 3_000;
 const SECRET = 's$+/=9Zs$+/=9Z';
 
-const NAMES = [
-  'acme',
-  'globex',
-  'customer-insights',
-  'customer-insights globex',
-  '../../acme',
-  'acme\u0000',
-  '',
-  'é',
-  '\ud800',
-];
+const NAMES = ['acme', 'globex', 'customer-insights globex', '../../acme', 'acme\u0000', '', '\ud800'];
 const value = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...NAMES) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 80 }) },
