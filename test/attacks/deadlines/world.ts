@@ -166,7 +166,7 @@ interface WireUpdate {
 }
 
 /** As JSON carries an item: bytes are base64. */
-export type WireItem = Readonly<Record<string, WireValue>>;
+type WireItem = Readonly<Record<string, WireValue>>;
 type WireValue = Readonly<Record<string, string>>;
 
 function answerOf(members: object) {
