@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
 import {
@@ -70,7 +69,7 @@ async function startFleet() {
   const table = new DynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
   await ensurePairTable(table, 'pairs');
   table.destroy();
-  const secrets = createSecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
+  const secrets = new SecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
   const key = { Name: sealingKeyName(ENVIRONMENT), SecretString: btoa('k'.repeat(48)) };
   await secrets.send(new CreateSecretCommand(key));
   for (const { client, ...credential } of credentials) {
