@@ -118,8 +118,6 @@ const answer = (response: ServerResponse, status: number, body: object) =>
 const ECHOES: readonly (readonly [string, (response: ServerResponse, echo: string, marks: Marks) => void])[] = [
   ['refuses', (to, echo) => answer(to, 400, { __type: 'AccessDeniedException', Message: echo, message: echo })],
   ['names an error by the secret', (to, _, { secret }) => answer(to, 400, { __type: secret, code: secret })],
-  ['names an error in a header', (to, _, marks) => answer(to.setHeader('x-amzn-errortype', marks.clientId), 400, {})],
-  ['names a request in a header', (to, _, { secret }) => answer(to.setHeader('x-amzn-requestid', secret), 400, {})],
   ['breaks off', (to, echo) => to.writeHead(200, TYPE).end(`{"SecretString":"${echo}`)],
   ['hangs up', (to, echo) => to.writeHead(200, { ...TYPE, 'content-length': 9_999 }).write(echo, () => to.destroy())],
   ['answers with a page', (to, echo) => to.writeHead(502, echo, { 'content-type': 'text/html' }).end(`<html>${echo}`)],
