@@ -18,15 +18,6 @@ it('the dashboard begins with the alarms that tell the operators', () => {
   });
 });
 
-it('has a title of its own for every graph and nothing without metrics, in rows without a gap', () => {
-  const graphs = widgets.filter(({ type }) => type === 'metric');
-  expect(new Set(graphs.map(({ properties }) => properties.title)).size).toBe(graphs.length);
-  for (const graph of graphs) expect(metricsIn(graph), graph.properties.title).not.toEqual([]);
-  for (const row of Map.groupBy(widgets, ({ y }) => y).values()) {
-    expect(row.reduce((total, { width }) => total + width, 0)).toBe(24);
-  }
-});
-
 it('queries only members that the lines of the log have', async () => {
   const day = createBrokerDay();
   await day.invoke(functionUrlEvent({ client: 'acme', service: 'customer-insights' }));
@@ -61,11 +52,7 @@ it('has an outcome for every problem there is', () => {
 });
 
 interface Widget {
-  readonly type: string;
-  readonly y: number;
-  readonly width: number;
   readonly properties: {
-    readonly title?: string;
     readonly query?: string;
     readonly metrics?: readonly (readonly unknown[])[];
   };

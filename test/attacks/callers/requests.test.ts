@@ -49,7 +49,7 @@ const anything = fc.oneof(
   fc.constantFrom(null, undefined, '', 0, [], {}, '__proto__', 'x'.repeat(70_000)),
 );
 
-const STRANGE_NAMES = ['globex', 'merchant-payment-cleansing', '', '../../acme', 'acme\u0000', 'ACME', '__proto__'];
+const STRANGE_NAMES = ['globex', 'merchant-payment-cleansing', '', 'acme\u0000', 'ACME', '__proto__'];
 const member = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('acme', 'customer-insights') },
   { weight: 2, arbitrary: fc.constantFrom(...STRANGE_NAMES) },
