@@ -68,6 +68,10 @@ const headers = (names: Readonly<Record<string, string>>, { sessionToken }: Mark
 });
 const BAD = 'invalid-request';
 
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const GRANT = 'grant_type=client_credentials&client_id=acme&scope=customer-insights';
+const secretIn = ({ secret }: Marks) => `${new URLSearchParams({ client_secret: secret })}`;
+
 /** Requests of a caller that puts its secrets and tokens where they do not belong. */
 const EVENTS: readonly Row<Path['event']>[] = [
   ['refused', ({ token }) => members({ ...PAIR, refused: token }), BAD],
@@ -77,6 +81,11 @@ const EVENTS: readonly Row<Path['event']>[] = [
   ['the method', ({ token }) => ({ requestContext: requestContext(signedBy(BILLING), token) }), 'method-not-allowed'],
   ['the content type', (marks) => headers({ 'content-type': marks.token }, marks), 'unsupported-media-type'],
   ['headers', (marks) => headers({ authorization: basicOf(marks), [marks.secret]: marks.token }, marks), 'issued'],
+  [
+    'client_secret of an OAuth form',
+    (marks) => ({ ...headers(FORM, marks), body: `${GRANT}&${secretIn(marks)}` }),
+    'issued',
+  ],
   ['what is not signed', ({ token }) => ({ body: token, requestContext: requestContext(undefined) }), 'access-denied'],
   ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'access-denied'],
 ];
