@@ -83,6 +83,7 @@ describe('a caller', () => {
     ...['arn:aws:iam::111111111111:user/billing', 'arn:aws:iam::111111111111:root', 'cloudfront.amazonaws.com', ''],
     ...['arn:aws:sts::111111111111:federated-user/billing', 'arn:aws:iam::111111111111:role/billing'],
     ...['arn:aws-x:sts::111111111111:assumed-role/billing/run-1', `x ${ASSUMED}/billing/run-1`],
+    'arn:aws:sts::111111111111:Assumed-Role/billing/run-1',
   ])('is nothing else: %s', (arn) => {
     expect(parseCaller(arn)).toBeUndefined();
   });
