@@ -69,7 +69,10 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
-    [['doctor', '--profile-deploy', 'deploy', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
+    [
+      ['doctor', '--profile-deploy', 'deploy', '--environment', 'local'],
+      /"local" is npm start, of which nothing is deployed/,
+    ],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
