@@ -58,7 +58,7 @@ export function createDay(way: Way, scale: Scale) {
   const { answer } = world;
   world.answer = (...request) => (isFault(SERVICE_FAULT_SHARE / 2) ? exchange(503, {}) : answer(...request));
   if (!calm) {
-    model.troubleStore({ fault: 'hanging', share: AWS_FAULT_SHARE, seed });
+    model.troubleStore({ fault: 'hanging', share: AWS_FAULT_SHARE });
     surroundings.secret = (client, stage) => (isFault(AWS_FAULT_SHARE) ? SECRETS_DOWN : world.read(client, stage));
   }
 
