@@ -34,8 +34,6 @@ interface Page {
   /** Of the leases for callers. */
   pace: Pace;
   lastRequest?: SentRequest | undefined;
-  /** Until when its service has asked it to wait, and by which request. */
-  askedToWait?: { readonly until: number; readonly by: SentRequest } | undefined;
   /** Rejected requests, each since its version last worked or an operator let it be tried again. */
   rejections: readonly SentRequest[];
   /** When its token was withdrawn and not published again. */
@@ -59,7 +57,6 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     /** An operator's retry: the pair may be tried at once. */
     forgive(pair: Pair, versions: Iterable<string>) {
       for (const version of versions) prove(pair, version);
-      pageOf(pair).askedToWait = undefined;
     },
 
     /** The item of the pair is lost: all that the fleet knew of it begins anew. */
@@ -77,15 +74,6 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
       // To a clock that is minutes off, leases that live are over: instances of which one has it send at the same time.
       const isLockedOut = told.length > LOCK_OUT_BUDGET && !hasAnyClockJumped();
       judge(`${pairKey(pair)} ${version}`, { 'was rejected too often': isLockedOut });
-    },
-
-    /** The service has sent a caller a Retry-After, and the instance could write it to the shared record. */
-    seeRetryAfter(by: SentRequest, seconds: number) {
-      const page = pageOf(by.pair);
-      const now = clock.now();
-      if (hasAnyClockJumped() || wasAlone(by.from, by.at) || now - by.at > SHORT_MS) return;
-      if (page.leases.some(({ request, isCheck }) => request === by && isCheck)) return;
-      page.askedToWait = { until: now + Math.min(seconds, MAX_PAUSE_SECONDS) * 1_000 - 2 * MAX_SKEW_MS, by };
     },
   };
 
@@ -192,17 +180,15 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
   }
 
   /** How often, and when, the fleet sends token requests; for as long as all clocks and the store are well. */
-  function complaintsOfPace(lease: Lease, { pair, at }: SentRequest, { lastRequest: last, askedToWait }: Page) {
+  function complaintsOfPace(lease: Lease, { pair, at }: SentRequest, { lastRequest: last }: Page) {
     const { before, forced, isCheck, previous, takenAt } = lease;
     const isAnswered = !last || last.latencyMs > SHORT_MS || wasAlone(last.from, last.at);
-    const isTold = askedToWait !== undefined && hosts.failedAt(askedToWait.by.from) < askedToWait.by.at;
     const { token } = before;
     const isServed = token !== undefined && (token.accessToken !== undefined || token.closed !== 'no-bytes');
     const isLiving = isServed && isIssuable(token, takenAt + MAX_SKEW_MS) && !forced;
     const isWithin = (ms: number, earlier: number) => takenAt - earlier < ms - MAX_SKEW_MS;
     return {
       'while another was under way': !isAnswered && at < last.at + last.latencyMs,
-      'although told to wait': isTold && at < askedToWait.until,
       'by force too soon': forced && isWithin(30_000, previous.forcedAt),
       'and ended a living token': isLiving && services[pair.service]?.singleActiveToken,
       'and renewed a living token too soon': isLiving && !isCheck && isWithin(15_000, previous.takenAt),
@@ -217,4 +203,3 @@ const LOCK_OUT_BUDGET = 3;
 const LATCH_MS = 15 * 60_000;
 /** Short enough for a lease to outlast it by the clock of every instance. */
 const SHORT_MS = 1_500;
-const MAX_PAUSE_SECONDS = 300;

@@ -36,13 +36,16 @@ interface HandOut {
 
 interface Options extends NonNullable<Parameters<typeof createFleet>[0]> {
   readonly clients?: readonly string[];
+  /** Of the second service. */
+  readonly singleActiveToken?: boolean;
   /** How each service behaves while nothing is wrong with it. */
   readonly normal?: (service: string) => ServiceMood;
 }
 
 /** A fleet in a world that goes wrong in every way, watched by a witness who knows all of it. */
-export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Options = {}) {
-  const fleet = createFleet(changes);
+export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken = true, ...changes }: Options = {}) {
+  const services = { [SERVICES[0]]: { response: TOLD }, [SERVICES[1]]: { response: TOLD, singleActiveToken } };
+  const fleet = createFleet({ ...changes, services });
   const { clock, shared, surroundings } = fleet;
   const { isShared, secretsLatencyMs } = surroundings;
   const pairs = clients.flatMap((client) => SERVICES.map((service): Pair => ({ client, service })));
@@ -67,9 +70,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   };
   surroundings.onHeard = (request, { response, token, lifetimeMs: toldMs = 0 }) => {
     if (!isShared) return;
-    const { status, headers } = response;
-    if (status === 401 || status === 400) ledger.seeRejection(request);
-    if (status === 429) ledger.seeRetryAfter(request, Number(headers['retry-after']));
+    if ([400, 401].includes(response.status)) ledger.seeRejection(request);
     if (token === undefined) return;
     const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
     const skewMs = (hosts.get(request.from)?.now() ?? clock.now()) - clock.now();
@@ -101,9 +102,10 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       }
       const { token } = answer;
       ledger.pageOf(pair).lastToken = token.fingerprint;
-      judge(`instance ${host.number} issued ${token.fingerprint} of ${pairKey(pair)}`, {
-        ...complaintsOfLife(answer, pair, host.now()),
-        ...complaintsOfAge(answer, pair, host.number, startedAt, trace),
+      const what = `instance ${host.number} issued ${token.fingerprint} of ${pairKey(pair)}`;
+      judge(what, complaintsOfLife(answer, pair, host.now()));
+      judge(what, complaintsOfAge(answer, pair, host.number, startedAt, trace));
+      judge(what, {
         'of a trial': token.credentialVersion === world.versionWith(pair.client, 'AWSPENDING'),
         'that was refused': token.fingerprint === refused,
       });
@@ -175,10 +177,9 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     /** Throws when a rule was broken so far. */
     verify() {
       hosts.verifyAnswers();
-      for (const pair of hosts.isAtRest() ? pairs : []) {
-        const { until = 0 } = shared.peek(pair).lease ?? {};
-        judge(pairKey(pair), { 'keeps a lease that no instance ends': until > clock.now() });
-      }
+      const isLeft = (pair: Pair) => (shared.peek(pair).lease?.until ?? 0) > clock.now();
+      const left = hosts.isAtRest() ? pairs.filter(isLeft) : [];
+      for (const pair of left) judge(pairKey(pair), { 'keeps a lease that no instance ends': true });
       if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
     },
 
@@ -267,6 +268,13 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   }
 }
 
+/** Where answers hold a token and its life time: no search for them. */
+const TOLD = {
+  tokenMember: 'access_token',
+  lifetimeMember: 'expires_in',
+  lifetimeUnit: 'seconds',
+  passThrough: [],
+} as const;
 /** How long memory is trusted, and a secret by an instance that is alone. */
 const TRUST_MS = 60_000;
 const MAX_HOLD_SECONDS = 3_600;

@@ -192,8 +192,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
         const requestStartedAt = now();
         const end = Math.min(deadline, requestStartedAt + asked.requestTimeoutMs);
         const n = requests.length + 1;
-        const { serviceLatencyMs } = surroundings;
-        const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
+        const latencyMs = drawn(surroundings.serviceLatencyMs, pair);
         const request = { at: clock.now(), from, pair, version, latencyMs };
         const answer = surroundings.answer?.(n, request) ?? normalAnswer(version, n);
         const isRejected = !(answer instanceof Problem) && answer.response.status === 401;
@@ -220,8 +219,8 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
 }
 
 /** A latency: fixed, or drawn for each call. */
-export function drawn(ms: number | (() => number)): number {
-  return typeof ms === 'number' ? ms : ms();
+export function drawn<Facts extends unknown[]>(ms: number | ((...facts: Facts) => number), ...facts: Facts): number {
+  return typeof ms === 'number' ? ms : ms(...facts);
 }
 
 function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {

@@ -80,8 +80,7 @@ function direct({ model, clock, tally, note }: Day): { obtain: Obtain; check: Ch
         caller.version = reading.secret.versionId;
       }
       const askedAt = clock.now();
-      const { serviceLatencyMs } = surroundings;
-      const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
+      const latencyMs = drawn(surroundings.serviceLatencyMs, pair);
       const answer = world.answer(pair, caller.version);
       note(answer, latencyMs);
       await clock.sleep(Math.min(latencyMs, REQUEST_TIMEOUT_MS));

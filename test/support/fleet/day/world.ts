@@ -39,7 +39,7 @@ export function createDay(way: Way, scale: Scale) {
     seed,
     clients: Array.from({ length: Math.ceil(scale.pairs / 2) }, (_, n) => CLIENTS[n] ?? `client-${n + 1}`),
     isShared: way === 'broker',
-    services: { [SERVICES[1]]: { singleActiveToken: faults } },
+    singleActiveToken: faults,
     normal: (service) => ({ ...CALM, latencyMs: 150, lifetimeSeconds: service === SERVICES[0] ? 3_600 : 7_200 }),
     storeLatencyMs: () => logNormal(5, 0.4),
     secretsLatencyMs: () => logNormal(15, 0.5),
