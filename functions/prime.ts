@@ -1,5 +1,5 @@
-import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { FunctionUrlResult } from './aws/function-url.ts';
+import type { SecretsManager } from './aws/secrets-manager.ts';
 import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
 
@@ -18,10 +18,7 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
     environment: NAME,
     tableName: NAME,
     settings: { services, provenForSeconds, accessRules },
-    // Only the client's `send` is used.
-    secretsManager: {
-      send: ({ input }: { input: Input }) => soon(madeUpSecret(input)),
-    } as unknown as SecretsManagerClient,
+    secretsManager: { getSecretValue: (input) => soon(madeUpSecret(input)) },
     dynamodb: { getItem: () => soon(undefined), updateItem: () => soon(undefined) },
     send: () => soon(TOKEN),
     write: () => undefined,
@@ -30,10 +27,8 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
   return handler(event, { getRemainingTimeInMillis: () => TIME_MS }).catch(() => undefined);
 }
 
-type Input = Readonly<Record<string, unknown>>;
-
 /** Serves as the credential and as the sealing key. */
-function madeUpSecret({ SecretId, VersionStage }: Input): object {
+function madeUpSecret({ SecretId, VersionStage }: Parameters<SecretsManager['getSecretValue']>[0]) {
   const SecretString = JSON.stringify({ client_id: NAME, secret: 'which no service would accept' });
   return { Name: SecretId, VersionId: NAME, VersionStages: [VersionStage], SecretString };
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { inTime, withTimeLimit } from './aws/calls.ts';
 import { createDynamoDB, type DynamoDB } from './aws/dynamodb.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
@@ -10,7 +9,7 @@ import { writeLine } from './aws/log/write-line.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
 import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
-import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
+import { createSecretReader, createSecretsManager, type SecretsManager } from './aws/secrets-manager.ts';
 import { createAuthorize, roleKey } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
@@ -31,7 +30,7 @@ interface Options {
   readonly probeRole?: string;
   readonly version?: string | undefined;
   readonly write?: (line: string) => void;
-  readonly secretsManager?: SecretsManagerClient;
+  readonly secretsManager?: SecretsManager;
   readonly dynamodb?: DynamoDB;
   readonly send?: Send;
 }
@@ -43,7 +42,7 @@ export function createTokenFunction(options: Options) {
   const random = Math.random;
   const aws = createHttpsSender({ keepAlive: true });
   const {
-    secretsManager = createSecretsManagerClient({ send: aws }),
+    secretsManager = createSecretsManager({ send: aws }),
     dynamodb = createDynamoDB({ send: aws }),
     send = createHttpsSender(),
   } = options;

@@ -1,5 +1,5 @@
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
 import type { Send } from '../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleSettings } from '../../test/support/example.ts';
@@ -23,7 +23,7 @@ export function countCalls() {
       tableName: 'pairs',
       settings: exampleSettings({ operations: ['token', 'check'] }),
       write: () => undefined,
-      secretsManager: createSecretsManagerClient({ ...clients, send: aws }),
+      secretsManager: createSecretsManager({ ...clients, send: aws }),
       dynamodb: createDynamoDB({ ...clients, send: aws }),
       async send() {
         calls.push('token request');

@@ -23,10 +23,10 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
       parseAuthUrl,
     )
     .option('--stack', 'prove what only a deployed stack can show, and change nothing')
-    .option('--report <file.md>', 'with --stack: write the lines, dated, as Markdown', parseReport)
+    .option('--report <file.md>', 'with --stack: write the lines, dated, as Markdown')
     .option('--profile-deploy <name>', 'with --stack: an AWS profile of the role that deploys')
     .option('--profile-emergency <name>', 'with --stack: an AWS profile of the role for emergencies')
-    .option('--guarded', 'with --stack: prove that a direct invocation is denied (without: list who may)')
+    .option('--guarded', 'with --stack: prove that a direct invocation is denied')
     .option(
       '--profile-direct <name>',
       'with --guarded: an AWS profile whose own policies allow to invoke the function',
@@ -38,21 +38,10 @@ type OperatorOptions = StackOptions & { readonly authUrl?: string };
 
 function instead(shell: Shell, given: DoctorOptions, command: Command): Promise<void> | undefined {
   const options = given as OperatorOptions;
-  if (!options.stack) {
-    const only = STACK_ONLY.find((name) => options[name] !== undefined);
-    if (only !== undefined) command.error(`error: --${only.replace(/[A-Z]/g, '-$&').toLowerCase()} needs --stack`);
-    return undefined;
-  }
+  if (!options.stack) return undefined;
   const settings = knownSettings(options.environment, command);
   // Imported only here, because its clients of AWS take a second to load.
   return import('./doctor/stack.ts').then(({ examineStack }) => examineStack(shell, options, settings));
-}
-
-const STACK_ONLY = ['report', 'guarded', 'profileDirect', 'profileDeploy', 'profileEmergency'] as const;
-
-function parseReport(file: string): string {
-  if (!file.endsWith('.md')) throw new InvalidArgumentError('It must end in .md.');
-  return file;
 }
 
 async function* lookFurther(shell: Shell, given: DoctorOptions, cause: string | undefined): AsyncGenerator<DoctorStep> {

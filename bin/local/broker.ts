@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
 import { sealingKeyName, secretName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
@@ -130,7 +130,7 @@ export async function startLocalBroker(options: Options) {
       ...names,
       settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
       checkerRoles: [checkerKeys.health.role],
-      secretsManager: createSecretsManagerClient({ send }),
+      secretsManager: createSecretsManager({ send }),
       dynamodb: createDynamoDB({ send }),
       send,
       probeRole: checkerKeys.probe.role,

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isRecord } from '../broker/json.ts';
 import { StoreUnavailable } from '../broker/pair/store.ts';
 import { isPlainWord } from '../broker/plain-word.ts';
 import { isWithin } from '../broker/time.ts';
@@ -43,8 +42,7 @@ export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Pr
   try {
     return await call();
   } catch (error) {
-    // Without credentials nothing was sent, and nothing would be: a process has them from its start or never.
-    if (isDefinitive(error) || (error instanceof Error && error.name === 'CredentialsProviderError')) throw error;
+    if (isDefinitive(error)) throw error;
   }
   await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
   return call();
@@ -69,25 +67,30 @@ export function causeWord(error: unknown): string {
   return /^[A-Z]\w*$/.test(word) && isPlainWord(word, 64) ? word : 'unknown';
 }
 
-/** An AWS service has answered no, and would give the same answer again; what is transient by its name or status is none. */
-export function isDefinitive(error: unknown): boolean {
-  // What the SDK makes of an answer that it cannot read has no fault.
-  if (!(error instanceof Error && '$fault' in error && '$metadata' in error && isRecord(error.$metadata))) return false;
-  const status = Number(error.$metadata.httpStatusCode);
-  return status >= 400 && status < 500 && status !== 429 && !TRANSIENT.test(`${error}`);
+/** AWS has answered no. Holds its name for that and the status, and nothing else of the answer. */
+export class AwsRefusal extends Error {
+  override readonly name: string;
+  readonly status: number;
+
+  constructor(name: string, status: number) {
+    super(`AWS answered with the status ${status}`);
+    this.name = name;
+    this.status = status;
+  }
 }
 
-/** After the errors of the last line the SDK has set its clock by the answer: the next call is signed with the right time. */
-const TRANSIENT = new RegExp(
-  '^[^:]*(Throttl|LimitExceeded|TooManyRequests|Timeout|ThroughputExceeded|' +
-    'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch)',
-);
+/** AWS has answered no, and would give the same answer again; what is transient by its name or status is none. */
+export function isDefinitive(error: unknown): error is AwsRefusal {
+  if (!(error instanceof AwsRefusal)) return false;
+  const { name, status } = error;
+  return status >= 400 && status < 500 && status !== 429 && !TRANSIENT.test(name);
+}
 
-/**
- * What one answer of AWS may take; callers end a call by its signal, long before. DynamoDB's items have at most 400 kB, and
- * bytes take a third more as text; a secret has 64 kB.
- */
-export const ANSWER_LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 } as const;
+/** The names of the last line say that the machine's clock is wrong, and nothing of what was asked for. */
+const TRANSIENT = new RegExp(
+  'Throttl|LimitExceeded|TooManyRequests|Timeout|ThroughputExceeded|' +
+    'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch',
+);
 
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 

@@ -1,9 +1,21 @@
-import { defaultProvider } from '@aws-sdk/credential-provider-node';
+import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject } from '../broker/json.ts';
 import type { Send } from '../broker/token-request/send.ts';
-import { ANSWER_LIMITS } from './calls.ts';
-import { Sha256 } from './sha256.ts';
+import { AwsRefusal } from './calls.ts';
+
+/** What tells the requests to one API of AWS from those to another. */
+interface JsonApi {
+  /** In the host's name and in signatures. */
+  readonly service: string;
+  /** Precedes the operation in the header that names it. */
+  readonly version: string;
+  readonly contentType: string;
+  /** The standard variable that names another endpoint. */
+  readonly endpointVariable: `AWS_ENDPOINT_URL_${string}`;
+  /** Gives a refusal another name where only AWS's message tells two of one name apart. The message goes no further. */
+  readonly nameRefusal?: (name: string, message: string) => string;
+}
 
 export interface Access {
   readonly send: Send;
@@ -13,15 +25,18 @@ export interface Access {
 }
 
 /**
- * Asks an API of AWS for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_DYNAMODB`)
- * without the SDK's client, which is a fifth of a bundle, and gives the members of the answer. Each call is one request,
- * signed with the machine's time as it is: AWS sets that of Lambda. A refusal is an error with AWS's name for it, in the form
- * of the SDK's errors; no error holds anything else of an answer.
+ * Asks an API of AWS, in the region of `AWS_REGION` unless another one is given, without the SDK's client, and gives the
+ * members of the answer. Each call is one request, signed with the machine's time as it is: AWS sets that of Lambda.
+ *
+ * @throws AwsRefusal, which holds a name and a status; no error holds anything else of an answer
  */
-export function createJsonApi(service: string, version: string, contentType: string, access: Access) {
-  const { send, region = process.env.AWS_REGION, credentials = defaultProvider() } = access;
+export function createJsonApi(
+  { service, version, contentType, endpointVariable, nameRefusal = (name) => name }: JsonApi,
+  access: Access,
+) {
+  const { send, region = process.env.AWS_REGION, credentials = credentialsOfVariables } = access;
   if (!region) throw new Error('AWS_REGION must be set.');
-  const { endpoint = process.env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`] } = access;
+  const { endpoint = process.env[endpointVariable] } = access;
   const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`);
   const { protocol, hostname, pathname: path, host } = url;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
@@ -34,9 +49,42 @@ export function createJsonApi(service: string, version: string, contentType: str
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
     if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
-    if (answer.status !== 200) throw awsError(members.__type, answer.status);
-    return members;
+    if (answer.status === 200) return members;
+    const { __type: type, message = members.Message } = members;
+    throw new AwsRefusal(nameRefusal(nameOf(type), typeof message === 'string' ? message : ''), answer.status);
   };
+}
+
+/**
+ * What one answer of AWS may take; callers end a call by its signal, long before. DynamoDB's items have at most 400 kB, and
+ * bytes take a third more as text; a secret has 64 kB.
+ */
+const ANSWER_LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 } as const;
+
+/** Lambda gives a function its role's credentials in these variables, and nowhere else. */
+async function credentialsOfVariables() {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN } = process.env;
+  if (!accessKeyId || !secretAccessKey) throw new Error('The environment variables hold no credentials.');
+  return { accessKeyId, secretAccessKey, ...(AWS_SESSION_TOKEN && { sessionToken: AWS_SESSION_TOKEN }) };
+}
+
+/** For the signer, which takes the hash of any platform. */
+class Sha256 {
+  readonly #hash: Hash | Hmac;
+
+  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+    // The signer's bytes are a Uint8Array. Node takes four times as long for bytes that are not made a key of first.
+    const key = typeof secret === 'object' ? createSecretKey(secret as Uint8Array) : secret;
+    this.#hash = key === undefined ? createHash('sha256') : createHmac('sha256', key);
+  }
+
+  update(data: string | Uint8Array): void {
+    this.#hash.update(data);
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest();
+  }
 }
 
 /** Bytes travel as base64. They are read from their holder, because `value` is already the `toJSON` form of a `Buffer`. */
@@ -50,10 +98,7 @@ function base64ToBytes(name: string, value: unknown): unknown {
   return name === 'B' && typeof value === 'string' ? Buffer.from(value, 'base64') : value;
 }
 
-/** Has only the members of the SDK's errors that `isDefinitive` and `causeWord` read. */
-function awsError(type: unknown, httpStatusCode: number): Error {
-  // Without its name space: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException`.
-  const name = (typeof type === 'string' && /([^#:]+)(?::.*)?$/.exec(type)?.[1]) || 'UnknownError';
-  const error = new Error(`AWS answered with the status ${httpStatusCode}`);
-  return Object.assign(error, { name, $fault: 'client', $metadata: { httpStatusCode } });
+/** Without its name space: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException`. */
+function nameOf(type: unknown): string {
+  return (typeof type === 'string' && /([^#:]+)(?::.*)?$/.exec(type)?.[1]) || 'UnknownError';
 }

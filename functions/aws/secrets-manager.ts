@@ -1,23 +1,52 @@
-import {
-  GetSecretValueCommand,
-  type GetSecretValueCommandInput,
-  type GetSecretValueCommandOutput,
-  SecretsManagerClient,
-  type SecretsManagerClientConfig,
-  SecretsManagerServiceException,
-} from '@aws-sdk/client-secrets-manager';
-import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
-import type { Send } from '../broker/token-request/send.ts';
-import { type SecretStage, secretName } from '../contract.ts';
-import { ANSWER_LIMITS, causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
-import { createHttpsSender } from './https/sender.ts';
+import { secretName } from '../contract.ts';
+import { causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
+import { type Access, createJsonApi } from './json-api.ts';
+
+export type SecretsManager = ReturnType<typeof createSecretsManager>;
+
+/**
+ * The one operation of Secrets Manager that the token function uses; it gives the members of the answer.
+ *
+ * @see https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html
+ */
+export function createSecretsManager(access: Access) {
+  const call = createJsonApi(SECRETS_MANAGER, access);
+  return {
+    getSecretValue: (input: SecretInput, abortSignal: AbortSignal) => call('GetSecretValue', input, abortSignal),
+  };
+}
+
+/** A secret, and which version of it: the one with a stage, or the one with an id. */
+interface SecretInput {
+  readonly SecretId: string;
+  readonly VersionStage?: string;
+  readonly VersionId?: string;
+}
+
+const SECRETS_MANAGER = {
+  service: 'secretsmanager',
+  version: 'secretsmanager',
+  contentType: 'application/x-amz-json-1.1',
+  endpointVariable: 'AWS_ENDPOINT_URL_SECRETS_MANAGER',
+  nameRefusal,
+} as const;
+
+/** Only the message tells a refusal of the key, or one by the secret's own policy, from one of the role. */
+function nameRefusal(name: string, message: string): string {
+  if (name !== 'AccessDeniedException') return name;
+  if (message.startsWith('Access to KMS is not allowed')) return KEY_DENIED;
+  return message.includes('with an explicit deny in a resource-based policy') ? DENIED_BY_SECRET : name;
+}
+
+const KEY_DENIED = 'KMSAccessDenied';
+const DENIED_BY_SECRET = 'ExplicitDeny';
 
 /** For reading the secrets of one environment; a reading with its repetitions takes at most `timeoutMs`. */
 export interface SecretDependencies {
   readonly environment: string;
-  readonly secretsManager: SecretsManagerClient;
+  readonly secretsManager: SecretsManager;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly timeoutMs?: number;
@@ -27,33 +56,44 @@ export interface SecretDependencies {
 export function createSecretReader(dependencies: SecretDependencies): ReadSecret {
   return async (client, stage, deadline = Infinity) => {
     const asked = { SecretId: secretName(dependencies.environment, client), VersionStage: stage };
-    return getSecretValue(dependencies, asked, deadline).then((answer) => readAnswer(answer, stage), readFailure);
+    try {
+      const { versionId, text } = await readSecretVersion(dependencies, asked, deadline);
+      if (text === undefined) return { outcome: 'binary' };
+      return { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } };
+    } catch (error) {
+      return readFailure(error);
+    }
   };
 }
 
-/** Asks for the value of a secret, by the deadline (epoch milliseconds) at the latest. An answer about another one is a failure. */
-export async function getSecretValue(
-  dependencies: SecretDependencies,
-  asked: GetSecretValueCommandInput,
-  deadline: number,
-) {
-  const { secretsManager, now, timeoutMs = 1_000 } = dependencies;
-  const command = new GetSecretValueCommand(asked);
-  const send = (abortSignal: AbortSignal) =>
-    withRetry(abortSignal, () => secretsManager.send(command, { abortSignal }));
-  const answer = await withTimeLimit(timeoutMs, send, deadline - now());
-  const { SecretId, VersionId = answer.VersionId, VersionStage } = asked;
-  const hasStage = VersionStage === undefined || answer.VersionStages?.includes(VersionStage) === true;
-  if (answer.Name === SecretId && answer.VersionId === VersionId && hasStage) return answer;
-  throw Object.assign(new Error('another secret'), { name: 'AnotherSecret' });
+/** A version of a secret; no `text` when it is binary. One without `stages` is retired. */
+interface SecretValue {
+  readonly versionId: string;
+  readonly stages: readonly unknown[];
+  readonly text: string | undefined;
 }
 
-function readAnswer(answer: GetSecretValueCommandOutput, stage: SecretStage): SecretReading {
-  const { VersionId: versionId, SecretString: text, SecretBinary: binary } = answer;
-  if (binary !== undefined) return { outcome: 'binary' };
-  if (typeof text !== 'string' || typeof versionId !== 'string')
-    return { outcome: 'unavailable', cause: 'an answer without a value' };
-  return { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } };
+/** Reads a version of a secret, by the deadline (epoch milliseconds) at the latest. An answer about another one is a failure. */
+export async function readSecretVersion(
+  { secretsManager, now, timeoutMs = 1_000 }: SecretDependencies,
+  asked: SecretInput,
+  deadline: number,
+): Promise<SecretValue> {
+  const read = (abortSignal: AbortSignal) =>
+    withRetry(abortSignal, () => secretsManager.getSecretValue(asked, abortSignal));
+  const answer = await withTimeLimit(timeoutMs, read, deadline - now());
+  const { Name, VersionId: versionId, VersionStages, SecretString: text, SecretBinary: binary } = answer;
+  const stages = Array.isArray(VersionStages) ? VersionStages : [];
+  const hasStage = asked.VersionStage === undefined || stages.includes(asked.VersionStage);
+  const isAsked = Name === asked.SecretId && versionId === (asked.VersionId ?? versionId) && hasStage;
+  if (!isAsked) throw misread('AnotherSecret');
+  if (typeof versionId === 'string' && typeof binary === 'string') return { versionId, stages, text: undefined };
+  if (typeof versionId === 'string' && typeof text === 'string') return { versionId, stages, text };
+  throw misread('NoSecretValue');
+}
+
+function misread(name: string): Error {
+  return Object.assign(new Error('The answer of AWS holds no value of the secret'), { name });
 }
 
 /**
@@ -61,60 +101,22 @@ function readAnswer(answer: GetSecretValueCommandOutput, stage: SecretStage): Se
  * refusal of the key are not: the secret itself is still there and still allowed.
  */
 function readFailure(error: unknown): SecretReading {
-  const down = { outcome: 'unavailable', cause: causeWord(error) } as const;
-  if (!(error instanceof SecretsManagerServiceException && isDefinitive(error))) return down;
-  const { name, message } = error;
-  if (name === 'ResourceNotFoundException') return { outcome: 'missing' };
-  if (name === 'InvalidRequestException') return { outcome: 'deleted' };
-  if (name === 'DecryptionFailure' || name === 'KMSInvalidStateException') return down;
-  // Only the message tells a refusal of the key from one of the secret. An unknown message counts as the stricter case.
-  if (name !== 'AccessDeniedException') return { ...down, outcome: 'denied' };
-  if (message.startsWith('Access to KMS is not allowed')) return { ...down, cause: 'KMSAccessDenied' };
-  // The secret's own policy says no to the broker: an operator has written it, as `client disable` does.
-  return { ...down, outcome: message.includes(EXPLICIT_DENY) ? 'stopped' : 'denied' };
-}
-
-/** AWS's words for a denial by the policy of the secret itself. */
-const EXPLICIT_DENY = 'with an explicit deny in a resource-based policy';
-
-/**
- * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`) that
- * sends as the broker does. It repeats nothing (see `withRetry`) and has no log: that of the SDK copies the input and the
- * output of each call.
- */
-export function createSecretsManagerClient({
-  send = createHttpsSender({ keepAlive: true }),
-  ...config
-}: SecretsManagerOptions = {}): SecretsManagerClient {
-  const requestHandler = {
-    handle: (sent: Sent, { abortSignal }: { abortSignal?: AbortSignal }) => exchange(send, sent, abortSignal),
-  };
-  const provide = defaultProvider();
-  // Given this client, the provider would send its own requests, to STS or SSO, over its connections.
-  const credentials = () => provide();
-  const client = new SecretsManagerClient({ maxAttempts: 1, requestHandler, credentials, ...config });
-  client.middlewareStack.remove('loggerMiddleware');
-  return client;
-}
-
-type SecretsManagerOptions = SecretsManagerClientConfig & { readonly send?: Send };
-
-interface Sent {
-  readonly protocol: string;
-  readonly hostname: string;
-  readonly port?: number;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
-}
-
-/** Sends one request of the SDK, which has signed it. */
-async function exchange(send: Send, sent: Sent, signal: AbortSignal | undefined) {
-  const { protocol, hostname, port, path, headers } = sent;
-  // The bytes' own `toString` would write a warning.
-  const body = new TextDecoder().decode(sent.body);
-  const url = new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}`);
-  const limits = { ...ANSWER_LIMITS, signal };
-  const { status, ...answer } = await send({ method: 'POST', url, headers, body }, limits);
-  return { response: { statusCode: status, ...answer } };
+  const cause = causeWord(error);
+  if (!isDefinitive(error)) return { outcome: 'unavailable', cause };
+  switch (error.name) {
+    case 'ResourceNotFoundException':
+      return { outcome: 'missing' };
+    case 'InvalidRequestException':
+      return { outcome: 'deleted' };
+    case 'DecryptionFailure':
+    case 'KMSInvalidStateException':
+    case KEY_DENIED:
+      return { outcome: 'unavailable', cause };
+    // An operator has written it, as `client disable` does.
+    case DENIED_BY_SECRET:
+      return { outcome: 'stopped', cause };
+    // What is unknown counts as the stricter case.
+    default:
+      return { outcome: 'denied', cause };
+  }
 }

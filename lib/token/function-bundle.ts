@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Stage } from 'aws-cdk-lib';
 import { type BundlingOptions, type ICommandHooks, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { Construct } from 'constructs';
@@ -12,43 +11,25 @@ export const SETTINGS_PATH = '/var/task/settings.json';
 export interface BundleOptions {
   /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
   readonly settings?: object | undefined;
-  /** For a function that callers wait for: leaves out modules that load slowly or are not needed. */
-  readonly startsFast?: boolean | undefined;
 }
 
 /**
  * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash covers both, so a changed setting is
  * a changed asset.
  */
-export function functionBundle(
-  scope: Construct,
-  { settings, startsFast = false }: BundleOptions = {},
-): BundlingOptions {
+export function functionBundle(scope: Construct, { settings }: BundleOptions = {}): BundlingOptions {
   return {
     // The CDK would leave out the AWS SDK, for which Lambda has a copy: it changes without a deployment and starts slower.
-    externalModules: startsFast ? NEVER_LOADED : [],
+    externalModules: [],
     mainFields: ['module', 'main'],
     target: 'node24',
     // Only an ES module can wait for its first reads before Lambda counts it as started.
     format: OutputFormat.ESM,
-    ...(startsFast && { esbuildArgs: { '--alias': STAND_INS } }),
     minify: true,
     logLevel: LogLevel.WARNING,
     ...(settings && { commandHooks: layBesideCode(writeSettings(scope, JSON.stringify(settings))) }),
   };
 }
-
-/** The SDK imports it when a call sends or receives a stream of events, which none of ours does. */
-const NEVER_LOADED = ['@smithy/core/event-streams'];
-
-/** Modules that load slowly or that the token function has no need of, and their replacement. */
-const STAND_INS = [
-  '@aws-sdk/credential-provider-node',
-  '@aws/lambda-invoke-store',
-  '@smithy/core/checksum',
-  '@smithy/node-http-handler',
-  'node:http',
-].map((name) => `${name}=${fileURLToPath(new URL('../../functions/aws/bundle.ts', import.meta.url))}`);
 
 function layBesideCode(file: string): ICommandHooks {
   const copy = process.platform === 'win32' ? 'copy' : 'cp';

@@ -29,10 +29,7 @@ interface Props
 }
 
 /** A function of `functions/` on Node 24 and arm64; its role may do nothing but write its log, and traces if there are any. */
-export function createLambdaFunction(
-  scope: Construct,
-  { entry, settings, startsFast, observability, roleName, ...props }: Props,
-) {
+export function createLambdaFunction(scope: Construct, { entry, settings, observability, roleName, ...props }: Props) {
   // It holds the audit lines, so it stays when the stack is destroyed; not when its creation fails.
   const logGroup = new LogGroup(scope, 'Log', {
     encryptionKey: observability.key,
@@ -49,7 +46,7 @@ export function createLambdaFunction(
     entry: fileURLToPath(new URL(`../../functions/${entry}`, import.meta.url)),
     projectRoot: fileURLToPath(new URL('../..', import.meta.url)),
     depsLockFilePath: fileURLToPath(new URL('../../package-lock.json', import.meta.url)),
-    bundling: functionBundle(scope, { settings, startsFast }),
+    bundling: functionBundle(scope, { settings }),
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
     // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.

@@ -68,7 +68,6 @@ export class TokenEndpoint extends Construct {
       description: `Issues tokens to the callers of environment ${name}`,
       entry: 'token.ts',
       settings: toBrokerSettings(environment),
-      startsFast: true,
       memorySize: 512,
       timeout: Duration.seconds(15),
       environment: { ...variables },

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import {
@@ -36,7 +35,7 @@ export async function startFleet({ clients, slowness }: Options) {
   const dynamodb = await startStandInProcess('dynamodb');
   const secretsManager = await startStandInProcess('secrets-manager');
   const dynamodbClient = new DynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
-  const secretsClient = createSecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
+  const secretsClient = new SecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
   await ensurePairTable(dynamodbClient, TABLE);
   const key = { Name: sealingKeyName(ENVIRONMENT), SecretString: btoa('k'.repeat(48)) };
   await secretsClient.send(new CreateSecretCommand(key));

@@ -5,7 +5,7 @@ import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { ENVIRONMENTS_FOLDER } from '../../lib/settings/certificates.ts';
-import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import { createCertificateAuthority } from '../support/services/certificates.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
@@ -14,12 +14,12 @@ import { exampleForm } from '../unit/settings/example-form.ts';
 
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const keyArn = 'arn:aws:kms:eu-west-1:111111111111:key/12345678-1234-1234-1234-123456789012';
-const plain = synthesise('test', exampleForm());
+const { services } = exampleForm();
+const single = { ...services['customer-insights'], singleActiveToken: true };
 const other = synthesise('test', {
   ...exampleForm(),
-  logRetentionDays: 90,
-  reservedConcurrency: 250,
-  healthConcurrency: 10,
+  services: { ...services, 'customer-insights': single },
+  health: { every: 'rate(2 hours)' },
   provisionedConcurrency: 3,
   tracing: true,
   vpc,
@@ -28,27 +28,24 @@ const other = synthesise('test', {
 const aliasOf = (stack: Pick<Synthesised, 'template'>) =>
   resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Alias').Properties;
 
-it('each function has the concurrency, traces, network and logs of the settings; the defaults have none of it', () => {
-  const functionsOf = (stack: Synthesised) =>
-    resourcesOf(stack, 'AWS::Lambda::Function').map(({ Properties }) => Properties);
-  const limits = (stack: Synthesised) => functionsOf(stack).map((one) => one.ReservedConcurrentExecutions);
-  expect([plain, other].map(limits)).toEqual([
-    [undefined, undefined, undefined],
-    [250, 10, undefined],
-  ]);
+it('the functions have the traces, the network and the instances that the settings ask for', () => {
+  const functions = resourcesOf(other, 'AWS::Lambda::Function').map(({ Properties }) => Properties);
   // The others call no service.
   const VpcConfig = { SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds };
-  expect(functionsOf(other).map((one) => one.VpcConfig)).toEqual([VpcConfig, undefined, undefined]);
-  for (const { TracingConfig, LoggingConfig } of functionsOf(other)) {
-    expect(TracingConfig).toEqual({ Mode: 'Active' });
-    expect(LoggingConfig).toMatchObject({ LogFormat: 'JSON', SystemLogLevel: 'WARN' });
-  }
-  expect(plain.text).not.toMatch(/TracingConfig|xray|VpcConfig|ec2:/);
-  const retention = resourcesOf(other, 'AWS::Logs::LogGroup').map(({ Properties }) => Properties.RetentionInDays);
-  expect(retention).toEqual([90, 90, 90]);
+  expect(functions.map((one) => one.VpcConfig)).toEqual([VpcConfig, undefined, undefined]);
+  for (const { TracingConfig } of functions) expect(TracingConfig).toEqual({ Mode: 'Active' });
   // On the alias, so that it moves with the version.
   expect(aliasOf(other).ProvisionedConcurrencyConfig).toEqual({ ProvisionedConcurrentExecutions: 3 });
-  expect(aliasOf(plain)).not.toHaveProperty('ProvisionedConcurrencyConfig');
+});
+
+it('health runs as often as the settings say, and knows its interval and the services with one token at a time', () => {
+  const { Properties } = resourceOf(other, 'CredentialHealthSchedule', 'AWS::Scheduler::Schedule');
+  expect(Properties.ScheduleExpression).toBe('rate(2 hours)');
+  const { Environment } = resourceOf(other, 'CredentialHealthFunction', 'AWS::Lambda::Function').Properties;
+  expect(Environment.Variables).toMatchObject({
+    TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '7200',
+    TOKEN_BROKER_SINGLE_TOKEN_SERVICES: 'customer-insights',
+  });
 });
 
 it('reserved concurrency changes without a new version: an emergency does not wait for a canary', () => {
@@ -78,23 +75,12 @@ describe('synth warns', () => {
     ['them with a trail too', { health, canary, trail }, [ownCaller]],
     ['nothing where neither a canary nor a trail is', { canary }, []],
     ['nothing when callers are elsewhere, and only operators here', { health, accessRules: [rule, elsewhere] }, []],
+    ['nothing in the example of staging', { ...environments.staging }, []],
+    ['nothing in the example of prod', { ...environments.prod }, []],
   ])('of %s', (_, changes, warnings) => {
     const told = annotationsOf(changes).findWarning('*', Match.anyValue());
     expect(told.map(({ entry }) => entry.data)).toEqual(warnings.map((one) => expect.stringMatching(one)));
   });
-
-  it.each(['staging', 'prod'])(
-    'of nothing in the example of %s, whose callers are elsewhere and whose operators may check',
-    (name) => {
-      const form = environments[name];
-      expect(annotationsOf({ ...form }).findWarning('*', Match.anyValue())).toEqual([]);
-      const rules = form?.accessRules ?? [];
-      expect(rules.filter(({ operations }) => operations?.includes('check'))).toEqual([
-        expect.objectContaining({ role: `arn:aws:iam::${form?.account}:role/token-broker-operator`, clients: 'all' }),
-      ]);
-      expect(rules.every(({ roleId }) => roleId !== undefined)).toBe(name === 'prod');
-    },
-  );
 
   it('until a warning is acknowledged, as docs/operations.md shows', () => {
     const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
@@ -107,28 +93,25 @@ describe('synth warns', () => {
   });
 });
 
-it('synth warns of a certificate authority that ends within a year, and lays it into the settings that run', async () => {
+it('synth warns of a certificate authority that ends within a year', async () => {
   const folder = mkdtempSync(path.join(SYNTHESISED, 'ca-'));
   const authority = await createCertificateAuthority();
-  const days = (count: number) => new Date(Date.now() + count * 86_400_000);
-  const ends = { soon: days(364), late: days(400) };
-  const files = await Promise.all(
-    Object.entries(ends).map(async ([name, notAfter]) => {
-      const file = path.join(folder, `${name}.pem`);
-      writeFileSync(file, (await authority.issue({ notAfter })).cert);
-      return path.relative(ENVIRONMENTS_FOLDER, file);
-    }),
-  );
-  const plain = parseEnvironment('test', { ...exampleForm(), canary: 'off' });
-  const [name = '', service] = Object.entries(plain.services)[0] ?? [];
-  const services = { ...plain.services, ...(service && { [name]: { ...service, certificateAuthorities: files } }) };
-  const environment = { ...plain, services };
+  const ends = { soon: new Date(Date.now() + 364 * DAY_MS), late: new Date(Date.now() + 400 * DAY_MS) };
+  for (const [name, notAfter] of Object.entries(ends)) {
+    writeFileSync(path.join(folder, `${name}.pem`), (await authority.issue({ notAfter })).cert);
+  }
+  const own = path.relative(ENVIRONMENTS_FOLDER, folder);
+  const environment = parseEnvironment('test', { ...exampleForm(), canary: 'off' });
+  Object.assign(environment.services['customer-insights'] ?? {}, {
+    certificateAuthorities: [`${own}/soon.pem`, `${own}/late.pem`],
+  });
   const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
-  const day = ends.soon.toISOString().slice(0, 10);
   const warnings = annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
-  expect(warnings).toEqual([expect.stringMatching(`soon.pem, by which ${name} is trusted, ends on ${day}`)]);
-  expect(toBrokerSettings(environment).services[name]?.certificateAuthorities).toHaveLength(2);
+  const day = ends.soon.toISOString().slice(0, 10);
+  expect(warnings).toEqual([expect.stringMatching(`soon.pem, by which customer-insights is trusted, ends on ${day}`)]);
 });
+
+const DAY_MS = 86_400_000;
 
 it('a key that is given back takes the place of a new one everywhere', () => {
   expect(resourcesOf(other, 'AWS::KMS::Key')).toEqual([]);

@@ -5,7 +5,6 @@ import { resourceOf, type Synthesised, synthesise } from '../support/stack/synth
 import { exampleForm } from '../unit/settings/example-form.ts';
 
 const KEEPER = 'arn:aws:iam::111111111111:role/security/key-keeper';
-const plain = synthesise('test', exampleForm());
 const STOPPER = 'arn:aws:iam::111111111111:role/emergency';
 const stack = synthesise('test', {
   ...exampleForm(),
@@ -18,19 +17,12 @@ const filters = filtersOf(stack);
 const [, KEY_ID = ''] = /key\/(\S+)$/.exec(finder(deployed(stack))('ClientSecrets', 'AWS::KMS::Key').arn ?? '') ?? [];
 
 describe('the trail', () => {
-  const trail = inTrail('AWS::CloudTrail::Trail').Properties;
-
-  it('is there when the settings ask for it only', () => {
-    expect(plain.text).not.toMatch(/AWS::CloudTrail|AWS::S3|TokenBrokerTrail/);
-    const watched = { IsLogging: true, EnableLogFileValidation: true, IsMultiRegionTrail: false };
-    expect(trail).toMatchObject({ ...watched, TrailName: 'token-broker-test' });
-    // CloudTrail refuses a trail whose bucket or log it may not write to yet.
-    const policies = ['AWS::S3::BucketPolicy', 'AWS::IAM::Policy'].map((type) => inTrail(type).id);
-    expect(inTrail('AWS::CloudTrail::Trail').DependsOn).toEqual(expect.arrayContaining(policies));
-  });
+  const trail = inTrail('AWS::CloudTrail::Trail');
 
   it('records every invocation of the token function, of its versions and its alias, and every change and read', () => {
-    const selectors: readonly { readonly FieldSelectors: unknown }[] = trail.AdvancedEventSelectors;
+    const watched = { IsLogging: true, EnableLogFileValidation: true, IsMultiRegionTrail: false };
+    expect(trail.Properties).toMatchObject({ ...watched, TrailName: 'token-broker-test' });
+    const selectors: readonly { readonly FieldSelectors: unknown }[] = trail.Properties.AdvancedEventSelectors;
     expect(selectors.map(({ FieldSelectors }) => FieldSelectors)).toEqual([
       [
         { Field: 'eventCategory', Equals: ['Data'] },
@@ -39,38 +31,30 @@ describe('the trail', () => {
       ],
       [{ Field: 'eventCategory', Equals: ['Management'] }],
     ]);
+    // CloudTrail refuses a trail whose bucket or log it may not write to yet.
+    const policies = ['AWS::S3::BucketPolicy', 'AWS::IAM::Policy'].map((type) => inTrail(type).id);
+    expect(trail.DependsOn).toEqual(expect.arrayContaining(policies));
   });
 
-  it('keeps its records as long as the logs, also when the stack goes, in a bucket that no one else can write to', () => {
-    const bucket = inTrail('AWS::S3::Bucket');
-    expect(bucket).toMatchObject({ DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' });
-    expect(bucket.Properties).toMatchObject({
-      PublicAccessBlockConfiguration: { BlockPublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true },
-      VersioningConfiguration: { Status: 'Enabled' },
-      LifecycleConfiguration: {
-        Rules: [{ ExpirationInDays: 365, NoncurrentVersionExpiration: { NoncurrentDays: 365 } }],
-      },
+  it('keeps its records as long as the logs, also when the stack goes, where only this trail writes', () => {
+    const { id, DeletionPolicy, Properties } = inTrail('AWS::S3::Bucket');
+    const [rule] = Properties.LifecycleConfiguration.Rules;
+    const kept = [inTrail('AWS::Logs::LogGroup').Properties.RetentionInDays, rule.ExpirationInDays];
+    expect([DeletionPolicy, ...kept]).toEqual(['Retain', 365, 365]);
+    const [, readsAcl, writes, ...others] = inTrail('AWS::S3::BucketPolicy').Properties.PolicyDocument.Statement;
+    expect(readsAcl).toMatchObject({ Action: 's3:GetBucketAcl', Principal: writes.Principal });
+    expect(writes).toMatchObject({
+      Principal: { Service: 'cloudtrail.amazonaws.com' },
+      Action: 's3:PutObject',
+      Resource: { 'Fn::Join': ['', [{ 'Fn::GetAtt': [id, 'Arn'] }, '/AWSLogs/111111111111/*']] },
+      Condition: { StringEquals: { 'aws:SourceArn': TRAIL, 'aws:SourceAccount': '111111111111' } },
     });
-    const arn = { 'Fn::GetAtt': [bucket.id, 'Arn'] };
-    const records = { 'Fn::Join': ['', [arn, '/AWSLogs/111111111111/*']] };
-    const byTrail = (Action: string, Resource: object, more: object = {}) => {
-      const from = { 'aws:SourceArn': TRAIL, 'aws:SourceAccount': '111111111111', ...more };
-      const Principal = { Service: 'cloudtrail.amazonaws.com' };
-      return { Effect: 'Allow', Principal, Action, Resource, Condition: { StringEquals: from } };
-    };
-    expect(inTrail('AWS::S3::BucketPolicy').Properties.PolicyDocument.Statement).toEqual([
-      expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
-      byTrail('s3:GetBucketAcl', arn),
-      byTrail('s3:PutObject', records, { 's3:x-amz-acl': 'bucket-owner-full-control' }),
-    ]);
+    expect(others).toEqual([]);
   });
 
-  it('writes to its own log, kept as long and encrypted with the key', () => {
+  it('has filters that CloudWatch takes, all on its own log', () => {
     const log = inTrail('AWS::Logs::LogGroup');
-    const KmsKeyId = { 'Fn::GetAtt': [resourceOf(stack, 'ClientSecrets', 'AWS::KMS::Key').id, 'Arn'] };
-    const Properties = { RetentionInDays: 365, KmsKeyId };
-    expect(log).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', Properties });
-    expect(trail.CloudWatchLogsLogGroupArn).toEqual({ 'Fn::GetAtt': [log.id, 'Arn'] });
+    expect(trail.Properties.CloudWatchLogsLogGroupArn).toEqual({ 'Fn::GetAtt': [log.id, 'Arn'] });
     expect(filters).toHaveLength(7);
     for (const { LogGroupName, FilterPattern } of filters) {
       expect(LogGroupName).toContain(log.id);
@@ -89,8 +73,6 @@ describe('a record of the trail', () => {
   it.each<[what: string, record: object, alarm?: string]>([
     ['a call of the URL', { ...invocation, eventName: 'InvokeFunctionUrl' }],
     ['a direct invocation', invocation, 'DirectInvocations'],
-    ['an attempt that was denied', { ...invocation, errorCode: 'AccessDenied' }, 'DirectInvocations'],
-    ['a way to invoke that is not known yet', { ...invocation, eventName: 'InvokeSomehow' }, 'DirectInvocations'],
     ['new code by a developer', newCode('token-broker-test'), 'FunctionChanges'],
     ['a change of the alias', newCode(`${FUNCTION}:live`), 'FunctionChanges'],
     ['new code of the function of health', newCode('token-broker-health-test'), 'FunctionChanges'],
@@ -99,14 +81,12 @@ describe('a record of the trail', () => {
     ['a function with a longer name', newCode(`${FUNCTION}-2`)],
     ['a look at the function', { ...newCode('token-broker-test'), readOnly: true }],
     ['a new sealing key by an operator', newKey('operator'), 'SealingKeyWrites'],
-    ['a new sealing key by a user', { ...newKey(''), userIdentity: { type: 'IAMUser' } }, 'SealingKeyWrites'],
     ['a new sealing key by the role that may', newKey('security/key-keeper')],
     ['a new sealing key by a role with a longer name', newKey('security/key-keeper-2'), 'SealingKeyWrites'],
     ['a sealing key that a deployment makes', { ...newKey('deploy'), ...by('cloudformation') }],
     ['a new version of a client’s secret', newKey('operator', 'token-broker/test/acme')],
-    ['a client’s secret that an operator opens', ofSecret('PutResourcePolicy', 'operator'), 'SecretPolicyWrites'],
     [
-      'one that a deployment opens',
+      'a client’s secret that a deployment opens',
       { ...ofSecret('PutResourcePolicy', 'deploy'), ...by('cloudformation') },
       'SecretPolicyWrites',
     ],
@@ -116,24 +96,12 @@ describe('a record of the trail', () => {
     ['one that the token function reads', ofSecret('GetSecretValue', 'token-broker-test')],
     ['one that the health function reads', ofSecret('GetSecretValue', 'TokenBroker-test-Health'), 'SecretReads'],
     ['one that a user reads by its ARN', { ...ofSecret('GetSecretValue'), readOnly: true }, 'SecretReads'],
-    [
-      'one that an operator may not read',
-      { ...ofSecret('GetSecretValue', 'operator'), errorCode: 'AccessDenied' },
-      'SecretReads',
-    ],
     ['one that is looked at', { ...ofSecret('DescribeSecret', 'operator'), readOnly: true }],
-    [
-      'a secret of another environment that is read',
-      ofSecret('GetSecretValue', 'operator', 'token-broker/test-2/acme'),
-    ],
+    ['one of another environment', ofSecret('GetSecretValue', 'operator', 'token-broker/test-2/acme')],
     ['another policy of the key', record('kms', 'PutKeyPolicy', { keyId: KEY_ID }), 'KeyChanges'],
-    ['the key that is disabled', record('kms', 'DisableKey', { keyId: KEY_ARN }), 'KeyChanges'],
+    ['the key that is disabled', record('kms', 'DisableKey', { keyId: KEY_ID }), 'KeyChanges'],
     ['the key that is to be deleted', record('kms', 'ScheduleKeyDeletion', { keyId: KEY_ARN }), 'KeyChanges'],
     ['another key that is to be deleted', record('kms', 'ScheduleKeyDeletion', { keyId: 'other' })],
-    [
-      'a policy of the key by a deployment',
-      { ...record('kms', 'PutKeyPolicy', { keyId: KEY_ID }), ...by('cloudformation') },
-    ],
     ['the key in use', { ...record('kms', 'Decrypt', { keyId: KEY_ID }), readOnly: true }],
     ['a trail that is stopped', record('cloudtrail', 'StopLogging', { name: TRAIL }), 'TrailChanges'],
     ['one that records less', record('cloudtrail', 'Put', { trailName: 'token-broker-test' }), 'TrailChanges'],

@@ -4,9 +4,8 @@ import { functionBundle } from '../../lib/token/function-bundle.ts';
 
 /** Bundles a file with the options that the stack bundles the token function with. */
 export async function bundleAsStack(entry: string): Promise<BuildResult<typeof IN_MEMORY>> {
-  const options = functionBundle(new RootConstruct(), { startsFast: true });
-  const { externalModules = [], mainFields = [], target = '', format, minify = false, esbuildArgs } = options;
-  const aliases = [esbuildArgs?.['--alias'] ?? []].flat();
+  const options = functionBundle(new RootConstruct());
+  const { mainFields = [], target = '', format, minify = false } = options;
   return build({
     ...IN_MEMORY,
     entryPoints: [entry],
@@ -14,12 +13,10 @@ export async function bundleAsStack(entry: string): Promise<BuildResult<typeof I
     bundle: true,
     platform: 'node',
     logLevel: 'error',
-    external: externalModules,
     mainFields,
     target,
     minify,
     ...(format && { format }),
-    alias: Object.fromEntries(aliases.map((alias) => `${alias}`.split('='))),
   });
 }
 

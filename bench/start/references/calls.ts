@@ -1,13 +1,12 @@
-import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
 
 const { AUTH_URL = '', TABLE: TableName = '' } = process.env;
 const send = createHttpsSender();
 const aws = createHttpsSender({ keepAlive: true });
 const dynamodb = createDynamoDB({ send: aws });
-const secretsManager = createSecretsManagerClient({ send: aws });
+const secretsManager = createSecretsManager({ send: aws });
 const { signal } = new AbortController();
 
 // The broker's first reads.
@@ -18,7 +17,7 @@ export async function handler(event: { readonly body: string }) {
   const { client, service } = JSON.parse(event.body);
   const pair = `${client}/${service}`;
   await read(pair);
-  const credential = JSON.parse((await readSecret(client)).SecretString ?? '');
+  const credential = JSON.parse(`${(await readSecret(client)).SecretString}`);
   await update(pair, 'lease', 'this-call');
   const basic = Buffer.from(`${credential.client_id}:${credential.secret}`).toString('base64');
   const url = new URL('/auth/v1/token', AUTH_URL);
@@ -35,7 +34,7 @@ function read(pair: string) {
 }
 
 function readSecret(SecretId: string) {
-  return secretsManager.send(new GetSecretValueCommand({ SecretId, VersionStage: 'AWSCURRENT' }));
+  return secretsManager.getSecretValue({ SecretId, VersionStage: 'AWSCURRENT' }, signal);
 }
 
 function update(pair: string, name: string, value: string) {

@@ -1,90 +1,104 @@
+import { Lambda } from '@aws-sdk/client-lambda';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { ask } from '../../../client/commands/reach.ts';
 import { createTokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import { sealingKeyName, secretName } from '../../../functions/contract.ts';
 import { rulesDigest } from '../../../functions/environment.ts';
+import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { awsConfig } from '../shared/environment.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { openSecrets } from '../shared/secrets.ts';
-import { listDirectInvokers, tryDirectInvocation } from './direct-invoke.ts';
-import { good, type Lines, refusalOf, type Seen, unproven, type World, wrong } from './world.ts';
+import { asProfile, good, type Lines, NO_REFUSAL, refusalOf, type Seen, unproven, type World, wrong } from './world.ts';
 
 /** What AWS and the broker answer to calls that change nothing. */
-export const CALLED: Lines = {
-  async 'unsigned-call'({ shell, options, outputUrl }) {
-    const url = options.url ?? outputUrl;
-    const answer = await ask(new URL('/whoami', url), 'POST', shell.signal);
-    if ('code' in answer) return unproven(`No answer from ${url} (${answer.code})`);
-    if (answer.status === 403) return good('It is refused with 403');
-    return wrong(
-      `It is answered with ${answer.status}`,
-      'Take it for a breach: the Function URL must have the authorization AWS_IAM. Stop the broker, then deploy.',
-    );
-  },
-
-  /** Whether the broker knows the role, and goes by the rules of this checkout. */
-  async 'signed-call'({ shell, options, outputUrl, environment }) {
-    const { url = outputUrl, region = environment.region } = options;
-    const { credentials, signal } = shell;
-    const broker = createTokenBroker({ url, region, credentials, cache: false, maxAttempts: 1 });
-    try {
-      const { role, rules, rulesDigest: inForce } = await broker.whoami({ signal });
-      const takes = `The broker takes the signature of ${role}`;
-      const wanted = rulesDigest(environment);
-      if (rules.length === 0) {
-        return unproven(`${takes}, which no access rule names: which rules are in force is not told to it`);
-      }
-      if (inForce === wanted) return good(`${takes}, and goes by the rules ${wanted}`);
-      return wrong(
-        `The rules in force are ${inForce}, and those of this checkout ${wanted}`,
-        'Deploy, or check out what is deployed; a canary gives a new version a part of the calls first.',
-      );
-    } catch (error) {
-      if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
-      return wrong(error.message, error.advice ?? 'doctor, without --stack, follows the call.');
-    }
-  },
-
-  /** The schedule's own path, with a role without a rule that must be refused. */
-  async 'health-run'({ shell, as, environment }) {
-    const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
-    const table = findingsTable(pairs, { ...shell, env: { ...shell.env, NO_COLOR: '1' } });
-    if (pairs.length > 0) shell.stderr.write(table);
-    return faults.length === 0
-      ? good(`${summaryOf(pairs)}; a role without an access rule was refused`)
-      : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');
-  },
-
-  'direct-invoke': (world) => (world.options.guarded ? tryDirectInvocation(world) : listDirectInvokers(world)),
-
-  'words-denied': (world) =>
+export function calledLines(world: World): Lines {
+  const { environment, options } = world;
+  return {
+    'unsigned-call': () => callUnsigned(world),
+    'signed-call': () => callSigned(world),
+    'health-run': () => runOnce(world),
+    ...(options.guarded && { 'direct-invoke': () => tryDirectInvocation(world) }),
     // No client has this name, and no version has this stage: even an allowed call gets no value back.
-    examineDenial(
-      world,
-      secretName(world.environment.name, 'no-such-client'),
-      'not authorized to perform: secretsmanager:GetSecretValue',
-    ),
-
-  'words-disabled': (world) =>
+    'words-denied': () =>
+      examineDenial(
+        world,
+        secretName(environment.name, 'no-such-client'),
+        'not authorized to perform: secretsmanager:GetSecretValue',
+      ),
     // Its policy denies the sealing key as `client disable` denies a client's secret.
-    examineDenial(world, sealingKeyName(world.environment.name), 'explicit deny in a resource-based policy'),
+    'words-disabled': () =>
+      examineDenial(world, sealingKeyName(environment.name), 'explicit deny in a resource-based policy'),
+    'words-deleted': () => examineDeleted(world),
+  };
+}
 
-  async 'words-deleted'(world) {
-    const { name: environment } = world.environment;
-    const secrets = await openSecrets(world.shell, { environment }).list();
-    const deleted = secrets.find(({ deletedAt }) => deletedAt !== undefined);
-    if (deleted === undefined) return unproven('No client is marked for deletion');
-    const SecretId = secretName(environment, deleted.client);
-    const answer = secretsOf(world).getResourcePolicy({ SecretId }, world.send);
-    const { name } = await refusalOf(answer, 'secretsmanager:GetResourcePolicy', world);
-    return name === 'InvalidRequestException'
-      ? good(`${name}, for ${deleted.client}`)
-      : wrong(`AWS says ${name} for ${deleted.client}`, NEW_WORDS);
-  },
-};
+async function callUnsigned({ shell, options, outputUrl }: World): Promise<Seen> {
+  const url = options.url ?? outputUrl;
+  const answer = await ask(new URL('/whoami', url), 'POST', shell.signal);
+  if ('code' in answer) return unproven(`No answer from ${url} (${answer.code})`);
+  if (answer.status === 403) return good('It is refused with 403');
+  return wrong(
+    `It is answered with ${answer.status}`,
+    'Take it for a breach: the Function URL must have the authorization AWS_IAM. Stop the broker, then deploy.',
+  );
+}
+
+/** Whether the broker knows the role, and goes by the rules of this checkout. */
+async function callSigned({ shell, options, outputUrl, environment }: World): Promise<Seen> {
+  const { url = outputUrl, region = environment.region } = options;
+  const { credentials, signal } = shell;
+  const broker = createTokenBroker({ url, region, credentials, cache: false, maxAttempts: 1 });
+  try {
+    const { role, rules, rulesDigest: inForce } = await broker.whoami({ signal });
+    const takes = `The broker takes the signature of ${role}`;
+    const wanted = rulesDigest(environment);
+    if (rules.length === 0) {
+      return unproven(`${takes}, which no access rule names: which rules are in force is not told to it`);
+    }
+    if (inForce === wanted) return good(`${takes}, and goes by the rules ${wanted}`);
+    return wrong(
+      `The rules in force are ${inForce}, and those of this checkout ${wanted}`,
+      'Deploy, or check out what is deployed; a canary gives a new version a part of the calls first.',
+    );
+  } catch (error) {
+    if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
+    return wrong(error.message, error.advice ?? 'doctor, without --stack, follows the call.');
+  }
+}
+
+/** The schedule's own path, with a role without a rule that must be refused. */
+async function runOnce({ shell, as, environment }: World): Promise<Seen> {
+  const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
+  if (pairs.length > 0) shell.stderr.write(findingsTable(pairs, shell));
+  return faults.length === 0
+    ? good(`${summaryOf(pairs)}; a role without an access rule was refused`)
+    : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');
+}
 
 /** A run of a few clients takes seconds; that of thousands is for the schedule to show. */
 const RUN_MS = 100_000;
+
+/** Whether the guard denies a direct invocation: Lambda decides upon a dry run as upon an invocation, and runs nothing. */
+async function tryDirectInvocation(world: World): Promise<Seen> {
+  const { shell, environment, options, place, send } = world;
+  const profile = options.profileDirect;
+  if (profile === undefined) return unproven('--profile-direct must name a profile whose own policies allow it');
+  const lambda = new Lambda(awsConfig(asProfile(shell, profile), place, 'LAMBDA'));
+  const input = { FunctionName: functionName(environment.name), Qualifier: ALIAS, InvocationType: 'DryRun' } as const;
+  const { name, message } = await refusalOf(
+    lambda.invoke({ ...input, Payload: '{}' }, send),
+    `lambda:InvokeFunction as ${profile}`,
+    world,
+  );
+  if (name === 'AccessDeniedException') {
+    return /explicit deny in a service control policy/.test(message)
+      ? good(`A service control policy denies it to the profile ${profile}`)
+      : unproven(`It is denied to the profile ${profile}, by its own policies: take one whose policies allow it`);
+  }
+  if (name !== NO_REFUSAL) return unproven(`Lambda does not say (${name})`);
+  const may = `The profile ${profile} may invoke the function past its URL, and claim to be any caller`;
+  return wrong(may, 'Attach the guard: docs/operations.md, "Guard the function".');
+}
 
 const NEW_WORDS = 'Tell the developers of the broker: AWS has changed its words.';
 
@@ -98,6 +112,19 @@ async function examineDenial(world: World, SecretId: string, words: string): Pro
   return name === 'AccessDeniedException' && message.includes(words)
     ? good(`${name}, "${words}"`)
     : wrong(`AWS says ${name}, without "${words}"`, NEW_WORDS);
+}
+
+async function examineDeleted(world: World): Promise<Seen> {
+  const { name: environment } = world.environment;
+  const secrets = await openSecrets(world.shell, { environment }).list();
+  const deleted = secrets.find(({ deletedAt }) => deletedAt !== undefined);
+  if (deleted === undefined) return unproven('No client is marked for deletion');
+  const SecretId = secretName(environment, deleted.client);
+  const answer = secretsOf(world).getResourcePolicy({ SecretId }, world.send);
+  const { name } = await refusalOf(answer, 'secretsmanager:GetResourcePolicy', world);
+  return name === 'InvalidRequestException'
+    ? good(`${name}, for ${deleted.client}`)
+    : wrong(`AWS says ${name} for ${deleted.client}`, NEW_WORDS);
 }
 
 /** Without a command's own words, which stand in place of AWS's. */

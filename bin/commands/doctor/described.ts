@@ -1,154 +1,135 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Lambda } from '@aws-sdk/client-lambda';
 import { SNS } from '@aws-sdk/client-sns';
-import { sealingKeyName } from '../../../functions/contract.ts';
-import {
-  functionName,
-  healthFunctionName,
-  stackName,
-  tableName,
-  topicName,
-  urlParameterName,
-} from '../../../lib/settings/names.ts';
+import { parseJson } from '../../../functions/broker/json.ts';
+import { functionName, healthFunctionName, stackName, tableName, topicName } from '../../../lib/settings/names.ts';
 import { openClient } from '../shared/ask-aws.ts';
 import { arn } from '../shared/statements.ts';
-import { good, type Lines, type Properties, type Seen, unproven, wrong } from './world.ts';
+import { good, type Lines, type Properties, type Question, type Seen, unproven, type World, wrong } from './world.ts';
 
 /** What AWS says of the parts of the stack, compared with what the settings of this checkout make of them. */
-export const DESCRIBED: Lines = {
-  async stack({ stack }) {
-    const status = stack?.StackStatus;
-    return compared({
-      status: [status, status === 'CREATE_COMPLETE' ? status : 'UPDATE_COMPLETE'],
-      'protection from deletion': [stack?.EnableTerminationProtection, true],
-    });
-  },
+export function describedLines(world: World): Lines {
+  const rows = Object.entries(rowsOf(world)).map(([line, [question, wanted]]) => [
+    line,
+    async () => compared(await world.look('lookup', ...question), wanted),
+  ]);
+  return {
+    ...Object.fromEntries(rows),
+    versions: () => examineVersions(world),
+    subscriptions: () => examineSubscriptions(world),
+    alarms: () => examineAlarms(world),
+  };
+}
 
-  async table({ look, environment, keyArn, synthesised }) {
-    const TableName = tableName(environment.name);
-    const [{ TimeToLiveSpecification: wanted }] = synthesised('AWS::DynamoDB::Table');
-    const { Table } = await look('dynamodb', 'DescribeTable', { TableName });
-    const { TimeToLiveDescription: ttl } = await look('dynamodb', 'DescribeTimeToLive', { TableName });
-    return compared({
-      'protection from deletion': [Table?.DeletionProtectionEnabled, true],
-      key: [Table?.SSEDescription?.KMSMasterKeyArn, keyArn],
-      TTL: [`${ttl?.TimeToLiveStatus} on ${ttl?.AttributeName}`, `ENABLED on ${wanted.AttributeName}`],
-    });
-  },
+/** A question, and how members of the answer must be: by dotted paths, which go on in each entry of a list. */
+type Row = readonly [question: Question, wanted: Readonly<Record<string, unknown>>];
 
-  async key({ look, keyArn: KeyId }) {
-    const { KeyMetadata } = await look('kms', 'DescribeKey', { KeyId });
-    const { KeyRotationEnabled } = await look('kms', 'GetKeyRotationStatus', { KeyId });
-    return compared({ state: [KeyMetadata?.KeyState, 'Enabled'], rotation: [KeyRotationEnabled, true] });
-  },
+function rowsOf({ environment, keyArn, synthesised }: World): Readonly<Record<string, Row>> {
+  const { name, trail, health, logRetentionDays } = environment;
+  const TableName = tableName(name);
+  const prefix = `${stackName(name)}-`;
+  const [{ TimeToLiveSpecification }] = synthesised('AWS::DynamoDB::Table');
+  const [{ EventPattern }] = synthesised('AWS::Events::Rule');
+  const [{ DashboardName }] = synthesised('AWS::CloudWatch::Dashboard');
+  const trailArn = arn(environment, 'cloudtrail', `trail/${functionName(name)}`);
+  const isRecorded: Row = [['cloudtrail', 'GetTrailStatus', { Name: trailArn }], { IsLogging: true }];
+  return {
+    table: [
+      ['dynamodb', 'DescribeTable', { TableName }],
+      { 'Table.DeletionProtectionEnabled': true, 'Table.SSEDescription.KMSMasterKeyArn': keyArn },
+    ],
+    'table-ttl': [
+      ['dynamodb', 'DescribeTimeToLive', { TableName }],
+      {
+        'TimeToLiveDescription.TimeToLiveStatus': 'ENABLED',
+        'TimeToLiveDescription.AttributeName': TimeToLiveSpecification.AttributeName,
+      },
+    ],
+    key: [['kms', 'GetKeyRotationStatus', { KeyId: keyArn }], { KeyRotationEnabled: true }],
+    logs: [
+      ['logs', 'DescribeLogGroups', { logGroupNamePrefix: prefix }],
+      { 'logGroups.retentionInDays': logRetentionDays, 'logGroups.kmsKeyId': keyArn },
+    ],
+    ...(trail !== 'off' && { trail: isRecorded }),
+    'event-rule': [
+      ['events', 'ListRules', { NamePrefix: prefix }],
+      { 'Rules.State': 'ENABLED', 'Rules.EventPattern': EventPattern },
+    ],
+    schedule: [
+      ['scheduler', 'GetSchedule', undefined, `/schedules/${healthFunctionName(name)}`],
+      { State: 'ENABLED', ScheduleExpression: health.every },
+    ],
+    dashboard: [['monitoring', 'GetDashboard', { DashboardName }], { DashboardName }],
+  };
+}
 
-  async 'sealing-key'({ look, environment, keyArn }) {
-    const SecretId = sealingKeyName(environment.name);
-    const { KmsKeyId, DeletedDate } = await look('secretsmanager', 'DescribeSecret', { SecretId });
-    return compared({ key: [KmsKeyId, keyArn], 'mark for deletion': [Boolean(DeletedDate), false] });
-  },
-
-  async logs({ look, environment: { name, logRetentionDays: days }, keyArn, synthesised }) {
-    const logGroupNamePrefix = `${stackName(name)}-`;
-    const { logGroups = [] } = await look('logs', 'DescribeLogGroups', { logGroupNamePrefix });
-    const missing = Math.max(0, synthesised('AWS::Logs::LogGroup').length - logGroups.length);
-    const groups = logGroups.map(({ logGroupName, retentionInDays, kmsKeyId }: Properties) => [
-      logGroupName,
-      [`${retentionInDays} days, key ${kmsKeyId}`, `${days} days, key ${keyArn}`],
-    ]);
-    return compared({ 'missing log groups': [missing, 0], ...Object.fromEntries(groups) });
-  },
-
-  async versions({ as, environment, place, send, synthesised }) {
-    const FunctionName = functionName(environment.name);
-    const names: readonly string[] = synthesised('AWS::Lambda::Alias').map(({ Name }) => Name);
-    const aliases = await as('emergency', (who) => {
-      const lambda = openClient((config) => new Lambda(config), 'LAMBDA', who, place);
-      return Promise.all(names.map((Name) => lambda.getAlias({ FunctionName, Name }, send)));
-    });
-    // All of them must have the version that callers get, which then has all calls.
-    const wanted = `version ${/^\d+$/.exec(`${aliases[0]?.FunctionVersion}`)?.[0] ?? 'by its number'}`;
-    const facts = aliases.map(({ Name, FunctionVersion, RoutingConfig }) => {
-      const [other] = Object.keys(RoutingConfig?.AdditionalVersionWeights ?? {});
-      return [Name, [`version ${FunctionVersion}${other ? ` with a part for ${other}` : ''}`, wanted]];
-    });
-    return compared(Object.fromEntries(facts));
-  },
-
-  /** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
-  async subscriptions({ as, environment, place, send }) {
-    const TopicArn = arn(environment, 'sns', topicName(environment.name));
-    const { Attributes } = await as('operator', (who) => {
-      const sns = openClient((config) => new SNS(config), 'SNS', who, place);
-      return sns.getTopicAttributes({ TopicArn }, send);
-    });
-    const confirmed = Attributes?.SubscriptionsConfirmed ?? '0';
-    const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
-    return confirmed === '0' ? wrong(detail, UNREACHABLE) : good(detail);
-  },
-
-  async trail({ look, environment }) {
-    if (environment.trail === 'off') return undefined;
-    const Name = arn(environment, 'cloudtrail', `trail/${functionName(environment.name)}`);
-    const { IsLogging } = await look('cloudtrail', 'GetTrailStatus', { Name });
-    return compared({ recording: [IsLogging, true] });
-  },
-
-  async 'event-rule'({ look, environment, synthesised }) {
-    const [template] = synthesised('AWS::Events::Rule');
-    const NamePrefix = `${stackName(environment.name)}-`;
-    const { Rules = [] } = await look('events', 'ListRules', { NamePrefix });
-    const isOurs = ({ EventPattern = '{}' }) => isDeepStrictEqual(JSON.parse(EventPattern), template.EventPattern);
-    return compared({ 'the rule with the pattern of the template': [Rules.find(isOurs)?.State, 'ENABLED'] });
-  },
-
-  async schedule({ look, environment }) {
-    const path = `/schedules/${healthFunctionName(environment.name)}`;
-    const { State, ScheduleExpression } = await look('scheduler', 'GetSchedule', undefined, path);
-    return compared({ state: [State, 'ENABLED'], interval: [ScheduleExpression, environment.health.every] });
-  },
-
-  async dashboard({ look, synthesised }) {
-    const [{ DashboardName }] = synthesised('AWS::CloudWatch::Dashboard');
-    const { DashboardBody } = await look('monitoring', 'GetDashboard', { DashboardName });
-    return compared({ [DashboardName]: [`${DashboardBody}`.includes('markdown') ? 'filled' : 'empty', 'filled'] });
-  },
-
-  async 'url-parameter'({ look, environment, outputUrl }) {
-    const Name = urlParameterName(environment.name);
-    const { Parameter } = await look('ssm', 'GetParameter', { Name });
-    return compared({ [Name]: [Parameter?.Value, outputUrl] });
-  },
-
-  async alarms({ look, synthesised }) {
-    const AlarmNames: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
-    const { MetricAlarms = [] } = await look('monitoring', 'DescribeAlarms', { AlarmNames, MaxRecords: 100 });
-    const namesOf = (alarms: readonly Properties[]) => alarms.map(({ AlarmName }) => AlarmName);
-    const missing = AlarmNames.filter((name) => !namesOf(MetricAlarms).includes(name));
-    const ringing = MetricAlarms.filter(({ StateValue }: Properties) => StateValue === 'ALARM');
-    const silent = MetricAlarms.filter(({ StateReason }: Properties) => NO_DATA.test(StateReason));
-    if (missing.length > 0) return wrong(`There is no ${missing.join(', ')}`, DIFFERS);
-    if (ringing.length > 0)
-      return wrong(`In ALARM: ${namesOf(ringing).join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
-    const none = `None of ${MetricAlarms.length} in ALARM`;
-    if (silent.length > 0) return unproven(`${none}; no data ever for ${namesOf(silent).join(', ')}`);
-    return good(`${none}, and each has had data`);
-  },
-};
-
-const UNREACHABLE =
-  'Neither alarms nor messages reach an operator: docs/operations.md, "Alarms", says what to do about operators-unreachable.';
-
-const NO_DATA = /Unchecked: Initial alarm creation|no datapoints were received/;
-
-/** Good when each fact is what it must be. */
-function compared(facts: Readonly<Record<string, readonly [seen: unknown, wanted: unknown]>>): Seen {
-  const all = Object.entries(facts).map(([name, [seen, wanted]]) => ({ name, seen, wanted }));
-  const different = all.filter(({ seen, wanted }) => seen !== wanted);
-  if (different.length === 0) return good(all.map(({ name, seen }) => `${name}: ${seen}`).join('; '));
-  const told = different.map(({ name, seen = 'missing', wanted }) => `${name}: ${seen}, and must be ${wanted}`);
+/** Good when each member is there and, in every entry of a list, as it must be. */
+function compared(answer: Properties, wanted: Row[1]): Seen {
+  const all = Object.entries(wanted).map(([path, value]) => ({ path, value, seen: valuesAt(answer, path) }));
+  const different = all.filter(({ value, seen }) => seen.length === 0 || !seen.every((one) => isSame(one, value)));
+  if (different.length === 0) return good(all.map(({ path, value }) => `${path}: ${textOf(value)}`).join('; '));
+  const told = different.map(({ path, value, seen }) => {
+    return `${path}: ${seen.map(textOf).join(', ') || 'missing'}, and must be ${textOf(value)}`;
+  });
   return wrong(told.join('; '), DIFFERS);
+}
+
+function valuesAt(answer: Properties, path: string): readonly unknown[] {
+  return path.split('.').reduce((values, member) => values.flatMap((value) => value?.[member]), [answer]);
+}
+
+/** AWS tells an event pattern as text. */
+function isSame(seen: unknown, wanted: unknown): boolean {
+  return isDeepStrictEqual(typeof wanted === 'object' ? parseJson(`${seen}`) : seen, wanted);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'missing');
 }
 
 const DIFFERS =
   'Deploy what these settings say. If no deployment changed it, look in the records of CloudTrail for who did.';
+
+/** Every alias must have the version that callers get, which then has all calls. */
+async function examineVersions({ look, environment, synthesised }: World): Promise<Seen> {
+  const path = `/2015-03-31/functions/${functionName(environment.name)}/aliases`;
+  const answers = synthesised('AWS::Lambda::Alias').map(({ Name }) =>
+    look('emergency', 'lambda', 'GetAlias', undefined, `${path}/${Name}`),
+  );
+  const aliases = (await Promise.all(answers)).map(({ FunctionVersion, RoutingConfig }) =>
+    [FunctionVersion, ...Object.keys(RoutingConfig?.AdditionalVersionWeights ?? {})].join(' and '),
+  );
+  const [version = ''] = aliases;
+  return compared({ aliases }, { aliases: /^\d+$/.test(version) ? version : 'one version by its number' });
+}
+
+/** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
+async function examineSubscriptions({ as, environment, place, send }: World): Promise<Seen> {
+  const TopicArn = arn(environment, 'sns', topicName(environment.name));
+  const { Attributes } = await as('operator', (who) => {
+    const sns = openClient((config) => new SNS(config), 'SNS', who, place);
+    return sns.getTopicAttributes({ TopicArn }, send);
+  });
+  const confirmed = Attributes?.SubscriptionsConfirmed ?? '0';
+  const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
+  return confirmed === '0'
+    ? wrong(detail, 'docs/operations.md, "Alarms", says what to do about operators-unreachable.')
+    : good(detail);
+}
+
+async function examineAlarms({ look, synthesised }: World): Promise<Seen> {
+  const AlarmNames: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
+  const { MetricAlarms = [] } = await look('lookup', 'monitoring', 'DescribeAlarms', { AlarmNames, MaxRecords: 100 });
+  const namesOf = (alarms: readonly Properties[]) => alarms.map(({ AlarmName }) => AlarmName);
+  const missing = AlarmNames.filter((name) => !namesOf(MetricAlarms).includes(name));
+  const ringing = namesOf(MetricAlarms.filter(({ StateValue }: Properties) => StateValue === 'ALARM'));
+  const silent = namesOf(MetricAlarms.filter(({ StateReason }: Properties) => NO_DATA.test(StateReason)));
+  if (missing.length > 0) return wrong(`There is no ${missing.join(', ')}`, DIFFERS);
+  if (ringing.length > 0)
+    return wrong(`In ALARM: ${ringing.join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
+  const none = `None of ${MetricAlarms.length} in ALARM`;
+  return silent.length > 0
+    ? unproven(`${none}; no data ever for ${silent.join(', ')}`)
+    : good(`${none}, and each has had data`);
+}
+
+const NO_DATA = /Unchecked: Initial alarm creation|no datapoints were received/;

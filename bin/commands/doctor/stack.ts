@@ -5,37 +5,48 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import type { DoctorStep } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { isRefused } from '../shared/ask-aws.ts';
-import { CALLED } from './called.ts';
-import { DESCRIBED } from './described.ts';
+import { calledLines } from './called.ts';
+import { describedLines } from './described.ts';
 import { openWorld, type Seen, type StackOptions, unproven, wrong } from './world.ts';
 
-/** `doctor --stack`: one line for each proof, each within its own time. */
+/** `doctor --stack`: one line for each proof, shown when it ends. */
 export function examineStack(shell: Shell, options: StackOptions, settings: Environment): Promise<void> {
   const { environment, json, report } = options;
   return explainFailure(shell, options, async () => {
-    const startedAt = new Date();
+    const at = new Date().toISOString();
     const world = await openWorld(shell, settings, options);
-    const looks = Object.entries(LINES).map(([line, look]) => examine(line, () => look(world)));
-    // One that fails waits for its turn to be told.
-    for (const look of looks) look.catch(() => undefined);
-    const steps: DoctorStep[] = [];
-    // In their order, however long each takes.
-    for (const look of looks) {
-      const step = await look;
-      if (step === undefined) continue;
-      steps.push(step);
-      if (!json) printLine(shell, lineText(step));
-    }
-    if (json) printJson(shell, { environment, at: startedAt.toISOString(), steps });
-    if (report !== undefined) writeReport(report, reportText(settings, startedAt, steps));
-    const failures = steps.filter(({ outcome }) => outcome === 'failed');
-    for (const { step, advice } of failures) talk(shell, `${step}: ${advice}`);
-    talk(shell, summary(steps));
-    if (failures.length > 0) shell.exitCode = 1;
+    const lines = Object.entries({ ...describedLines(world), ...calledLines(world) });
+    const steps = await Promise.all(
+      lines.map(async ([line, look]) => {
+        const step: DoctorStep = { step: line, ...(await look().catch(unanswered)) };
+        if (!json) printLine(shell, textOf(step));
+        return step;
+      }),
+    );
+    if (json) printJson(shell, { environment, at, steps });
+    const count = (outcome: DoctorStep['outcome']) => steps.filter((one) => one.outcome === outcome).length;
+    const summary = `${count('ok')} proven, ${count('failed')} failed, ${count('unknown')} not proven`;
+    talk(shell, summary);
+    if (count('failed') > 0) shell.exitCode = 1;
+    if (report === undefined) return;
+    const { account, region } = settings;
+    const title = `The stack of ${environment}, account ${account}, region ${region}, ${at}: ${summary}.`;
+    writeReport(report, [title, '', '```text', ...steps.map(textOf), '```', ''].join('\n'));
   });
 }
 
-const LINES = { ...DESCRIBED, ...CALLED };
+/** A line that AWS refuses to show proves nothing; one about something that is not there has failed. */
+function unanswered(error: unknown): Seen {
+  if (!isRefused(error)) throw error;
+  const isSilent = error.type.startsWith('aws-') && error.type !== 'aws-not-found';
+  return isSilent ? unproven(error.detail) : wrong(error.detail, error.advice);
+}
+
+function textOf({ step, outcome, detail, advice }: DoctorStep): string {
+  return `${WORDS[outcome]}  ${step.padEnd(14)}  ${detail}${advice === undefined ? '' : `. ${advice}`}`;
+}
+
+const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 
 function writeReport(file: string, text: string): void {
   try {
@@ -43,45 +54,4 @@ function writeReport(file: string, text: string): void {
   } catch {
     throw new CommandFailure('report-not-written', `${file} cannot be written`, 'Name a file in a folder of yours.');
   }
-}
-
-/** A line that AWS refuses to show proves nothing; a line that fails otherwise says so and is not proven either. */
-async function examine(step: string, look: () => Promise<Seen | undefined>): Promise<DoctorStep | undefined> {
-  try {
-    const seen = await look();
-    return seen && { step, ...seen };
-  } catch (error) {
-    if (!isRefused(error)) throw error;
-    const isSilent = error.type.startsWith('aws-') && error.type !== 'aws-not-found';
-    return { step, ...(isSilent ? unproven(error.detail) : wrong(error.detail, error.advice)) };
-  }
-}
-
-function lineText({ step, outcome, detail }: DoctorStep): string {
-  return `${WORDS[outcome]}  ${step.padEnd(WIDTH)}  ${detail}`;
-}
-
-const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
-const WIDTH = Math.max(...Object.keys(LINES).map(({ length }) => length));
-
-function summary(steps: readonly DoctorStep[]): string {
-  const count = (outcome: DoctorStep['outcome']) => steps.filter((one) => one.outcome === outcome).length;
-  return `${count('ok')} proven, ${count('failed')} failed, ${count('unknown')} not proven`;
-}
-
-/** What can be committed: when, what and where, and nothing that is secret. */
-function reportText({ name, account, region }: Environment, at: Date, steps: readonly DoctorStep[]): string {
-  const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
-  return [
-    `# The stack of ${name}`,
-    '',
-    `Account ${account}, region ${region}, ${at.toISOString()}, by \`doctor --stack\`: ${summary(steps)}.`,
-    '',
-    '| line | outcome | what was seen |',
-    '| ---- | ------- | ------------- |',
-    ...steps.map(({ step, outcome, detail, advice }) => {
-      return `| ${step} | ${outcome === 'unknown' ? 'not proven' : outcome} | ${cell(advice === undefined ? detail : `${detail}. ${advice}`)} |`;
-    }),
-    '',
-  ].join('\n');
 }

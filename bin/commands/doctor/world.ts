@@ -9,10 +9,11 @@ import type { Environment } from '../../../lib/settings/environment.ts';
 import { stackName } from '../../../lib/settings/names.ts';
 import { cdkContext } from '../policy.ts';
 import { askService, awsFailure, isDenied, openClient } from '../shared/ask-aws.ts';
+import { awsConfig } from '../shared/environment.ts';
 import { arn } from '../shared/statements.ts';
 
-/** The lines of the report by name; `undefined` where an environment has no such part. They throw CommandFailure when AWS does not say. */
-export type Lines = Readonly<Record<string, (world: World) => Promise<Seen | undefined>>>;
+/** What proves each line, by its name. They throw CommandFailure when AWS does not say. */
+export type Lines = Readonly<Record<string, () => Promise<Seen>>>;
 
 export type Seen = Omit<DoctorStep, 'step'>;
 
@@ -36,35 +37,36 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 /** What the lines look at: AWS, the outputs of the stack, and the template that the settings make now. @throws CommandFailure when there is no stack */
 export async function openWorld(shell: Shell, environment: Environment, options: StackOptions) {
   const { name, region } = environment;
-  const asker = createAsker(shell, environment, options);
   /** The stack's own region: `--region` and AWS_REGION say where the caller signs for the broker. */
   const place = { environment: name, region };
   const send = { abortSignal: shell.signal };
-  const { Stacks: [stack] = [] } = await asker.as('operator', (who) => {
-    const client = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', who, place);
-    return client.describeStacks({ StackName: stackName(name) }, send);
-  });
+  const cloudformation = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place);
+  const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName: stackName(name) }, send);
   const output = (key: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === key)?.OutputValue ?? '';
   if (output('Url') === '') {
     const detail = `The stack has no outputs: it is ${stack?.StackStatus}`;
     throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/operations.md, "When a deployment fails".');
   }
   const resources = await synthesise(environment);
+  const as = signIn(shell, environment, options);
   return {
-    ...asker,
     shell,
     environment,
     options,
     place,
     send,
-    /** As CloudFormation describes it. */
-    stack,
     outputUrl: output('Url'),
     keyArn: output('KeyArn'),
     /** The properties of the resources of a type, as the settings of this checkout make them. */
     synthesised: (type: string) => resources.filter((one) => one.Type === type).map(({ Properties }) => Properties),
+    as,
+    /** Asks AWS a question as the role that may. */
+    look: (role: Role, ...question: Question): Promise<Properties> =>
+      as(role, (who) => askService(who, region)(...question)),
   };
 }
+
+export type Question = Parameters<ReturnType<typeof askService>>;
 
 // biome-ignore lint/suspicious/noExplicitAny: a resource has one of a hundred shapes, and each line looks at one of them
 export type Properties = any;
@@ -85,48 +87,33 @@ async function synthesise(environment: Environment): Promise<readonly { Type: st
 
 /** The roles that may look, with the option that names the profile of each. */
 const ROLES = {
-  operator: 'your own role',
+  operator: 'the operator',
   deploy: 'the role that deploys (--profile-deploy)',
   lookup: "the CDK's lookup role, which the role that deploys may assume (--profile-deploy)",
   emergency: 'the role for emergencies (--profile-emergency)',
 } as const;
 
-/** Asks AWS as the person who runs the command and, where that is denied, as the roles that have a profile. */
-function createAsker(shell: Shell, environment: Environment, { profileDeploy, profileEmergency }: StackOptions) {
-  const identities = [async () => shell];
-  if (profileDeploy !== undefined) {
-    const deployer = asProfile(shell, profileDeploy);
-    identities.push(
-      async () => deployer,
-      () => asLookupRole(deployer, environment),
-    );
-  }
-  if (profileEmergency !== undefined) identities.push(async () => asProfile(shell, profileEmergency));
+type Role = keyof typeof ROLES;
 
-  /** @throws CommandFailure that names the role which the line is for, when none at hand may */
-  async function as<Answer>(role: keyof typeof ROLES, work: (who: Shell) => Promise<Answer>): Promise<Answer> {
-    let denial = '';
-    for (const signIn of identities) {
-      try {
-        return await work(await signIn());
-      } catch (error) {
-        if (!isDenied(error)) throw error;
-        denial ||= error.detail;
-      }
+/** Gives the shell of a role to what only that role may do; the shell of this person where no profile is named. */
+function signIn(shell: Shell, environment: Environment, { profileDeploy, profileEmergency }: StackOptions) {
+  const deploy = asProfile(shell, profileDeploy);
+  const lookup = profileDeploy === undefined ? shell : asLookupRole(deploy, environment);
+  const shells = { operator: shell, deploy, lookup, emergency: asProfile(shell, profileEmergency) };
+  /** @throws CommandFailure that names the role which the line is for, when this one may not */
+  return async <Answer>(role: Role, work: (who: Shell) => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await work(shells[role]);
+    } catch (error) {
+      if (!isDenied(error)) throw error;
+      throw new CommandFailure(error.type, `${error.detail}: this line is for ${ROLES[role]}`, error.advice);
     }
-    throw new CommandFailure('aws-access-denied', `${denial}: this line is for ${ROLES[role]}`, 'Run it as that role.');
-  }
-
-  return {
-    as,
-    /** Describes something for those who may look at everything. */
-    look: (...question: Parameters<ReturnType<typeof askService>>): Promise<Properties> =>
-      as('lookup', (who) => askService(who, environment.region)(...question)),
   };
 }
 
-/** The same shell, signed in by a profile. */
-export function asProfile(shell: Shell, profile: string): Shell {
+/** The same shell, signed in by a profile if one is named. */
+export function asProfile(shell: Shell, profile: string | undefined): Shell {
+  if (profile === undefined) return shell;
   const credentials = async () => {
     const { defaultProvider } = await import('@aws-sdk/credential-provider-node');
     return defaultProvider({ profile })();
@@ -134,16 +121,19 @@ export function asProfile(shell: Shell, profile: string): Shell {
   return { ...shell, credentials };
 }
 
-/** The role of the bootstrap that may read what there is, and change nothing. */
-async function asLookupRole(deployer: Shell, environment: Environment): Promise<Shell> {
+/** Signed in as the role of the bootstrap that may read what there is, and change nothing. */
+function asLookupRole(deployer: Shell, environment: Environment): Shell {
   const { name, account, region } = environment;
   const RoleArn = arn(environment, 'iam', `role/cdk-${cdkContext().qualifier}-lookup-role-${account}-${region}`, '');
-  const sts = openClient((config) => new STS(config), 'STS', deployer, { environment: name, region });
-  const send = { abortSignal: deployer.signal };
-  const { Credentials } = await sts.assumeRole({ RoleArn, RoleSessionName: 'doctor' }, send);
-  const { AccessKeyId = '', SecretAccessKey = '', SessionToken } = Credentials ?? {};
-  const credentials = { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, sessionToken: SessionToken ?? '' };
-  return { ...deployer, credentials: async () => credentials };
+  const sts = new STS(awsConfig(deployer, { environment: name, region }, 'STS'));
+  const assume = async () => {
+    const input = { RoleArn, RoleSessionName: 'doctor' };
+    const { Credentials } = await sts.assumeRole(input, { abortSignal: deployer.signal });
+    const { AccessKeyId = '', SecretAccessKey = '', SessionToken = '' } = Credentials ?? {};
+    return { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, sessionToken: SessionToken };
+  };
+  let assumed: ReturnType<typeof assume> | undefined;
+  return { ...deployer, credentials: () => (assumed ??= assume()) };
 }
 
 export const NO_REFUSAL = 'nothing against it';

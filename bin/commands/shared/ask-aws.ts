@@ -70,11 +70,11 @@ const TARGETS = {
   dynamodb: ['x-amz-json-1.0', 'DynamoDB_20120810'],
   events: ['x-amz-json-1.1', 'AWSEvents'],
   kms: ['x-amz-json-1.1', 'TrentService'],
+  lambda: ['json', ''],
   logs: ['x-amz-json-1.1', 'Logs_20140328'],
   monitoring: ['x-amz-json-1.0', 'GraniteServiceVersion20100801'],
   scheduler: ['json', ''],
   secretsmanager: ['x-amz-json-1.1', 'secretsmanager'],
-  ssm: ['x-amz-json-1.1', 'AmazonSSM'],
 } as const;
 
 /** For throttled calls, which AWS has not begun. */

@@ -77,7 +77,7 @@ export function awsRegion(shell: Shell, { environment, region }: CommandOptions)
 /** A service that has a stand-in in `npm start`. */
 export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
 
-type SdkService = 'CLOUDFORMATION' | 'IAM' | 'LAMBDA' | 'SNS' | 'STS';
+type SdkService = 'CLOUDFORMATION' | 'LAMBDA' | 'SNS' | 'STS';
 
 /** For a client of AWS: region, endpoint, credentials. The limits suit a person, who waits longer than a caller. */
 export function awsConfig(shell: Shell, options: CommandOptions, service: StandIn | SdkService) {

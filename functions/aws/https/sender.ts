@@ -1,4 +1,4 @@
-import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import type { ClientRequest, Agent as HttpAgent, IncomingMessage, RequestOptions } from 'node:http';
 import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
@@ -13,6 +13,9 @@ import {
 } from '../../broker/token-request/send.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
 import { isLoopback } from '../../contract.ts';
+
+/** An `import` would load all that its exports depend on: 70 more modules, undici above all, that nothing here uses. */
+const http = process.getBuiltinModule('node:http');
 
 interface Options {
   /** Certificates (PEM) to trust instead of Node's own. */
@@ -53,7 +56,7 @@ export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Opt
 
 interface Agents {
   readonly secure: https.Agent;
-  readonly plain: http.Agent;
+  readonly plain: HttpAgent;
 }
 
 /**

@@ -1,10 +1,9 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import type { GetSecretValueCommandOutput } from '@aws-sdk/client-secrets-manager';
 import { LruCache } from '../../broker/lru-cache.ts';
 import { isWithin } from '../../broker/time.ts';
 import { sealingKeyName } from '../../contract.ts';
 import { isDefinitive } from '../calls.ts';
-import { getSecretValue, type SecretDependencies } from '../secrets-manager.ts';
+import { readSecretVersion, type SecretDependencies } from '../secrets-manager.ts';
 
 /** A version of the environment's sealing key. Its material exists only in here and cannot be printed. */
 export interface SealingKey {
@@ -34,7 +33,9 @@ export function createSealingKeys(dependencies: SecretDependencies) {
     if (isWithin(last?.key === undefined ? retryMs : KEEP_MS, last?.at, now())) return last?.key;
     const asked = { SecretId: sealingKeyName(environment), ...which };
     try {
-      return learn(id, keyOf(await getSecretValue(dependencies, asked, deadline)));
+      const { versionId, stages, text = '' } = await readSecretVersion(dependencies, asked, deadline);
+      const isUsable = stages.length > 0 && text.length >= MIN_LENGTH;
+      return learn(id, isUsable ? { version: versionId, material: createSecretKey(text, 'utf8') } : undefined);
     } catch (error) {
       if (isDefinitive(error)) return learn(id, undefined);
       if (last?.key !== undefined) known.set(id, { key: last.key, at: now() - KEEP_MS + retryMs });
@@ -51,12 +52,6 @@ export function createSealingKeys(dependencies: SecretDependencies) {
     else known.set(CURRENT, { key: current, at: -Infinity });
     return key;
   }
-}
-
-/** The key of a version, unless it is retired: the secret's own way to say so is that the version has no stage. */
-function keyOf({ VersionId: version, VersionStages: stages = [], SecretString: text }: GetSecretValueCommandOutput) {
-  if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return undefined;
-  return stages.length > 0 ? { version, material: createSecretKey(text, 'utf8') } : undefined;
 }
 
 const KEEP_MS = 3_600_000;

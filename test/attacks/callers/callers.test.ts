@@ -8,7 +8,7 @@ const ROLES = ['billing', 'reporting', 'ledger', 'Billing', 'billing-admin', 'ad
 const CLIENTS = ['acme', 'globex', 'initech', 'umbrella', 'acme-2'];
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'];
 const OPERATIONS: readonly Operation[] = ['token', 'check'];
-const ALLOWED_ARN = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
+const ALLOWED_ARN = 'arn:aws:sts::111111111111:assumed-role/billing';
 
 const EVERYTHING = ROLES.flatMap((role) =>
   CLIENTS.flatMap((client) =>
@@ -42,16 +42,12 @@ it('of every caller, client, service and operation exactly the configured combin
 });
 
 it('an ARN that is nearly the one of an access rule is refused, with any one character changed', async () => {
-  expect(await statusFor(signedBy(ALLOWED_ARN))).toBe(200);
-  const arns = [...mutations(ALLOWED_ARN)];
+  expect(await statusFor(signedBy(`${ALLOWED_ARN}/run-1`))).toBe(200);
+  // The session's name is the caller's own choice, so another one is no other caller.
+  const arns = [...mutations(ALLOWED_ARN)].map((arn) => `${arn}/run-1`);
   expect(arns.length).toBeGreaterThan(1_000);
   for (const arn of arns) {
-    // The session's name is the caller's own choice, so another one is no other caller.
-    const isOtherSession = /^arn:aws:sts::111111111111:assumed-role\/billing\/[\w+=,.@-]{1,64}$/.test(arn);
-    const callers = [
-      signedBy(arn, { account: '111111111111', session: 'run-1' }),
-      ...(isOtherSession ? [] : [signedBy(arn)]),
-    ];
+    const callers = [signedBy(arn, { account: '111111111111', session: 'run-1' }), signedBy(arn)];
     for (const caller of callers) expect({ arn, status: await statusFor(caller) }).toEqual({ arn, status: 403 });
   }
 });

@@ -7,8 +7,6 @@ import { exampleRule } from '../../support/example.ts';
 
 const SEED = 8;
 const EVENTS = 6_000;
-const MAX_CPU_MS = 50;
-const TRIES = 5;
 
 /** All that a caller may be told when the request itself is at fault. */
 const REFUSALS: readonly ProblemType[] = [
@@ -19,12 +17,9 @@ const REFUSALS: readonly ProblemType[] = [
 it(`${EVENTS} made-up events get a documented answer each, and only a good one costs a call to a service or AWS`, async () => {
   const world = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
   const counts: Record<string, number> = {};
-  const slow: unknown[] = [];
   for (const event of fc.sample(madeUpEvent, { numRuns: EVENTS, seed: SEED })) {
     const before = { ...world.calls };
-    const startedAt = cpuMs();
     const answer = await world.invoke(event);
-    if (cpuMs() - startedAt >= MAX_CPU_MS) slow.push(event);
     const { type = 'none', status = 200 } = JSON.parse(answer.body);
     counts[type] = (counts[type] ?? 0) + 1;
     expect(answer.headers['cache-control']).toBe('no-store');
@@ -41,16 +36,6 @@ it(`${EVENTS} made-up events get a documented answer each, and only a good one c
   // Nothing is proven by events that are all turned away for the same reason.
   for (const type of [...REFUSALS, 'none'])
     expect([type, counts[type] ?? 0]).toEqual([type, expect.toSatisfy((count: number) => count >= 50)]);
-  // A busy machine can make any one try slow, but not the fastest of several.
-  for (const event of slow) {
-    const spentMs: number[] = [];
-    for (let tries = 0; tries < TRIES; tries += 1) {
-      const startedAt = cpuMs();
-      await world.invoke(event);
-      spentMs.push(cpuMs() - startedAt);
-    }
-    expect({ event, isCheap: Math.min(...spentMs) < MAX_CPU_MS }).toEqual({ event, isCheap: true });
-  }
 });
 
 const ARN = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
@@ -167,10 +152,4 @@ function isGood(event: unknown): boolean {
     ? Object.fromEntries(new URLSearchParams(content))
     : JSON.parse(content);
   return ['/token', '/check'].includes(rawPath) && client === 'acme' && service === 'customer-insights';
-}
-
-/** Time that this thread had the processor. */
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
 }

@@ -1,10 +1,9 @@
 import { syncBuiltinESMExports } from 'node:module';
 import promises from 'node:timers/promises';
-import { GetSecretValueCommand, type SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { expect, vi } from 'vitest';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
 import { type Send, SendFailure } from '../../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { functionUrlEvent } from '../../support/aws/function-url-events.ts';
@@ -28,8 +27,8 @@ type Name = keyof typeof ALL_WELL;
 export const SEALING_KEY = { version: 'key-1', text: 'a sealing key for tests, long enough' };
 
 /**
- * The whole token function on a clock that only the test moves: real rules, adapters and AWS SDK; their dependencies
- * answer as the weather says. Time is stopped until `end`.
+ * The whole token function on a clock that only the test moves: real rules and adapters; their dependencies answer
+ * as the weather says. Time is stopped until `end`.
  */
 export function startDeadlineWorld(start: number, seed = 1) {
   // A turn of the event loop takes no time.
@@ -134,9 +133,10 @@ function createSurroundings() {
     return answerOf({});
   }
 
-  const requestHandler = {
-    async handle(request: { readonly body: Uint8Array }, { abortSignal }: { readonly abortSignal: AbortSignal }) {
-      const { SecretId: Name, VersionStage } = JSON.parse(new TextDecoder().decode(request.body));
+  const secretsManager = createSecretsManager({
+    ...ACCESS,
+    async send({ body }, { signal }) {
+      const { SecretId: Name, VersionStage } = JSON.parse(body);
       const isKey = `${Name}`.startsWith('token-broker-keys/');
       const SecretString = isKey
         ? SEALING_KEY.text
@@ -144,10 +144,9 @@ function createSurroundings() {
       const VersionId = isKey ? SEALING_KEY.version : 'v1';
       const secret = { Name, VersionStages: [VersionStage], VersionId, SecretString };
       const name = isKey ? 'sealingKey' : 'secret';
-      const { body } = await lasts(name, state.weathers[name], () => answerOf(secret), abortSignal);
-      return { response: { statusCode: 200, headers: { 'content-type': 'application/x-amz-json-1.1' }, body } };
+      return lasts(name, state.weathers[name], () => answerOf(secret), signal);
     },
-  } as unknown as NonNullable<SecretsManagerClientConfig['requestHandler']>;
+  });
 
   const send: Send = async (_request, { timeoutMs }) => {
     const { delayMs, fails, status = 200 } = state.weathers.tokenEndpoint;
@@ -158,7 +157,6 @@ function createSurroundings() {
       throw isLate ? new SendFailure('timeout', 'ETIMEDOUT') : new SendFailure('connect', 'ECONNREFUSED');
     });
   };
-  const secretsManager = createSecretsManagerClient({ ...ACCESS, requestHandler });
   return { state, open, began, dynamodb, secretsManager, send };
 }
 
@@ -197,11 +195,9 @@ async function run<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Lets everything run that needs no time: a file is read, although that ends when the machine has done it. */
+/** Lets everything run that needs no time. */
 async function turn(): Promise<void> {
-  // The SDK looks for its configuration before its first call.
-  const isReading = () => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
-  for (let n = 0; n < 3; n = isReading() ? 0 : n + 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let n = 0; n < 3; n += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** `Infinity` never ends by itself. */
@@ -219,7 +215,3 @@ function delay(ms: number, signal?: AbortSignal): Promise<void> {
 
 const { setImmediate } = globalThis;
 const { setTimeout: sleep } = promises;
-
-// The AWS SDK reads its files at the first call of a process, which takes real time: too much once it is stopped.
-const { secretsManager } = createSurroundings();
-await secretsManager.send(new GetSecretValueCommand({ SecretId: 'token-broker/test/none' }));

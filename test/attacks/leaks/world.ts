@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type AttributeValue, DeleteItemCommand, DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import type { Send } from '../../../functions/broker/token-request/send.ts';
 import { type ProblemType, sealingKeyName } from '../../../functions/contract.ts';
@@ -74,14 +74,12 @@ export async function startLeakWorld(spelling: Spelling) {
       for (const front of [dynamodb, secrets]) front.failWhere(path.faultOf ?? (() => undefined));
       const before = { dynamodb: dynamodb.calls.length, secrets: secrets.calls.length };
       const [send, aws] = [createHttpsSender(), createHttpsSender({ keepAlive: true })];
-      const secretsManager = createSecretsManagerClient({ ...ACCESS, endpoint: awsUrl ?? secrets.url });
-      onTestFinished(() => secretsManager.destroy());
 
       let answers = '';
       for (const round of path.isAlone ? ['only'] : ['first', 'second']) {
         const { handler, readFirst } = createTokenFunction({
           dynamodb: createDynamoDB({ ...ACCESS, send: aws, endpoint: awsUrl ?? dynamodb.url }),
-          secretsManager,
+          secretsManager: createSecretsManager({ ...ACCESS, send: aws, endpoint: awsUrl ?? secrets.url }),
           environment,
           tableName: TABLE,
           send: path.send ?? send,

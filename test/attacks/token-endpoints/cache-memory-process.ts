@@ -1,4 +1,3 @@
-import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { CONTEXT, functionUrlEvent } from '../../support/aws/function-url-events.ts';
 import { exampleSettings } from '../../support/example.ts';
@@ -9,13 +8,19 @@ const filler = 's'.repeat(60_000);
 let tokens = 0;
 
 const secretsManager = {
-  send: async ({ input }: { readonly input: { readonly SecretId: string; readonly VersionStage: string } }) => ({
-    Name: input.SecretId,
+  getSecretValue: async ({
+    SecretId,
+    VersionStage,
+  }: {
+    readonly SecretId: string;
+    readonly VersionStage?: string;
+  }) => ({
+    Name: SecretId,
     VersionId: 'v1',
-    VersionStages: [input.VersionStage],
-    SecretString: JSON.stringify({ client_id: input.SecretId, secret: 'example-passphrase', filler }),
+    VersionStages: [VersionStage],
+    SecretString: JSON.stringify({ client_id: SecretId, secret: 'example-passphrase', filler }),
   }),
-} as unknown as SecretsManagerClient;
+};
 
 const { handler } = createTokenFunction({
   environment: 'test',

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { bomb, CHUNK, CHUNKED, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
 
-const MAX_GROWTH_BYTES = 8 * 1_024 * 1_024;
+const MIB = 1_024 * 1_024;
+const MAX_GROWTH_BYTES = 8 * MIB;
 const OK = head(200);
 const BOMB = bomb();
 
@@ -28,12 +29,27 @@ it('sees it when no limit ends the reading', async () => {
   expect(grownBytes).toBeGreaterThan(MAX_GROWTH_BYTES);
 });
 
+it('1 500 pairs with the largest tokens and secrets stay far below the 512 MB of the token function', async () => {
+  // A heap in which 1 000 of each have no room.
+  const { issued, heapBytes, maxBytes } = await run(
+    new URL('cache-memory-process.ts', import.meta.url),
+    [],
+    ['--expose-gc', '--max-old-space-size=112'],
+  );
+  expect(issued).toBe(1_500);
+  expect(heapBytes).toBeLessThan(80 * MIB);
+  expect(maxBytes).toBeLessThan(0.85 * 512 * MIB);
+});
+
 async function measure(reply: Reply, maxBodyBytes: number): Promise<{ grownBytes: number; outcome: string }> {
   const calm = await serve({ onRequest: write(http(200, '{}')) });
   const attacker = await serve({ onRequest: reply });
-  const ports = [calm, attacker].map(({ port }) => String(port));
-  const child = fork(fileURLToPath(new URL('memory-process.ts', import.meta.url)), [...ports, String(maxBodyBytes)]);
-  const [message] = await once(child, 'message');
-  await once(child, 'exit');
+  return run(new URL('memory-process.ts', import.meta.url), [calm.port, attacker.port, maxBodyBytes].map(String));
+}
+
+/** Runs a program and gives what it tells, or its exit code when it crashes. */
+async function run(program: URL, args: readonly string[], execArgv: string[] = []) {
+  const child = fork(fileURLToPath(program), args, { execArgv });
+  const [message] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
   return message;
 }

@@ -22,33 +22,21 @@ const ATTACKS: readonly (readonly [string, Reply, { readonly status: number; rea
   ['answers a gzip bomb', write(http(200, BOMB, 'content-encoding: gzip')), UNUSABLE],
   ['answers a gzip bomb that says nothing of it', write(http(200, BOMB)), UNUSABLE],
   ['answers chunks without an end', endless(CHUNKED, CHUNK), UNUSABLE],
-  ['answers ten gigabytes', endless(`${head(200)}content-length: 10737418240\r\n\r\n`), UNUSABLE],
   ['answers without an end or a length', endless(`${head(200)}\r\n`), UNUSABLE],
   ['drips a body', drip(`${head(200)}content-length: 99999\r\n\r\n${TOKEN}`), TIMEOUT],
-  ['drips headers', drip(`${head(200)}x: ${'y'.repeat(9_999)}`), TIMEOUT],
   ['never answers', () => {}, TIMEOUT],
   ['extends a chunk for ever', endless(`${CHUNKED}1;x=`, 'y'.repeat(4_096)), ODD],
   ['has a chunk beyond numbers', write(`${CHUNKED}ffffffffffffffffff\r\nx`), ODD],
-  ['has a chunk below nothing', write(`${CHUNKED}-1\r\nx\r\n0\r\n\r\n`), ODD],
-  ['has a length below nothing', write(`${head(200)}content-length: -1\r\n\r\n${TOKEN}`), ODD],
   ['has a length that is too short', write(`${head(200)}content-length: 9\r\n\r\n${TOKEN}`), ODD],
   ['has 100 kB of headers', write(`${head(200)}x: ${MARKED.repeat(5_000)}\r\n\r\n`), UNUSABLE],
-  ['has 10 000 headers', write(`${head(200)}${'x: y\r\n'.repeat(10_000)}\r\n`), UNUSABLE],
-  ['folds a header', write(`${head(200)}x: a\r\n b\r\ncontent-length: 0\r\n\r\n`), ODD],
-  ['ends headers by bare line feeds', write('HTTP/1.1 200 OK\ncontent-length: 2\n\n{}'), ODD],
   ['says for ever that it goes on', endless('', HINTS.repeat(100)), UNUSABLE],
   ['resets before it answers', (socket) => socket.resetAndDestroy(), UNAVAILABLE],
   ['closes in a body', end(`${head(200)}content-length: 99\r\n\r\n{"access_`), UNAVAILABLE],
-  ['answers as HTTP/0.9 did', end(TOKEN), ODD],
-  ['answers a hundred thousand brackets', write(http(200, '['.repeat(100_000))), UNUSABLE],
   ['answers 30 000 objects in each other', write(http(200, nested(30_000))), UNUSABLE],
-  ['answers a token of 200 kB', write(http(200, tokenBody('a'.repeat(200_000)))), UNUSABLE],
-  ['answers a token with a line break', write(http(200, tokenBody('a\r\nx: 1'))), UNUSABLE],
   ['rejects by a gzip bomb', write(http(401, BOMB, 'content-encoding: gzip')), REJECTED],
   ['rejects by half a body', end(`${head(401)}content-length: 99\r\n\r\n{`), REJECTED],
   ['pauses a million years', write(http(429, '', 'retry-after: 31536000000000')), UNAVAILABLE],
   ['describes by line breaks', write(describedError(`${MARKED}\r\nx: y\u0000\u001b[2J`)), ODD],
-  ['describes by a megabyte', write(describedError(MARKED.repeat(50_000))), ODD],
   ['gives a reason of its own', write(http(500, '').replace(' X\r', ` ${MARKED}\r`)), UNAVAILABLE],
   ['has a status that does not exist', write(http(999, TOKEN)), ODD],
 ];
@@ -100,20 +88,6 @@ describe('the connection of a token request', () => {
     expect((await world.post(ACME)).json.access_token).toBe('answer-1');
     expect((await world.post(GLOBEX)).json.access_token).toBe('answer-2');
     expect([service.requests.length, service.connections()]).toEqual([2, 2]);
-  });
-
-  it.each([
-    ['without a byte of an answer', ''],
-    ['after one byte of an answer', 'H'],
-    ['after the headers', `${head(200)}content-length: 9\r\n\r\n`],
-  ])('gives the service the credential once when it dies with a later request on it %s', async (_, bytes) => {
-    const { world, service } = await startWorld((socket, count) => {
-      if (count === 2) socket.write(bytes, () => socket.destroy());
-      else socket.write(http(200, tokenBody(`answer-${count}`)));
-    });
-    expect((await world.post(ACME)).status).toBe(200);
-    expect((await world.post(GLOBEX)).status).toBe(503);
-    expect(service.requests).toHaveLength(2);
   });
 });
 

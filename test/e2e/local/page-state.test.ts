@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import type { PairState } from '../../../bin/commands/shared/pair-state.ts';
-import type { StoredClient } from '../../../bin/local/broker.ts';
 import { createFeed, type Found } from '../../../bin/local/page/feed.ts';
 import type { Cell } from '../../../bin/local/page/messages.ts';
 import { describeBroker } from '../../../bin/local/page/overview.ts';
@@ -26,33 +25,26 @@ const CONFIG = parseLocalConfig({
   credentials: { hooli: { client_id: 'marked-id', secret: 'marked-secret', services: 'all' } },
 });
 
-const ACME = { name: 'acme', current: 'version-2', servicesTag: 'billing' };
 const NOW = Date.now();
 
 interface Known {
-  readonly client?: Partial<StoredClient>;
   readonly pair?: Partial<PairState>;
   readonly found?: Partial<Found>;
 }
 
 /** A broker with one client that has one of two services, and what record and checks know of their pair. */
-function describeAcme({ client, pair, found }: Known = {}, playing?: ReadonlyMap<string, string>) {
+function describeAcme({ pair, found }: Known, playing?: ReadonlyMap<string, string>) {
   return describeBroker({
     ...{ url: 'http://127.0.0.1:8788', config: CONFIG, playing },
     running: [{ name: 'the broker', text: 'http://127.0.0.1:8788' }],
-    clients: () => [{ ...ACME, ...client }],
+    clients: () => [{ name: 'acme', current: 'version-2', servicesTag: 'billing' }],
     readPair: async (each) => ({ ...each, state: 'unproven', ...pair }),
     findingOf: () => found && { finding: 'unreachable', at: NOW, ...found },
   });
 }
 
-async function cellOfAcme(known: Known): Promise<Cell | undefined> {
-  const { clients } = await describeAcme(known);
-  return clients.find(({ name }) => name === 'acme')?.cells[0];
-}
-
-it('the page is told what is running and who may ask for what, and nothing of what is sent to the services', async () => {
-  const told = await describeAcme();
+it('the page is told of services, callers, clients and incidents, and nothing of what is sent to the services', async () => {
+  const told = await describeAcme({}, new Map([['billing', 'down']]));
 
   expect(told).toMatchObject({
     running: [
@@ -71,64 +63,39 @@ it('the page is told what is running and who may ask for what, and nothing of wh
         ],
       },
     ],
-    stages: [],
+    // A client has a secret, or a rule names it.
+    clients: [
+      { name: 'acme', cells: [{ word: 'unproven' }, { word: '-' }] },
+      { name: 'umbrella', cells: [{ word: 'secret-missing' }, { word: 'secret-missing' }] },
+    ],
+    stages: [
+      {
+        service: 'billing',
+        plays: { name: 'down', command: { text: expect.stringMatching(/ -- service billing --down\)$/) } },
+      },
+      { service: 'orders', plays: { name: 'recover' } },
+    ],
   });
   expect(JSON.stringify(told)).not.toContain('marked');
 });
 
-it('the board has the clients that have a secret and those that a rule names, and the commands that change them', async () => {
-  const { clients } = await describeAcme();
-
-  expect(clients.map(({ name, cells }) => [name, ...cells.map(({ word }) => word)])).toEqual([
-    ['acme', 'unproven', '-'],
-    ['umbrella', 'secret-missing', 'secret-missing'],
-  ]);
-  expect(clients[0]?.commands.map(({ name }) => name)).toEqual([
-    ...['client show acme', 'client put acme', 'client disable acme'],
-  ]);
-});
-
+/** The states of a record alone, page-board.test.ts shows. */
 it.for<readonly [string, Known, Partial<Cell>]>([
-  ['what the record says', { pair: { state: 'rejected' } }, { word: 'rejected', severity: 'bad' }],
   [
-    'until when a pause lasts',
-    { pair: { state: 'paused', until: 5 } },
-    { word: 'paused', severity: 'passing', until: 5 },
-  ],
-  [
-    'what keeps the pair waiting',
+    'what keeps the pair waiting, and what the last check found',
     { pair: { state: 'held', until: 5 }, found: {} },
     { word: 'held', until: 5, finding: 'unreachable' },
   ],
-  ['what the last check found', { found: {} }, { word: 'unreachable', severity: 'passing' }],
   ['that a token came after it', { pair: { state: 'ok', provenAt: NOW }, found: { at: NOW - 1 } }, { word: 'ok' }],
   ['nothing of another version', { found: { version: 'version-1' } }, { word: 'unproven' }],
-  ['nothing of a latch that was cleared', { found: { finding: 'rejected' } }, { word: 'unproven', severity: 'idle' }],
-  ['a client that was stopped', { client: { state: 'disabled' } }, { word: 'disabled', severity: 'idle' }],
-  ['a client that was deleted', { client: { state: 'deleted' } }, { word: 'deleted', severity: 'idle' }],
+  [
+    'how long its token lives, and which part of its life that is',
+    { pair: { state: 'ok', tokenExpiresAt: NOW + 1_800_500, provenAt: NOW - 1_800_500 } },
+    { token: { lives: '30 min', part: expect.closeTo(0.5, 2) } },
+  ],
 ])('a cell of the board shows %s', async ([, known, expected]) => {
-  expect(await cellOfAcme(known)).toMatchObject(expected);
-});
-
-it('a cell of the board shows how long its token lives, and which part of its life that is where it is known', async () => {
-  const tokenExpiresAt = NOW + 1_800_500;
-  const token = { tokenExpiresAt, provenAt: NOW - 1_800_500 };
-  expect(await cellOfAcme({ pair: { state: 'ok', ...token } })).toMatchObject({
-    token: { lives: '30 min', part: expect.closeTo(0.5, 2) },
-  });
-  expect(await cellOfAcme({ pair: { state: 'rejected', tokenExpiresAt } })).toMatchObject({
-    token: { lives: '30 min', part: undefined },
-  });
-});
-
-it('the page is told what each service of the stand-in plays, and how to play it from a terminal', async () => {
-  const { stages } = await describeAcme({}, new Map([['billing', 'down']]));
-
-  expect(stages.map(({ service, plays }) => [service, plays.name])).toEqual([
-    ['billing', 'down'],
-    ['orders', 'recover'],
-  ]);
-  expect(stages[0]?.plays.command.text).toMatch(/ -- env operator\)"\n.* -- service billing --down\)$/);
+  const { clients } = await describeAcme(known);
+  expect(clients.find(({ name }) => name === 'acme')?.cells[0]).toMatchObject(expected);
 });
 
 /** An audit line as the broker writes it. */
@@ -167,14 +134,12 @@ function toldAfter(...lines: readonly string[]) {
   return feed.told('http://127.0.0.1:8788');
 }
 
-it.each([
-  ['a token from memory', { cache: 'memory' }, { origin: 'memory' }],
-  ['a check', { operation: 'check', outcome: 'accepted', cache: undefined }, { origin: 'check' }],
-  ['a denial', { outcome: 'access-denied' }, { outcome: { word: 'access-denied', kind: 'refused' } }],
-  ['a rejection', { outcome: 'credential-rejected' }, { outcome: { word: 'credential-rejected', kind: 'bad' } }],
-  ['a request for no pair', { pair: undefined, operation: undefined, caller: undefined }, { subject: '' }],
-])('the list of requests tells of %s', (_, changes, expected) => {
-  expect(toldAfter(line(changes)).requests).toMatchObject([expected]);
+it('the list of requests tells of a check, and of a request for no pair', () => {
+  const told = toldAfter(
+    line({ operation: 'check', outcome: 'accepted', cache: undefined }),
+    line({ pair: undefined, operation: undefined, caller: undefined }),
+  );
+  expect(told.requests).toMatchObject([{ subject: '' }, { origin: 'check' }]);
 });
 
 it('the list of requests has each request once, those too that AWS answered by itself, and no line about others', () => {
@@ -201,48 +166,26 @@ it('the list of requests has the last thirty, newest first', () => {
   expect(toldAfter(...lines).requests.map(({ milliseconds }) => milliseconds)).toEqual(expected);
 });
 
-/** A request of a run of the schedule. */
-function check(requestId: string, changes: object = {}): string {
-  const caller = 'aws:111111111111:token-broker-health-local/local-session';
-  return line({ requestId, caller, operation: 'check', outcome: 'accepted', cache: undefined, ...changes });
-}
-
-const probe = { caller: 'aws:111111111111:token-broker-probe-local/local-session', operation: 'token' };
-
-it('the list of requests has one row for a run of the schedule, whatever else is asked meanwhile', () => {
+it('the list of requests has one row for a run of the schedule, which is no good when the probe gets a token', () => {
+  const check = (requestId: string, changes: object = {}) => {
+    const caller = 'aws:111111111111:token-broker-health-local/local-session';
+    return line({ requestId, caller, operation: 'check', outcome: 'accepted', cache: undefined, ...changes });
+  };
+  const probe = { caller: 'aws:111111111111:token-broker-probe-local/local-session', operation: 'token' };
   const { requests } = toldAfter(
     check('check-1'),
     line(),
-    check('check-2'),
     check('probe-1', { ...probe, outcome: 'access-denied' }),
     check('probe-2', { ...probe, operation: 'whoami', outcome: 'identified' }),
-    check('check-3', { _aws: { Timestamp: 60_000 }, outcome: 'rejected' }),
+    check('probe-3', { ...probe, _aws: { Timestamp: 60_000 }, outcome: 'issued' }),
   );
 
   expect(requests).toMatchObject([
-    { outcome: { word: 'checked', kind: 'bad' }, subject: '1 rejected', folded: [{ id: 'check-3' }] },
-    { outcome: { word: 'checked', kind: 'good' }, subject: '1 probe access-denied, 2 accepted' },
+    { outcome: { word: 'checked', kind: 'bad' }, subject: '1 probe issued', folded: [{ id: 'probe-3' }] },
+    { outcome: { word: 'checked', kind: 'good' }, subject: '1 accepted, 1 probe access-denied' },
     SEEN,
   ]);
-  expect(requests[1]?.folded?.map(({ id }) => id)).toEqual(['probe-2', 'probe-1', 'check-2', 'check-1']);
-});
-
-it('a run of the schedule is no good when the probe gets a token', () => {
-  const { requests } = toldAfter(check('check-1'), check('probe-1', { ...probe, outcome: 'issued' }));
-  expect(requests).toMatchObject([{ outcome: { kind: 'bad' }, subject: '1 accepted, 1 probe issued' }]);
-});
-
-it('what the broker saved is counted from the audit lines', () => {
-  const { saved } = toldAfter(
-    line({ TokenRequests: 1 }),
-    line({ cache: 'memory' }),
-    line({ cache: 'memory' }),
-    line({ cache: 'shared' }),
-    line({ cache: undefined, outcome: 'token-endpoint-unavailable', TokenRequests: 2 }),
-  );
-  expect(Object.fromEntries(saved.map(({ name, text }) => [name, text]))).toEqual({
-    ...{ calls: '5', 'from memory': '2', 'from the table': '1', 'token requests': '3' },
-  });
+  expect(requests[1]?.folded?.map(({ id }) => id)).toEqual(['probe-2', 'probe-1', 'check-1']);
 });
 
 it.each([
@@ -257,21 +200,10 @@ it.each([
   expect(feed.findingOf('acme/customer-insights')).toEqual(found);
 });
 
-it('messages to the operators come newest first, with each command that they name, ready to be pasted', () => {
-  const feed = createFeed(() => 3_000);
-  feed.message({ subject: 'first', text: 'Nothing to do.' });
-  feed.message({
-    subject: 'second',
-    text: 'Store it with `client put acme`, then `client retry acme` and `see-the-log`.',
-  });
-  const [second, first] = feed.told('http://127.0.0.1:9000').messages;
-
-  expect(first).toEqual({ at: 3_000, subject: 'first', text: 'Nothing to do.', commands: [] });
-  expect(second?.commands).toEqual([
-    {
-      name: 'client put acme',
-      text: expect.stringMatching(/^\(eval "\$\(PORT=9000 .* env operator\)"\n.* client put acme\)$/),
-    },
-    { name: 'client retry acme', text: expect.stringMatching(/ client retry acme\)$/) },
-  ]);
+it('messages to the operators come newest first, each with the commands that it names', () => {
+  const feed = createFeed();
+  for (const text of ['Nothing to do.', 'Try `client retry acme`, then `see-the-log`.'])
+    feed.message({ subject: '', text });
+  const { messages } = feed.told('http://127.0.0.1:9000');
+  expect(messages.map(({ commands }) => commands.map(({ name }) => name))).toEqual([['client retry acme'], []]);
 });

@@ -29,15 +29,6 @@ describe('verifySigV4', () => {
     expect(await verifySigV4({ ...REQUEST, query, headers }, VERIFIER)).toBe(KEY);
   });
 
-  it('reads a header that is sent twice as one with both values', async () => {
-    const headers = await signedHeaders({ 'x-twice': 'one,other' });
-    const sentTwice = headers.flatMap(([name, value]) =>
-      name === 'x-twice' ? value.split(',').map((part) => [name, `  ${part}\t`] as const) : [[name, value] as const],
-    );
-    expect(sentTwice).toHaveLength(headers.length + 1);
-    expect(await verifySigV4({ ...REQUEST, headers: sentTwice }, VERIFIER)).toBe(KEY);
-  });
-
   it('keeps the order in which a repeated header was sent', async () => {
     const headers = await signedHeaders({ 'x-twice': 'one,other' });
     const swapped = headers.map(([name, value]) => [name, name === 'x-twice' ? 'other,one' : value] as const);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ownPolicies } from '../../../bin/commands/own-policies.ts';
-import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { type EnvironmentForm, parseEnvironment } from '../../../lib/settings/environment.ts';
 import type { Deployed } from '../../support/aws/cloudformation.ts';
 import { type Context, isAllowed } from '../../support/aws/iam.ts';
 import { policiesOf } from '../../support/aws/iam-world.ts';
@@ -11,13 +11,17 @@ const ROLE = 'arn:aws:iam::111111111111:role/cdk-x-cfn-exec';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const form = { ...exampleForm(), health: { notify: ['ops@example.com'] }, provisionedConcurrency: 1, trail: {}, vpc };
 const stack = deployStack('test', form);
-const Statement = ownPolicies('execution', parseEnvironment('test', form)).flatMap((one) => one.Statement);
-const policies = policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement } });
+const policies = policiesFor(form);
 const KEY = stack.arnOf('ClientSecrets', 'AWS::KMS::Key');
 
-function may(action: string, resource: string, context: Context = {}): boolean {
+function policiesFor(settings: EnvironmentForm) {
+  const Statement = ownPolicies('execution', parseEnvironment('test', settings)).flatMap((one) => one.Statement);
+  return policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement } });
+}
+
+function may(action: string, resource: string, context: Context = {}, own = policies): boolean {
   const ofKey = action.startsWith('kms:') && { 'kms:CallerAccount': '111111111111' };
-  return isAllowed(policies, { requester: ROLE, action, resource, context: { ...context, ...ofKey } });
+  return isAllowed(own, { requester: ROLE, action, resource, context: { ...context, ...ofKey } });
 }
 
 /**
@@ -159,66 +163,44 @@ const tags = (of: string, values: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(values).map(([tag, value]) => [`aws:${of}/${tag}`, value]));
 const TAGGED: Context = tags('ResourceTag', TAGS);
 const through = (service: string) => ({ 'kms:ViaService': `${service}.eu-west-1.amazonaws.com` });
+const sealing = { 'kms:EncryptionContext:SecretARN': stack.arnOf('PairTable', 'AWS::SecretsManager::Secret') };
+const requested = tags('RequestTag', TAGS);
+const OTHERS = { application: 'token-broker', environment: 'prod' };
 
-it('the key can be made with its tags, before there is a key or a tag', () => {
-  const requested = tags('RequestTag', { ...TAGS, 'cost-centre': '4711' });
-  expect(may('kms:CreateKey', '*', requested)).toBe(true);
-  // CreateKey with tags asks for this too.
-  expect(may('kms:TagResource', '*', requested)).toBe(true);
-  for (const others of [{}, { ...TAGS, environment: 'prod' }, { environment: 'test' }]) {
-    expect(may('kms:CreateKey', '*', tags('RequestTag', others))).toBe(false);
-    expect(may('kms:TagResource', '*', tags('RequestTag', others))).toBe(false);
-  }
-});
+const FINISH = 'DescribeKey EnableKeyRotation GetKeyPolicy GetKeyRotationStatus ListResourceTags';
+const CHANGE = 'PutKeyPolicy ScheduleKeyDeletion UpdateKeyDescription';
 
-it('the fresh key can be finished and used before its tags count, as CloudFormation does in the same minute', () => {
-  for (const action of [
-    'DescribeKey',
-    'EnableKeyRotation',
-    'GetKeyPolicy',
-    'GetKeyRotationStatus',
-    'ListResourceTags',
-  ]) {
-    expect([action, may(`kms:${action}`, KEY)]).toEqual([action, true]);
-  }
-  const sealing = { 'kms:EncryptionContext:SecretARN': stack.arnOf('PairTable', 'AWS::SecretsManager::Secret') };
-  for (const action of ['GenerateDataKey', 'Decrypt']) {
-    expect(may(`kms:${action}`, KEY, { ...through('secretsmanager'), ...sealing })).toBe(true);
-    expect(may(`kms:${action}`, KEY)).toBe(false);
-  }
-  for (const action of ['CreateGrant', 'DescribeKey', 'Encrypt', 'Decrypt']) {
-    expect(may(`kms:${action}`, KEY, through('dynamodb'))).toBe(true);
-  }
-  expect(may('kms:CreateGrant', KEY)).toBe(false);
-});
-
-it('a key of others is not tagged as its own, and without these tags not changed', () => {
-  const requested = tags('RequestTag', TAGS);
-  for (const present of [{ application: 'billing' }, { application: 'token-broker', environment: 'prod' }]) {
-    expect(may('kms:TagResource', KEY, { ...requested, ...tags('ResourceTag', present) })).toBe(false);
-    for (const action of ['PutKeyPolicy', 'ScheduleKeyDeletion', 'UpdateKeyDescription']) {
-      expect(may(`kms:${action}`, KEY, tags('ResourceTag', present))).toBe(false);
-      expect(may(`kms:${action}`, KEY)).toBe(false);
-    }
-  }
+it.each<[verdict: 'may' | 'may not', what: string, actions: string, resource: string, context: Context]>([
+  // CreateKey with tags asks for both, before there is a key or a tag.
+  ['may', 'make a key with its tags', 'CreateKey TagResource', '*', { ...requested, 'aws:RequestTag/team': 'x' }],
+  ['may not', 'make a key without tags', 'CreateKey TagResource', '*', {}],
+  ['may not', 'make a key of another environment', 'CreateKey TagResource', '*', tags('RequestTag', OTHERS)],
+  // As it does in the same minute.
+  ['may', 'finish the fresh key before its tags count', FINISH, KEY, {}],
+  ['may', 'store the sealing key', 'GenerateDataKey Decrypt', KEY, { ...through('secretsmanager'), ...sealing }],
+  ['may', 'make the table', 'CreateGrant DescribeKey Encrypt Decrypt', KEY, through('dynamodb')],
+  ['may not', 'use the key by hand', 'GenerateDataKey Decrypt CreateGrant', KEY, {}],
+  [
+    'may not',
+    'take a key of another environment',
+    'TagResource',
+    KEY,
+    { ...requested, ...tags('ResourceTag', OTHERS) },
+  ],
+  ['may not', 'change a key of another environment', CHANGE, KEY, tags('ResourceTag', OTHERS)],
+  ['may not', 'change a key without tags', CHANGE, KEY, {}],
+])('CloudFormation %s %s', (verdict, _, actions, resource, context) => {
+  const allowed = actions.split(' ').filter((action) => may(`kms:${action}`, resource, context));
+  expect(allowed).toEqual(verdict === 'may' ? actions.split(' ') : []);
 });
 
 it('with a key of its own it neither makes nor changes one', () => {
   const keyArn = 'arn:aws:kms:eu-west-1:111111111111:key/01234567-89ab-cdef-0123-456789abcdef';
-  const given = ownPolicies('execution', parseEnvironment('test', { ...form, keyArn })).flatMap((one) => one.Statement);
-  const own = policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement: given } });
-  const asked = ['CreateKey', 'TagResource', 'PutKeyPolicy', 'ScheduleKeyDeletion', 'EnableKeyRotation'];
-  const allowed = [keyArn, '*'].flatMap((resource) =>
-    asked.filter((action) =>
-      isAllowed(own, {
-        requester: ROLE,
-        action: `kms:${action}`,
-        resource,
-        context: { ...TAGGED, ...tags('RequestTag', TAGS) },
-      }),
-    ),
-  );
-  expect(allowed).toEqual([]);
+  const own = policiesFor({ ...form, keyArn });
+  for (const action of ['CreateKey', 'TagResource', 'PutKeyPolicy', 'ScheduleKeyDeletion', 'EnableKeyRotation']) {
+    const context = { ...TAGGED, ...requested };
+    expect([keyArn, '*'].filter((resource) => may(`kms:${action}`, resource, context, own))).toEqual([]);
+  }
 });
 
 function functionOf({ properties: { FunctionName } }: Deployed): string {

@@ -40,9 +40,9 @@ export type RunResult = Awaited<ReturnType<typeof interleave>>;
 
 /**
  * Lets two instances ask for one pair in every order of their steps, and with every fault: depth first, each run from the
- * start, the last choice that has an option left is changed next. Gives how many runs that were.
+ * start, the last choice that has an option left is changed next.
  */
-export async function explore(scenario: Scenario, check: (result: RunResult) => Promise<void> | void): Promise<number> {
+export async function explore(scenario: Scenario, check: (result: RunResult) => Promise<void> | void): Promise<void> {
   let path: number[] = [];
   for (let runs = 1; runs <= MAX_RUNS; runs += 1) {
     const taken: { readonly index: number; readonly width: number; readonly story: string }[] = [];
@@ -61,7 +61,7 @@ export async function explore(scenario: Scenario, check: (result: RunResult) => 
       throw new Error(`${error instanceof Error ? error.message : error}\nafter:\n  ${story}`, { cause: error });
     }
     const last = taken.findLastIndex(({ index, width }) => index + 1 < width);
-    if (last === -1) return runs;
+    if (last === -1) return;
     path = taken.slice(0, last + 1).map(({ index }, n) => (n === last ? index + 1 : index));
   }
   throw new Error(`not everything was explored in ${MAX_RUNS} runs`);
@@ -164,16 +164,9 @@ async function interleave(scenario: Scenario, pick: Pick) {
 
 /** A read that comes twice, or too late, changes nothing. */
 const READ_FAULTS: readonly Fault[] = [
-  'crash',
-  'answer-lost',
-  'unavailable',
-  'delay',
-  'freeze',
-  'no-key',
-  'item-lost',
-  'item-restored',
+  ...(['crash', 'answer-lost', 'unavailable', 'delay', 'freeze', 'no-key', 'item-lost', 'item-restored'] as const),
 ];
-const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late'];
+export const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late'];
 
 /** More than any scenario here needs; an exploration that is cut off fails. */
 const MAX_RUNS = 120_000;

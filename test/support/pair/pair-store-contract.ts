@@ -147,13 +147,6 @@ export function describePairStore(
         expect(shown((await read()).record)).toEqual(shown(fullRecord()));
       });
 
-      it('none does not fit an item that has one', async () => {
-        const nothing = await read();
-        await write(fullRecord());
-        expect(await replace(nothing, EMPTY_RECORD)).toBeUndefined();
-        expect(shown((await read()).record)).toEqual(shown(fullRecord()));
-      });
-
       it('lets exactly one of many writes win that saw the same', async () => {
         for (const round of [1, 2]) {
           const seen = await read();

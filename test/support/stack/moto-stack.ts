@@ -38,7 +38,6 @@ export async function makeInMoto(shell: Shell, resources: readonly Deployed[], s
     await put('logs', 'CreateLogGroup', { logGroupName, kmsKeyId: keyArn });
     await put('logs', 'PutRetentionPolicy', { logGroupName, retentionInDays });
   }
-  await put('ssm', 'PutParameter', { Name: one('AWS::SSM::Parameter').Name, Value: URL_IN_STACK, Type: 'String' });
   const EventPattern = JSON.stringify(one('AWS::Events::Rule').EventPattern);
   await put('events', 'PutRule', { Name: `${stackName}-Rule`, EventPattern, State: 'ENABLED' });
   const { Name: schedule, ScheduleExpression, State } = one('AWS::Scheduler::Schedule');

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { inTime, withRetry, withTimeLimit } from '../../../functions/aws/calls.ts';
+import { AwsRefusal, inTime, withRetry, withTimeLimit } from '../../../functions/aws/calls.ts';
 import { stopTime } from './https/https-sending.ts';
 
 const never = () => new Promise<never>(() => undefined);
@@ -59,7 +59,6 @@ describe('a call that can be repeated', () => {
   it.each([
     ['an answer that is definitive', answered(400)],
     ['an answer that there is nothing', answered(404)],
-    ['missing credentials, for which nothing was sent', named('CredentialsProviderError')],
   ])('is not made again after %s', async (_what, failure) => {
     const call = vi.fn(() => Promise.reject(failure));
     await expect(withRetry(signal, call)).rejects.toBe(failure);
@@ -74,7 +73,7 @@ describe('a call that can be repeated', () => {
       .concat('RequestTimeout', 'RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture')
       .concat('InvalidSignatureException', 'SignatureDoesNotMatch')
       .map((name): [string, Error] => [name, answered(400, name)]),
-    ['an answer that cannot be read', Object.assign(new SyntaxError('no'), { $metadata: { httpStatusCode: 400 } })],
+    ['an answer that cannot be read', new SyntaxError('no')],
   ])('is made once more after %s', async (_what, failure) => {
     const call = vi.fn<() => Promise<string>>().mockRejectedValueOnce(failure).mockResolvedValueOnce('answer');
     expect(await withRetry(signal, call)).toBe('answer');
@@ -114,10 +113,6 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-function named(name: string): Error {
-  return Object.assign(new Error('no'), { name });
-}
-
 function answered(status: number, name = 'SomeException'): Error {
-  return Object.assign(named(name), { $fault: 'client', $metadata: { httpStatusCode: status } });
+  return new AwsRefusal(name, status);
 }

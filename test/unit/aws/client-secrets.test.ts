@@ -1,7 +1,7 @@
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from '../../../functions/aws/client-secrets.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';
 import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/processes/stand-ins.ts';
@@ -131,7 +131,7 @@ async function connectTo(nextPage: () => object | undefined, timeoutMs = 10_000)
 
 function connect(endpoint: string, timeoutMs: number) {
   repeatAtOnce();
-  const secretsManager = createSecretsManagerClient({ ...ACCESS, endpoint, maxAttempts: 2 });
+  const secretsManager = new SecretsManagerClient({ ...ACCESS, endpoint, maxAttempts: 2 });
   const asked = { environment: 'dev', secretsManager, timeoutMs };
   return { listClients: createClientList(asked), describeClient: createSecretDescriber(asked) };
 }

@@ -1,10 +1,8 @@
 import { inspect } from 'node:util';
-import { GetSecretValueCommand, type SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { serve } from '../../../bin/local/loopback.ts';
-import { createSecretReader, createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
-import type { Send } from '../../../functions/broker/token-request/send.ts';
-import { alterAnswers } from '../../support/aws/altered-answers.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import type { Access } from '../../../functions/aws/json-api.ts';
+import { createSecretReader, createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
 import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';
 import { repeatAtOnce, startSecretsManager } from '../../support/processes/stand-ins.ts';
@@ -48,20 +46,21 @@ describe('reading the secret of a client', () => {
     ['AnotherSecret', { Name: 'token-broker/dev/globex' }],
     ['AnotherSecret', { Name: undefined }],
     ['AnotherSecret', { VersionStages: ['AWSPREVIOUS'] }],
-    ['AnotherSecret', { VersionStages: undefined }],
-    ['AnotherSecret', { Name: 'token-broker/dev/globex', SecretString: undefined, SecretBinary: Buffer.of(1) }],
-    ['an answer without a value', { SecretString: undefined }],
-    ['an answer without a value', { VersionId: undefined }],
-  ])('takes nothing from %s: %j', async (cause, members) => {
-    const { read, secretsManager } = await start();
-    alterAnswers(secretsManager, members);
+    ['AnotherSecret', { VersionStages: 'AWSCURRENT' }],
+    ['AnotherSecret', { Name: 'token-broker/dev/globex', SecretString: undefined, SecretBinary: 'AQ==' }],
+    ['NoSecretValue', { SecretString: undefined }],
+    ['NoSecretValue', { SecretString: ['one'] }],
+    ['NoSecretValue', { SecretString: undefined, SecretBinary: [1] }],
+    ['NoSecretValue', { VersionId: 1 }],
+  ])('takes nothing from an answer that is misleading or misshapen: %s, %j', async (cause, members) => {
+    const { read } = await start({ members });
     expect(await read()).toEqual({ outcome: 'unavailable', cause });
   });
 
   it.each<[Fault, 'denied' | 'stopped' | 'unavailable', string, number]>([
     ['access-denied', 'denied', 'AccessDeniedException', 1],
     // As an operator's stop is written.
-    ['denied-by-policy', 'stopped', 'AccessDeniedException', 1],
+    ['denied-by-policy', 'stopped', 'ExplicitDeny', 1],
     // The secret still exists, and may be read.
     ['key-denied', 'unavailable', 'KMSAccessDenied', 1],
     ['key-disabled', 'unavailable', 'KMSInvalidStateException', 1],
@@ -86,62 +85,33 @@ describe('reading the secret of a client', () => {
 
   it('leaves nothing running when it ends, and ends in time when the credentials of the broker do not come', async () => {
     const { read, failWith, secretsManager } = await start({ timeoutMs: 20 });
-    const send = vi.spyOn(secretsManager, 'send');
+    const asked = vi.spyOn(secretsManager, 'getSecretValue');
     failWith('hang');
     await read();
-    await expect(send.mock.results[0]?.value).rejects.toThrow('Request aborted');
+    await expect(asked.mock.results[0]?.value).rejects.toMatchObject({ name: 'SendFailure', kind: 'timeout' });
     const { read: readAlone, calls } = await start({ timeoutMs: 20, credentials: () => new Promise(() => undefined) });
     expect(await readAlone()).toEqual({ outcome: 'unavailable', cause: 'OutOfTime' });
     expect(calls).toEqual([]);
   });
 
-  /** A reader for the environment `dev`, set up as in Lambda, and a stand-in that holds the secret of `acme`. */
-  async function start({ timeoutMs = 10_000, ...config }: SecretsManagerClientConfig & { timeoutMs?: number } = {}) {
+  /** A reader for the environment `dev`, and a stand-in that holds the secret of `acme`; `members` alter its answers. */
+  async function start({ timeoutMs = 10_000, members = {}, ...access }: Options = {}) {
     repeatAtOnce();
     const standIn = await startSecretsManager();
     const acme = standIn.store.create('token-broker/dev/acme');
     acme.versions.add(V1, { SecretString: 'one' });
-    const secretsManager = connect(standIn.url, { credentials: ACCESS.credentials, ...config });
     onTestFinished(standIn.close);
+    const aws = createSecretsManager({ ...ACCESS, send: createHttpsSender(), endpoint: standIn.url, ...access });
+    const secretsManager: typeof aws = {
+      getSecretValue: async (...asked) => ({ ...(await aws.getSecretValue(...asked)), ...members }),
+    };
     const reader = createSecretReader({ environment: 'dev', secretsManager, now: Date.now, timeoutMs });
     const read = (client = 'acme', stage: Parameters<typeof reader>[1] = 'AWSCURRENT') => reader(client, stage);
     return { ...standIn, acme, secretsManager, read };
   }
 });
 
-describe('a client', () => {
-  it('sends over the given sender, asks STS for credentials by other means, and writes no line of its own', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
-    onTestFinished(() => void vi.useRealTimers());
-    // The SDK repeats a warning after a minute.
-    vi.setSystemTime(Date.now() + 120_000);
-    const warn = vi.spyOn(console, 'warn');
-    onTestFinished(() => warn.mockRestore());
-    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_PROFILE']) vi.stubEnv(name, undefined);
-    vi.stubEnv('AWS_WEB_IDENTITY_TOKEN_FILE', import.meta.filename);
-    vi.stubEnv('AWS_ROLE_ARN', 'arn:aws:iam::111111111111:role/billing');
-    const key = '<AccessKeyId>ASIAEXAMPLE</AccessKeyId><SecretAccessKey>example</SecretAccessKey>';
-    const ofSts = `<R><AssumeRoleWithWebIdentityResult><Credentials>${key}</Credentials></AssumeRoleWithWebIdentityResult></R>`;
-    const sts = await serve(async () => ({ status: 200, headers: {}, body: ofSts }));
-    onTestFinished(sts.close);
-    vi.stubEnv('AWS_ENDPOINT_URL_STS', sts.url);
-    const sent: string[] = [];
-    const send: Send = async ({ url, headers, body }, { signal }) => {
-      sent.push(`${url} ${body.slice(0, 19)} ${/ASIAEXAMPLE/.exec(`${headers.authorization}`)} ${signal?.aborted}`);
-      return { status: 200, headers: {}, body: new TextEncoder().encode('{}') };
-    };
-    const client = connect('http://127.0.0.1:1/path', { send });
-    await client.send(new GetSecretValueCommand({ SecretId: 'acme' }), { abortSignal: new AbortController().signal });
-
-    expect(sent).toEqual(['http://127.0.0.1:1/path/ {"SecretId":"acme"} ASIAEXAMPLE false']);
-    expect(client.middlewareStack.identify().join()).not.toContain('loggerMiddleware');
-    expect(warn).not.toHaveBeenCalled();
-  });
-});
-
-function connect(url: string, config: Parameters<typeof createSecretsManagerClient>[0]) {
-  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', url);
-  vi.stubEnv('AWS_REGION', 'us-east-1');
-  onTestFinished(() => void vi.unstubAllEnvs());
-  return createSecretsManagerClient(config);
+interface Options extends Partial<Access> {
+  readonly timeoutMs?: number;
+  readonly members?: object;
 }

@@ -6,13 +6,10 @@ import { Redacted, shows } from '../../../functions/broker/redacted.ts';
 describe('a redacted text', () => {
   const value = new Redacted('marked-secret');
 
-  it.each([`${value}`, JSON.parse(JSON.stringify(value)), inspect(value)])('is no more than a mark (%#)', (shown) => {
-    expect(shown).toBe('[redacted]');
-  });
-
-  it('is not shown when code inspects an object that holds it', () => {
-    expect(inspect({ held: [value] }, { depth: null, showHidden: true })).not.toContain('marked-secret');
-  });
+  it.each([`${value}`, JSON.parse(JSON.stringify(value)), inspect(value, { showHidden: true })])(
+    'is no more than a mark (%#)',
+    (shown) => expect(shown).toBe('[redacted]'),
+  );
 
   it('is revealed to code that calls `reveal`', () => {
     expect(value.reveal()).toBe('marked-secret');

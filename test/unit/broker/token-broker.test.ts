@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { StoredToken } from '../../../functions/broker/pair/record.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
-import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
+import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
@@ -46,57 +47,22 @@ describe('the token broker', () => {
     expect([looks() - before, calls.tokenRequests]).toEqual([1, 2]);
   });
 
-  it('gives no simultaneous caller the token of another pair', async () => {
+  it('gives no caller the token of another pair, also of two services that only differ in the scope they ask for', async () => {
     const clients = ['acme', 'globex'];
-    const services = ['one', 'two'];
-    const serviceAt = (name: string) => exampleService({ authUrl: `https://${name}.example.com` });
+    const services = ['read', 'write'];
     const { issue } = createBrokerWorld({
-      services: Object.fromEntries(services.map((name) => [name, serviceAt(name)])),
+      services: Object.fromEntries(services.map((scope) => [scope, exampleService({ parameters: { scope } })])),
       accessRules: [exampleRule({ clients: 'all', services: 'all' })],
       secret: (client) => found('v1', { client_id: client, secret: 'secret' }),
-      answer: (_, { authUrl }, { clientId }) =>
-        exchange(200, { access_token: `${authUrl}/${clients.indexOf(clientId.reveal())}`, expires_in: 60 }),
+      answer: (_, { parameters }, { clientId }) =>
+        exchange(200, { access_token: `${parameters.scope}-${clients.indexOf(clientId.reveal())}`, expires_in: 60 }),
     });
     const pairs = clients.flatMap((client) => services.map((service) => ({ client, service })));
-    const issued = await Promise.all(pairs.map((pair) => issue({ pair })));
-
-    const tokens = [0, 1].flatMap((client) => services.map((name) => `https://${name}.example.com/${client}`));
-    expect(issued.map(({ token }) => token.accessToken.reveal())).toEqual(tokens);
-  });
-
-  describe('with two services that share a token endpoint and differ in the scope that they ask for', () => {
-    const scoped = (scope: string) => exampleService({ parameters: { scope } });
-    const services = { 'insights-read': scoped('read'), 'insights-write': scoped('write') };
-    const pairOf = (service: string) => ({ pair: { client: 'acme', service } });
-
-    it('gives each its own tokens and access rules', async () => {
-      const { issue, calls, world } = createBrokerWorld({
-        services,
-        accessRules: [exampleRule({ services: ['insights-read', 'insights-write'] })],
-        answer: (_, { parameters }) => exchange(200, { access_token: `for-${parameters.scope}`, expires_in: 60 }),
-      });
-      for (const scope of ['read', 'write', 'read']) {
-        expect((await issue(pairOf(`insights-${scope}`))).token.accessToken.reveal()).toBe(`for-${scope}`);
-      }
-      expect(calls.tokenRequests).toBe(2);
-      const narrow = createBrokerWorld({ ...world, accessRules: [exampleRule({ services: ['insights-read'] })] });
-      await expect(narrow.issue(pairOf('insights-write'))).rejects.toMatchObject({ type: 'access-denied' });
-    });
-
-    it('counts the rejections of each: a wrong credential costs its account three for every scope', async () => {
-      const { issue, calls, clock } = createBrokerWorld({
-        services,
-        accessRules: [exampleRule({ services: 'all' })],
-        answer: () => exchange(401, { error: 'invalid_client' }),
-      });
-      for (let minutes = 0; minutes < 600; minutes += 10) {
-        for (const service of Object.keys(services)) {
-          await expect(issue(pairOf(service))).rejects.toMatchObject({ type: 'credential-rejected' });
-        }
-        clock.now += 600_000;
-      }
-      expect(calls.tokenRequests).toBe(2 * 3);
-    });
+    for (const _ of ['from the service', 'from memory']) {
+      const issued = await Promise.all(pairs.map((pair) => issue({ pair })));
+      const tokens = issued.map(({ token }) => token.accessToken.reveal());
+      expect(tokens).toEqual(['read-0', 'write-0', 'read-1', 'write-1']);
+    }
   });
 
   describe('asked with a token that was refused', () => {
@@ -105,27 +71,18 @@ describe('the token broker', () => {
       const { store, looks } = countLooks();
       const world = createBrokerWorld({ store });
       const { token } = await world.issue();
-      const replaceToken = (fingerprint: string) => {
-        const newer = exampleToken({ fingerprint });
-        store.change({ client: 'acme', service: 'customer-insights' }, (record) => ({ ...record, token: newer }));
-        return newer;
-      };
+      const replaceToken = (token: StoredToken) => store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, token }));
       return { ...world, token, replaceToken, looks: () => looks() - 1 };
     }
 
-    it('looks at the table, when it is the token that memory has, and requests a new one', async () => {
-      const { issue, token, looks, calls } = await setUp();
+    it('looks at the table each time that it is the token which memory has', async () => {
+      const { issue, token, looks, calls, replaceToken } = await setUp();
+      const { token: successor, cache } = await issue({ refused: token.fingerprint });
+      expect([cache, looks(), calls.tokenRequests]).toEqual(['none', 1, 2]);
 
-      expect(await issue({ refused: token.fingerprint })).toMatchObject({ cache: 'none' });
-      expect([looks(), calls.tokenRequests]).toEqual([1, 2]);
-    });
-
-    it('looks at the table also when memory knows that its predecessor was refused a moment ago', async () => {
-      const { issue, token, looks, replaceToken } = await setUp();
-      const { token: successor } = await issue({ refused: token.fingerprint });
-      const newer = replaceToken('of another instance');
+      const newer = exampleToken({ fingerprint: 'of another instance' });
+      replaceToken(newer);
       expect(await issue({ refused: successor.fingerprint })).toMatchObject({ cache: 'shared', token: newer });
-      expect(looks()).toBe(2);
     });
 
     it('answers others from memory that was read less than a second ago, so that made-up ones cost nothing', async () => {

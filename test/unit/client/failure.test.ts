@@ -96,7 +96,6 @@ describe('AWS credentials', () => {
 
   it.each<[string, Parameters<typeof startClientWorld>[1]]>([
     ['with a line break in the session token', { credentials: { ...usable, sessionToken: 'marked\n' } }],
-    ['with a letter that no header carries', { credentials: { ...usable, accessKeyId: 'MARKED€' } }],
     ['with an empty access key', { credentials: { ...usable, accessKeyId: '' } }],
     ['that cannot be read', { credentials: () => Promise.reject(cause) }],
   ])('%s are not sent', async (_, options) => {
@@ -139,14 +138,11 @@ describe('a repetition', () => {
     expect(clock.now - NOW).toBeLessThan(30_000);
   });
 
-  it.each([
-    [0, [0, 0, 0, 0, 0, 0, 0]],
-    [1, [200, 400, 800, 1_600, 3_200, 5_000, 5_000]],
-  ])('pauses for a random part (%d) of a backoff that grows to 5 s', async (random, expected) => {
-    const options = { random: () => random, maxAttempts: 8, patienceMs: 1e6 };
+  it('pauses for a random part of a backoff that grows to 5 s', async () => {
+    const options = { random: () => 1, maxAttempts: 8, patienceMs: 1e6 };
     const { broker, waits } = await startClientWorld(problem('internal'), options);
     await failureOf(broker.token(PAIR));
-    expect(waits).toEqual(expected);
+    expect(waits).toEqual([200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
   });
 });
 

@@ -1,5 +1,5 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import { listen, stop } from '../../../bin/local/loopback.ts';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { serve } from '../../../bin/local/loopback.ts';
 
 interface ReceivedRequest {
   readonly method: string;
@@ -13,20 +13,14 @@ export type LoopbackServer = Awaited<ReturnType<typeof startLoopbackServer>>;
 /** A real HTTP server on a free port; `answer` plays the broker, or AWS in front of it. Keeps all `requests` in their order. */
 export async function startLoopbackServer(answer: Answer) {
   const requests: ReceivedRequest[] = [];
-  const server = createServer(async (request, response) => {
-    const chunks: Uint8Array[] = [];
-    try {
-      for await (const chunk of request) chunks.push(chunk);
-    } catch {
-      return; // The client has given up before it had sent everything.
-    }
-    const { method = '', url = '', headers } = request;
-    const received = { method, url, headers, body: Buffer.concat(chunks).toString() };
+  const server = await serve(async ({ body }, response) => {
+    const { method = '', url = '', headers } = response.req;
+    const received = { method, url, headers, body: Buffer.from(body).toString() };
     requests.push(received);
     answer(response, received);
+    return undefined;
   });
-  const url = `http://127.0.0.1:${await listen(server, 0)}`;
-  return { url, requests, close: () => stop(server) };
+  return { ...server, requests };
 }
 
 export type Answer = (response: ServerResponse, request: ReceivedRequest) => void;

@@ -17,8 +17,6 @@ describe('the address of the broker', () => {
     ['the host of a Function URL', FUNCTION_URL, undefined, 'eu-west-1'],
     ['the option before the host', FUNCTION_URL, 'us-west-2', 'us-west-2'],
     ['the local broker, wherever the developer works', 'http://127.0.0.1:8788', undefined, 'us-east-1'],
-    ['the local broker by name', 'http://localhost:8788', undefined, 'us-east-1'],
-    ['the local broker over IPv6', 'http://[::1]:8788/', undefined, 'us-east-1'],
     ['AWS_REGION when the host does not name a region', 'https://broker.example.com', undefined, 'ap-south-1'],
   ])('takes the region from %s', (_, url, region, expected) => {
     expect(parseEndpoint(url, region).region).toBe(expected);

@@ -101,21 +101,6 @@ describe('a refused token', () => {
     expect(asked()).toHaveLength(2);
   });
 
-  it('is reported by the other callers when the first one stops waiting', async () => {
-    const successor = heldBack(goodAnswer(2));
-    const controller = new AbortController();
-    const { nth, asked } = await startHolding([successor.answer]);
-    const first = nth({ refused, signal: controller.signal });
-    const second = nth({ refused });
-    await successor.arrived;
-    controller.abort();
-    await expect(first).rejects.toMatchObject({ type: 'aborted' });
-    const other = nth();
-    successor.release();
-    expect(await Promise.all([second, other])).toEqual([2, 2]);
-    expect(asked()).toHaveLength(1);
-  });
-
   it('is handed out again when the broker stands by it, and the report is not repeated', async () => {
     const { nth, asked } = await startHolding([problem('refused-again', { 'retry-after': '3' })]);
     const report = nth({ refused });

@@ -1,5 +1,5 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
@@ -7,7 +7,6 @@ import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
 import { sealingKeyName } from '../../../functions/contract.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
@@ -90,7 +89,7 @@ export async function startHealthFunctionWorld(options: Options = {}) {
     AWS_ENDPOINT_URL_STS: sts.url,
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
-  const secrets = createSecretsManagerClient();
+  const secrets = new SecretsManagerClient();
   const table = new DynamoDBClient();
   await ensurePairTable(table, TABLE);
   secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));

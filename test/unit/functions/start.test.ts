@@ -1,5 +1,4 @@
 import { Socket } from 'node:net';
-import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Service } from '../../../functions/broker/service.ts';
 import { prime } from '../../../functions/prime.ts';
@@ -27,13 +26,12 @@ describe('the first reads', () => {
   });
   afterEach(() => table.endpoint.failWith(undefined));
 
-  function functionWith(readSecret: (input: unknown) => Promise<unknown>) {
-    const secretsManager = { send: ({ input }: { readonly input: unknown }) => readSecret(input) };
+  function functionWith(getSecretValue: (input: unknown) => Promise<Record<string, unknown>>) {
     return createTokenFunction({
       environment: 'test',
       tableName: TABLE,
       settings: settingsOf(),
-      secretsManager: secretsManager as unknown as SecretsManagerClient,
+      secretsManager: { getSecretValue },
       dynamodb: table.through,
       write: () => undefined,
     });
@@ -41,7 +39,7 @@ describe('the first reads', () => {
 
   it('look into the table, once, and read the sealing key and no client’s secret', async () => {
     const asked: unknown[] = [];
-    await functionWith(async (input) => void asked.push(input)).readFirst(10_000);
+    await functionWith(async (input) => ({ nth: asked.push(input) })).readFirst(10_000);
     expect(asked).toEqual([{ SecretId: 'token-broker-keys/test/sealing', VersionStage: 'AWSCURRENT' }]);
     const { calls } = table.endpoint;
     expect(calls).toMatchObject([{ operation: 'GetItem', parameters: { Key: { pair: { S: 'first-read' } } } }]);

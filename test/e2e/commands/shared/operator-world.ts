@@ -1,3 +1,4 @@
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PublishedMessage } from '../../../../bin/local/aws/sns-sts.ts';
 import { startLocalBroker } from '../../../../bin/local/broker.ts';
@@ -6,7 +7,6 @@ import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
 import type { DynamoDB } from '../../../../functions/aws/dynamodb.ts';
-import { createSecretsManagerClient } from '../../../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
 import { tableName } from '../../../../lib/settings/names.ts';
@@ -63,8 +63,7 @@ export async function createOperatorWorld() {
       credentials: { acme: { ...OLD, services: SERVICES } },
     },
   });
-  // Commands take seconds, and an idle connection is closed after five: perhaps in the moment in which it is used again.
-  const secretsManager = createSecretsManagerClient({ maxAttempts: 3 });
+  const secretsManager = new SecretsManagerClient();
   const standIns = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`);
   const shell = {
     TOKEN_BROKER_URL: broker.url,

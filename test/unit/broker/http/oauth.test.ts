@@ -68,17 +68,14 @@ describe('the answer to an OAuth 2.0 form', () => {
   it.each([
     [`${GRANT}&scope=customer-insights`, 'invalid_request', 'client_id: is required.'],
     [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': is given more than once."],
-    [`${GOOD}&scope=customer-insights`, 'invalid_request', "'scope': is given more than once."],
     [`${GOOD}&min_ttl=soon`, 'invalid_request', 'min_ttl: must be a whole number of seconds.'],
     [
       `${GRANT}&client_id=-&scope=s`,
       'invalid_request',
       "client_id: must be 1 to 63 letters, digits, '.', '_' or '-', and start with a letter or digit.",
     ],
-    [`${GRANT}&client_id=acme`, 'invalid_scope', 'scope: must be the name of one service, which issues the token.'],
     [`${GRANT}&client_id=acme&scope=a+b`, 'invalid_scope', 'scope: must be the name of one service, which'],
     ['grant_type=password&client_id=acme', 'unsupported_grant_type', 'grant_type: must be client_credentials.'],
-    [`${GRANT}&${GOOD}`, 'invalid_request', "'grant_type': is given more than once."],
   ])('tells what is wrong in the words of the standard: %s', async (body, error, description) => {
     const world = createBrokerWorld();
     const { status, headers, json } = await post(body, world);
@@ -97,7 +94,6 @@ describe('the answer to an OAuth 2.0 form', () => {
 
   it.each([
     ['another client', `${GRANT}&client_id=globex&scope=customer-insights`, 200, 403, 'unauthorized_client'],
-    ['an unknown service', `${GRANT}&client_id=acme&scope=unknown`, 200, 403, 'unauthorized_client'],
     ['a rejected credential', GOOD, 401, 424, 'invalid_client'],
     ['a service that is down', GOOD, 503, 503, 'temporarily_unavailable'],
     ['a service that answers 404', GOOD, 404, 424, 'server_error'],

@@ -1,49 +1,32 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fingerprint } from '../../../../functions/aws/sealing/sealing.ts';
-import { type BrokerRequest, createTokenEndpoint } from '../../../../functions/broker/http/token-endpoint.ts';
+import type { BrokerRequest } from '../../../../functions/broker/http/token-endpoint.ts';
 import { createBrokerWorld, exchange, RULES_DIGEST } from '../../../support/broker-world.ts';
-import { BILLING, exampleRule, exampleService, START } from '../../../support/example.ts';
+import { BILLING, exampleRule, exampleService } from '../../../support/example.ts';
 
 const MEMBERS = { client: 'acme', service: 'customer-insights' };
 const NO_CALLS = { secretReads: 0, tokenRequests: 0 };
 const NOT_KEPT = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
-const bytes = (text: string) => new TextEncoder().encode(text);
 
 describe('POST /token', () => {
-  it('answers with the token, how long it lives and its name', async () => {
-    const { post } = createBrokerWorld();
-
-    expect(await post(MEMBERS)).toMatchObject({
-      status: 200,
-      headers: {
-        ...NOT_KEPT,
-        'content-type': 'application/json',
-        'cache-status': 'token-broker; fwd=miss',
-        'server-timing': expect.stringMatching(/^broker;dur=\d/),
-      },
-      json: {
-        access_token: 'token-1',
-        token_type: 'Bearer',
-        expires_in: 3_600,
-        expires_at: '2026-01-01T01:00:00.000Z',
-        expiry_source: 'response',
-        fingerprint: fingerprint('token-1'),
-      },
-    });
-  });
-
-  it('returns only those members of the service’s answer that the settings pass through', async () => {
+  it('answers with the token, how long it lives and its name, and with members that the settings pass through', async () => {
     const service = exampleService({ response: { lifetimeUnit: 'seconds', passThrough: ['region', 'expires_in'] } });
     const answered = { access_token: 'token-1', expires_in: '60', refresh_token: 'r', scope: 'read', region: 'eu' };
     const { post } = createBrokerWorld({
       services: { 'customer-insights': service },
       answer: () => exchange(200, answered),
     });
-    const { json } = await post(MEMBERS);
+    const { status, headers, json } = await post(MEMBERS);
 
-    const own = ['access_token', 'expires_at', 'expires_in', 'expiry_source', 'fingerprint', 'scope', 'token_type'];
-    expect(Object.keys(json).sort()).toEqual([...own, 'region'].sort());
-    expect(json.expires_in).toBe(60);
+    const timed = { 'cache-status': 'token-broker; fwd=miss', 'server-timing': 'broker;dur=0' };
+    expect({ status, headers }).toEqual({
+      status: 200,
+      headers: { ...NOT_KEPT, ...timed, 'content-type': 'application/json' },
+    });
+    expect(json).toEqual({
+      ...{ access_token: 'token-1', token_type: 'Bearer', fingerprint: fingerprint('token-1'), scope: 'read' },
+      ...{ expires_in: 60, expires_at: '2026-01-01T00:01:00.000Z', expiry_source: 'response', region: 'eu' },
+    });
   });
 
   it('counts the seconds that are left down while the token is in memory', async () => {
@@ -82,9 +65,9 @@ describe('the audit line of a request', () => {
   });
 
   it.each([
-    [200, { outcome: 'issued', cache: 'none', fingerprint: fingerprint('token-1'), credentialVersion: 'v1' }],
-    [404, { outcome: 'token-endpoint-error' }],
-  ])('has its outcome and its duration: %i', async (status, record) => {
+    [200, 'issued', { cache: 'none', fingerprint: fingerprint('token-1'), credentialVersion: 'v1' }],
+    [404, 'token-endpoint-error', {}],
+  ])('has its outcome and its duration: %i', async (status, outcome, record) => {
     const { post, world, clock, audited } = createBrokerWorld();
     world.answer = () => {
       clock.now += 250;
@@ -94,32 +77,24 @@ describe('the audit line of a request', () => {
 
     expect(headers['server-timing']).toBe(status === 200 ? 'broker;dur=250' : undefined);
     const always = { requestId: 'request-1', caller: BILLING, operation: 'token', pair: MEMBERS, milliseconds: 250 };
-    expect(audited).toEqual([expect.objectContaining({ ...always, ...record })]);
+    expect(audited).toEqual([expect.objectContaining({ ...always, outcome, ...record })]);
     expect(audited[0]?.expirySource).toBe(status === 200 ? 'response' : undefined);
   });
 });
 
 it('gives a request that nothing answers a problem shortly after its deadline, which says when to ask again', async () => {
-  const waits: number[] = [];
-  const never = () => new Promise<never>(() => undefined);
-  const endpoint = createTokenEndpoint({
-    broker: { issue: never, check: never },
-    accessRules: [],
-    audit: () => undefined,
-    inTime: async (ms) => {
-      waits.push(ms);
-      return undefined;
-    },
-    now: () => START,
-  });
-  const request = { method: 'POST', path: '/token', query: '', contentType: 'application/json', caller: BILLING };
-  const body = JSON.stringify(MEMBERS);
-  const response = await endpoint({ ...request, requestId: 'request-1', body, deadline: START + 10_000 });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const answered = vi.fn();
+  const { post } = createBrokerWorld({ secret: () => new Promise(() => undefined) });
+  post(MEMBERS).then(answered);
 
-  expect(waits).toEqual([10_250]);
-  expect(response).toMatchObject({ status: 504, headers: { 'retry-after': '1' } });
-  const detail = 'No answer came in time.';
-  expect(JSON.parse(response.body)).toMatchObject({ type: 'token-endpoint-timeout', detail });
+  await vi.advanceTimersByTimeAsync(10_249);
+  expect(answered).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  const json = expect.objectContaining({ type: 'token-endpoint-timeout', detail: 'No answer came in time.' });
+  const headers = expect.objectContaining({ 'retry-after': '1' });
+  expect(answered).toHaveBeenCalledWith(expect.objectContaining({ status: 504, headers, json }));
 });
 
 describe('POST /check', () => {
@@ -128,19 +103,16 @@ describe('POST /check', () => {
 
   it('has the finding, and never a token', async () => {
     const { post } = createBrokerWorld({ accessRules: checkers });
-    const response = await post(MEMBERS, { path });
+    const { status, headers, json } = await post(MEMBERS, { path });
 
-    expect(response).toMatchObject({ status: 200, headers: NOT_KEPT });
-    expect(response.json).toEqual({
-      ...MEMBERS,
-      stage: 'AWSCURRENT',
-      finding: 'accepted',
-      version: 'v1',
-      checked_at: '2026-01-01T00:00:00.000Z',
-      proven_by: 'request',
-      expires_in: 3_600,
+    expect({ status, headers }).toEqual({
+      status: 200,
+      headers: { ...NOT_KEPT, 'content-type': 'application/json' },
     });
-    expect(response.headers).not.toHaveProperty('retry-after');
+    expect(json).toEqual({
+      ...{ ...MEMBERS, stage: 'AWSCURRENT', finding: 'accepted', version: 'v1', proven_by: 'request' },
+      ...{ checked_at: '2026-01-01T00:00:00.000Z', expires_in: 3_600 },
+    });
   });
 
   it('is 200 for every finding, and says when another one can find out more', async () => {
@@ -190,24 +162,23 @@ describe('POST /whoami', () => {
     expect(audited[0]).not.toHaveProperty('pair');
   });
 
-  it('shows no digest of the rules to a role that none of them names, and no rule that pins the id of another role, and none to another organization', async () => {
+  it('shows no rule that pins the id of another role, none to another organization, and then no digest of them', async () => {
     const accessRules = [exampleRule(), exampleRule({ roleId: 'AROAFIRST', clients: 'all' })];
     const { post } = createBrokerWorld({ accessRules, principalOrgId: 'o-ours' });
-    const caller = { ...BILLING, roleId: 'AROASECOND', principalOrgId: 'o-ours' };
+    const first = { ...BILLING, roleId: 'AROAFIRST', principalOrgId: 'o-ours' };
+    const ask = async (changes: object) => (await post({}, { path, caller: { ...first, ...changes } })).json;
 
-    expect((await post({}, { path, caller })).json.rules).toHaveLength(1);
-    expect((await post({}, { path, caller: { ...caller, roleId: 'AROAFIRST' } })).json.rules).toHaveLength(2);
-    const elsewhere = { ...caller, principalOrgId: undefined };
-    expect((await post({}, { path, caller: elsewhere })).json.rules).toEqual([]);
-    const stranger = { ...BILLING, partition: 'aws-cn', role: 'stranger' };
-    const role = 'arn:aws-cn:iam::111111111111:role/stranger';
-    expect((await post({}, { path, caller: stranger })).json).toEqual({ role, account: '111111111111', rules: [] });
+    expect((await ask({})).rules).toHaveLength(2);
+    expect((await ask({ roleId: 'AROASECOND' })).rules).toHaveLength(1);
+    const role = 'arn:aws-cn:iam::111111111111:role/billing';
+    const foreign = await ask({ partition: 'aws-cn', principalOrgId: undefined });
+    expect(foreign).toEqual({ role, account: '111111111111', rules: [] });
   });
 
-  it.each(['', bytes(''), '{}', bytes(' { }\n')])(
+  it.each(['', new Uint8Array(), '{}', Buffer.from(' { }\n')])(
     'takes an empty body or object of any content type (%#)',
     async (body) => {
-      for (const contentType of [undefined, 'application/json', 'text/plain']) {
+      for (const contentType of [undefined, 'text/plain']) {
         expect(await createBrokerWorld().post({}, { path, body, contentType })).toMatchObject({ status: 200 });
       }
     },
@@ -239,34 +210,10 @@ describe('a bad request', () => {
     expect(json).toEqual({ ...told, title: expect.stringMatching(/\w/), request_id: 'request-1' });
     expect(calls).toEqual(NO_CALLS);
   });
-});
 
-describe('a denial', () => {
-  it.each([
-    ['an unknown client', { ...MEMBERS, client: 'no-such-client' }],
-    ['an unknown service', { ...MEMBERS, service: 'no-such-service' }],
-    ['a forbidden service', { ...MEMBERS, service: 'merchant-payment-cleansing' }],
-  ])('is for %s byte-equal to the one for a forbidden client', async (_, members) => {
-    const forbidden = await createBrokerWorld().post({ ...MEMBERS, client: 'globex' });
-    const { post, calls } = createBrokerWorld();
-    const response = await post(members);
-
-    expect(response).toEqual({ ...forbidden, status: 403 });
-    expect(calls).toEqual(NO_CALLS);
-  });
-
-  it('meets every caller that did not sign as a role, for every request', async () => {
-    const { post } = createBrokerWorld();
-    for (const path of ['/token', '/check', '/whoami', '/']) {
-      const denied = { status: 403, json: { type: 'access-denied' } };
-      expect(await post(MEMBERS, { caller: undefined, path })).toMatchObject(denied);
-    }
-  });
-
-  it('comes before the cache: a token in memory is not for another role', async () => {
-    const { post } = createBrokerWorld();
-    await post(MEMBERS);
-    expect(await post(MEMBERS, { caller: { ...BILLING, role: 'reporting' } })).toMatchObject({ status: 403 });
+  it.each(['/token', '/check', '/whoami', '/'])('that no role has signed is denied: %s', async (path) => {
+    const denied = { status: 403, json: { type: 'access-denied' } };
+    expect(await createBrokerWorld().post(MEMBERS, { caller: undefined, path })).toMatchObject(denied);
   });
 });
 

@@ -98,6 +98,7 @@ describe('the services that AWSCURRENT names', () => {
     ['decide also for AWSPREVIOUS, which names none', 'credential-missing', staged([previous], naming(['other']))],
     ['decide for AWSPREVIOUS, which may be sent', 'v1', staged([previous], naming([pair.service]))],
     ['do not matter while they cannot be read', 'v1', staged([previous], SECRETS_DOWN)],
+    ['do not matter when they are binary', 'v1', staged([previous], { outcome: 'binary' })],
     ['do not matter when they are malformed', 'credential-malformed', staged([naming('some')])],
   ])('%s: %s', (_, expected, versions) => {
     expect(chosen(versions)).toBe(expected);
@@ -108,18 +109,4 @@ describe('the services that AWSCURRENT names', () => {
       'The secret "token-broker/test/acme" does not name the service customer-insights. An operator must add it to "services" if acme has a credential for it.';
     expect(goneProblem(staged([naming([])]), pair)).toMatchObject({ type: 'credential-missing', detail });
   });
-});
-
-it.each<[string, string | undefined, SecretReading]>([
-  ['missing', 'credential-missing', MISSING],
-  ['deleted', 'credential-missing', { outcome: 'deleted' }],
-  ['denied', 'secrets-unavailable', { outcome: 'denied', cause: 'no' }],
-  ['stopped', 'client-disabled', { outcome: 'stopped', cause: 'no' }],
-  ['binary', undefined, { outcome: 'binary' }],
-  ['out of reach', undefined, SECRETS_DOWN],
-  ['there', undefined, current],
-])('a client whose AWSCURRENT is %s has a credential, or the problem %s', (_, type, listing) => {
-  const gone = goneProblem(staged([previous], listing), pair);
-  expect(gone?.type).toBe(type);
-  if (listing === MISSING) expect(gone?.detail).toContain('"token-broker/test/acme" (AWSCURRENT)');
 });

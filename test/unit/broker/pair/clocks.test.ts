@@ -55,21 +55,4 @@ describe('instances whose clocks are at most 30 s off', () => {
       });
     });
   });
-
-  it('renew a token once in 15 s, although the service hands out the same one', async () => {
-    await assert(2_500, 2 * SECOND_MS, async (story) => {
-      // 10 of its 60 minutes are left, as long as the story lasts.
-      const same = (expiresIn: number) => exchange(200, { access_token: 'same', expires_in: expiresIn });
-      const fleet = createFleet({ answer: (n) => same(n === 1 ? 3_600 : 600) });
-      await fleet.clock.run(fleet.createInstance().issue());
-      await fleet.clock.advance(50 * MINUTE_MS);
-      const startedAt = fleet.clock.now();
-      await tell(fleet, story);
-
-      const seconds = (fleet.clock.now() - startedAt) / SECOND_MS;
-      const renewals = fleet.requests.length - 1;
-      expect(renewals).toBeGreaterThan(0);
-      expect(renewals).toBeLessThanOrEqual(1 + seconds / (15 - 5));
-    });
-  });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../../../functions/broker/pair/decision.ts';
 import { decide, type View } from '../../../../functions/broker/pair/decision.ts';
-import { EMPTY_RECORD, livingToken, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
 import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
@@ -153,10 +153,4 @@ describe('a refused token', () => {
   ])('%s: %s', (_, step, changes) => {
     expect(told({ now, ...changes, request: { refused, ...changes.request } })).toBe(step);
   });
-});
-
-it('a token lives until its hard margin, which is that of the longest life time seen', () => {
-  expect([livingToken(PUBLISHED, HARD - 1), livingToken(PUBLISHED, HARD)]).toEqual([TOKEN, undefined]);
-  const short = { ...TOKEN, lifetimeSeenMs: 5 * SECOND_MS };
-  expect(livingToken({ ...PUBLISHED, token: short }, HARD)).toBe(short);
 });

@@ -35,15 +35,6 @@ describe('what an instance remembers of a pair', () => {
     expect([memory.trusted(PAIR), memory.withOwn(PAIR)]).toEqual([trusted, RECORD]);
   });
 
-  it('is trusted for as long as the call says, when that is less', async () => {
-    const { clock, memory, learn } = setUp();
-    await learn(RECORD);
-    clock.now += 999;
-    expect(memory.trusted(PAIR, 1_000)).toEqual(RECORD);
-    clock.now += 1;
-    expect(memory.trusted(PAIR, 1_000)).toBeUndefined();
-  });
-
   it('is not replaced by a reading that was overtaken, and not touched by those of other pairs', async () => {
     const { memory, learn } = setUp();
     const slow = Promise.withResolvers<Seen>();
@@ -114,11 +105,6 @@ describe('the outcome of a request that the table was not told', () => {
     ['a token that may be issued', { token: exampleToken() }],
   ])('gives way to %s', (_, changes) => {
     expect(withOwn({ ...closed, ...changes })).toMatchObject(changes);
-  });
-
-  it('has no token once that is about to lapse', () => {
-    expect(withOwn(closed, START + HOUR_MS - 30_001).token).toBe(own.token);
-    expect(withOwn(closed, START + HOUR_MS - 30_000).token).toBe(closed.token);
   });
 
   it.each<[string, boolean, PairRecord, boolean]>([

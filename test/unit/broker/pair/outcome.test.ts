@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../../../functions/broker/pair/call.ts';
 import type { Step } from '../../../../functions/broker/pair/decision.ts';
-import type { PairRecord, Wait } from '../../../../functions/broker/pair/record.ts';
+import type { Wait } from '../../../../functions/broker/pair/record.ts';
 import type { Renewal } from '../../../../functions/broker/pair/renew-token.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { SECRETS_DOWN } from '../../../support/broker-world.ts';
@@ -12,7 +12,6 @@ import {
   createPairWorld,
   FAILED,
   FINGERPRINT,
-  LEASE_MS,
   PAIR,
   type PairWorldOptions,
   REJECTED,
@@ -63,31 +62,19 @@ it('a call with a quarter of a second makes its request with just that', async (
   expect(sent).toMatchObject([{ deadline: START + 250 }]);
 });
 
-it.each<[string, Options, Partial<PairRecord>]>([
-  ['for a caller', {}, { attemptedAt: START, forcedAt: 0 }],
-  ['to replace a refused token', { step: FORCE }, { attemptedAt: START, forcedAt: START }],
-  ['for a check', { call: { stage: 'AWSCURRENT' } }, { attemptedAt: 0, forcedAt: 0 }],
-  [
-    'with a version that was rejected before, whose chance is counted',
-    { record: { rejected: latches({ v1: 0 }) } },
-    { rejected: new Map([['v1', { count: 2, at: START, by: 'lease-1' }]]) },
-  ],
-])('a request %s is made under the lease that the table has', async (_, options, expected) => {
-  const world = createPairWorld({ ...options, onRequest: () => under.push(world.recordNow()) });
-  const under: PairRecord[] = [];
-  await world.acquire([options.step ?? REQUEST], exampleCall(options.call));
-
-  expect(under).toMatchObject([{ lease: { id: 'lease-1', until: START + LEASE_MS }, ...expected }]);
-});
-
 describe('the token request', () => {
   const token = TOKEN;
   const unheard = { ...exampleWait(START, 'token-endpoint-timeout'), unheard: true } as const;
   const checked = { version: 'v1', at: START, finding: 'accepted' } as const;
+  const slowTable: Options['onReplace'] = (write, { clock }) => {
+    clock.now += 3_000;
+    return write();
+  };
 
   it.each<[string, Options, number]>([
     ['with the time-out of its service', {}, 4_000],
     ['with its call', { call: { deadline: START + 3_999 } }, 3_999],
+    ['650 ms before its lease: for clocks that differ, and to write its outcome', { onReplace: slowTable }, 5_350],
     ['after a second when it renews', { step: RENEW, record: { token } }, 1_000],
     ['after a second when the version was accepted in a check', { step: RENEW, record: { checked } }, 1_000],
     ['later with a version that is not proven', { step: RENEW, record: {} }, 4_000],
@@ -123,23 +110,6 @@ describe('a token', () => {
     expect(memory.trusted(PAIR)).toMatchObject(stored);
     clock.now += 1;
     expect(memory.trusted(PAIR)).toBeUndefined();
-  });
-
-  it('is written once more when an operator wrote in between, whose stop stays', async () => {
-    const disabled = { since: START };
-    const world = createPairWorld({ onRequest: ({ shared }) => shared.change(PAIR, (now) => ({ ...now, disabled })) });
-
-    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
-    expect(world.recordNow()).toMatchObject({ token: TOKEN, lease: undefined, disabled });
-  });
-
-  it('of a late writer, whose lease is of another call by then, is neither written nor remembered', async () => {
-    const lease = { id: 'another', until: START + HOUR_MS };
-    const world = createPairWorld({ onRequest: ({ shared }) => shared.change(PAIR, (now) => ({ ...now, lease })) });
-
-    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
-    expect(world.recordNow()).toMatchObject({ token: undefined, lease });
-    expect(world.memory.trusted(PAIR)?.token).toBeUndefined();
   });
 });
 
@@ -222,6 +192,7 @@ describe('the wait after a request in vain', () => {
     expect([pause !== undefined, held.has(KEY)]).toEqual([whose === 'pauses the pair', whose === 'holds the version']);
     expect(lease).toBeUndefined();
     expect(world.last).toMatchObject({ step: seconds.length, problem: { detail: 'down' } });
+    expect(world.last?.unheard).toBe(renewal === UNHEARD || undefined);
   });
 
   it.each<[string, Renewal, object]>([
@@ -233,14 +204,6 @@ describe('the wait after a request in vain', () => {
     const { pause, held } = (await run({ record: stored, renewals: [renewal] })).recordNow();
 
     expect(renewal === HELD ? held.get(KEY) : pause).toMatchObject({ step: 1, until: START + SECOND_MS });
-  });
-
-  it('is marked when a pause comes from silence, until the next answer', async () => {
-    expect((await run({ ...proven, renewals: [UNHEARD] })).recordNow().pause?.unheard).toBe(true);
-    const pause = { ...exampleWait(START), unheard: true } as const;
-    expect((await run({ record: { ...proven.record, pause }, renewals: [FAILED] })).recordNow().pause).toEqual(
-      exampleWait(START + 2_000, 'token-endpoint-unavailable', 2),
-    );
   });
 
   it.each<[string, Renewal, object]>([

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   EMPTY_RECORD,
@@ -49,41 +48,17 @@ const TIMES: Readonly<
 };
 
 describe.each(Object.entries(TIMES))('a record whose time is %s', (_, [longestMs, at, counts]) => {
-  const read = (aheadMs: number, now = START) => {
-    const record = { ...EMPTY_RECORD, ...at(START + aheadMs) };
-    return { record, usable: withoutFutureTimes(record, now) };
-  };
+  const recordAhead = (aheadMs: number) => ({ ...EMPTY_RECORD, ...at(START + longestMs + aheadMs) });
 
-  it('counts as written up to a minute further ahead than a right clock writes it', () => {
-    const { record, usable } = read(longestMs + MINUTE_MS);
+  it('counts as written up to a minute further ahead than a right clock writes it, because two clocks can be so far off', () => {
+    const record = recordAhead(MINUTE_MS);
+    const usable = withoutFutureTimes(record, START);
     expect(usable).toEqual(record);
     expect(counts(usable)).toBe(true);
   });
 
-  it('counts as if the time were missing when it lies further ahead', () => {
-    expect(counts(read(longestMs + MINUTE_MS + 1).usable)).toBe(false);
-  });
-
-  it('means the same to all instances whose clocks are at most 30 s off', () => {
-    const skew = fc.integer({ min: -30 * SECOND_MS, max: 30 * SECOND_MS });
-    const property = fc.property(skew, skew, fc.nat(longestMs), (writerMs, readerMs, lengthMs) => {
-      const { record, usable } = read(writerMs + lengthMs, START + readerMs);
-      expect(usable).toEqual(record);
-    });
-    fc.assert(property, { seed: 1 });
-  });
-
-  it('stands in the way for a minute more than it can, however far ahead the clock was that wrote it', () => {
-    const property = fc.property(fc.nat(DAY_MS), (aheadMs) => {
-      const step = 30 * SECOND_MS;
-      const moments = Array.from({ length: (DAY_MS + HOUR_MS) / step }, (_, n) => START + n * step);
-      const isBlocked = (now: number) => {
-        const { pause, held, attemptedAt, forcedAt } = read(aheadMs, now).usable;
-        return Math.max(pause?.until ?? 0, held.get('key')?.until ?? 0, attemptedAt, forcedAt) > now;
-      };
-      expect(moments.filter(isBlocked).length * step).toBeLessThanOrEqual(longestMs + MINUTE_MS + step);
-    });
-    fc.assert(property, { seed: 1, numRuns: 20 });
+  it.each([1, DAY_MS])('counts as if the time were missing when it lies %i ms further ahead', (moreMs) => {
+    expect(counts(withoutFutureTimes(recordAhead(MINUTE_MS + moreMs), START))).toBe(false);
   });
 });
 
@@ -172,16 +147,5 @@ describe('the freshness of a token', () => {
     expect(refreshAt(life, 0)).toBeCloseTo(shortest, 3);
     expect(refreshAt(life, 0.5)).toBeCloseTo(middle, 3);
     expect(refreshAt(life, 1)).toBeCloseTo(longest, 3);
-  });
-
-  it('always has a soft window before its hard margin, and never in the first half of its life', () => {
-    const lifetimes = fc.integer({ min: 1, max: 48 * HOUR_MS });
-    const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
-    const property = fc.property(lifetimes, randoms, (lifetimeSeenMs, random) => {
-      const at = refreshAt({ expiresAt: START, lifetimeSeenMs }, random);
-      expect(at).toBeLessThan(START - hardMarginMs(lifetimeSeenMs));
-      expect(at).toBeGreaterThanOrEqual(START - lifetimeSeenMs / 2);
-    });
-    fc.assert(property, { seed: 1 });
   });
 });

@@ -54,7 +54,6 @@ describe('a token', () => {
     ['under two names, with and without Bearer', { authorization: `Bearer ${TOKEN}`, data: { token: TOKEN } }],
     ['beside a permission', { token: TOKEN, access: 'granted' }],
     ['beside an empty one', { access_token: '', token: TOKEN }],
-    ['beside null', { access_token: null, token: TOKEN }],
     ['beside a count', { token: 3, access_token: TOKEN }],
     ['with 999 others before it', crowd(999)],
   ])('is found %s', (_, answer) => {

@@ -86,12 +86,6 @@ describe('of an answer', () => {
     const scope = `x${SHORT.secret}`;
     expect(told({ access_token: accessToken, scope }, SHORT)).toMatchObject({ scope, hasEcho: false });
   });
-
-  it.each(['%2525', 'a+%41', 'abcd.', '\\\\u0041', 'QUJD'])('a long token made of "%s" is soon searched', (part) => {
-    const startedAt = performance.now();
-    expect(told({ access_token: part.repeat(13_000).slice(0, 65_536) }).hasEcho).toBe(false);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
-  });
 });
 
 it.each([

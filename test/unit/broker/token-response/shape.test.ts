@@ -42,11 +42,8 @@ describe('the shape report', () => {
     ['a passphrase within another word', 'the_correcthorse', { secret: 'correcthorse' }],
     ['a part of a passphrase', 'correct', { secret: 'correct-horse' }],
     ['a short secret that is all of it', 'staple', { secret: 'staple' }],
-    ['a passphrase in another case', 'CorrectHorse', { secret: 'correcthorse' }],
     ['a passphrase with _ for -', 'correct_horse', { secret: 'correct-horse' }],
-    ['a passphrase with - for nothing', 'correct-horse', { secret: 'correcthorse' }],
     ['a part of a passphrase in another case', 'Horse', { secret: 'correct-horse' }],
-    ['the client id in another case', 'AcmeLive', { clientId: 'acme-live' }],
     ['the client id with _ for -, within another word', 'error_acme_live', { clientId: 'acme-live' }],
   ])('masks a name that shows %s', (_, name, credential) => {
     expect(paths({ results: { [name]: 1 } }, undefined, credential).at(-1)).toBe('results.*');

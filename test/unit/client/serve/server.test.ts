@@ -39,13 +39,6 @@ describe('POST /token', () => {
     expect(fake.requests[1]).toMatchObject({ members: { ...PAIR, min_ttl: 60, refused: json.fingerprint } });
   });
 
-  it('makes one request for callers that come at once', async () => {
-    const { ask, fake } = await startWorld();
-    const answers = await Promise.all(Array.from({ length: 100 }, () => ask({ body: `${new URLSearchParams(PAIR)}` })));
-    expect(new Set(answers.map(({ json }) => json.access_token))).toEqual(new Set(['fake-token-1']));
-    expect(fake.requests).toHaveLength(1);
-  });
-
   it.each([
     ['client=acme', 400, 'invalid-request', undefined],
     [`${new URLSearchParams({ ...GRANT, scope: 'a b', client_id: 'acme' })}`, 400, 'invalid-request', 'invalid_scope'],
@@ -108,7 +101,6 @@ describe('the other paths', () => {
     ['GET', '/token', 405],
     ['PUT', '/whoami', 405],
     ['POST', '/check', 404],
-    ['POST', '/ping', 404],
     ['POST', '/token?client=acme', 404],
   ])('%s %s does not exist', async (method, path, status) => {
     expect(await (await startWorld()).ask({ method, path })).toMatchObject({ status });
@@ -122,7 +114,6 @@ describe('the key', () => {
     ['the password of HTTP Basic, with the client beside it', { authorization: basic('acme', KEY) }, {}],
     ['Basic and the form alike', { authorization: basic('acme', KEY) }, { client_id: 'acme', client_secret: KEY }],
     ['Basic without a client', { authorization: basic('', KEY) }, { client_id: 'acme' }],
-    ['all three', { authorization: basic('acme', KEY), 'x-token-broker-key': KEY }, { client_secret: KEY }],
   ])('may come as %s', async (_, headers, members) => {
     const { ask, fake } = await startWorld();
     const body = `${new URLSearchParams({ ...GRANT, ...members })}`;
@@ -132,13 +123,11 @@ describe('the key', () => {
 
   it.each([
     ['none', {}, {}],
-    ['none in a form that names a client', {}, { client_id: 'acme' }],
     ['an empty one', { 'x-token-broker-key': '' }, { client_secret: KEY }],
     ['a wrong client_secret', {}, { client_secret: `${KEY}x` }],
     ['one of two that is wrong', { 'x-token-broker-key': 'x', authorization: basic('acme', KEY) }, {}],
     ['a wrong password of the right length', { authorization: basic('acme', KEY.toUpperCase()) }, {}],
     ['a user name alone', { authorization: `Basic ${Buffer.from(KEY).toString('base64')}` }, { client_secret: KEY }],
-    ['a bearer token', { authorization: `Bearer ${KEY}` }, { client_secret: KEY }],
   ])('is missing or wrong: %s', async (_, headers, members) => {
     const { ask, fake } = await startWorld();
     const body = `${new URLSearchParams({ ...GRANT, client_id: 'acme', ...members })}`;
@@ -178,11 +167,8 @@ describe('a caller that is not on this machine', () => {
   const foreign = [
     [421, 'Host: broker.example.com'],
     [421, 'Host: 127.0.0.1.example.com'],
-    [421, 'Host: localhost@example.com'],
-    [421, 'Host: [::2]:2775'],
     [421, 'Host:'],
     [403, 'Host: 127.0.0.1\r\nOrigin: http://127.0.0.1'],
-    [403, 'Host: 127.0.0.1\r\nOrigin: null'],
     [400, 'Host: 127.0.0.1\r\nX-Forwarded-For: 127.0.0.1'],
     [400, 'Host: 127.0.0.1\r\nForwarded:'],
     [400, 'Host: 127.0.0.1\r\nVia: 1.1 proxy'],

@@ -1,0 +1,215 @@
+import { Readable } from 'node:stream';
+import { inspect } from 'node:util';
+import {
+  DynamoDBClient,
+  GetItemCommand,
+  UpdateItemCommand,
+  type UpdateItemCommandInput,
+} from '@aws-sdk/client-dynamodb';
+import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
+import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
+import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
+import type { Send } from '../../../functions/broker/token-request/send.ts';
+import { ACCESS as EXAMPLE, START } from '../../support/example.ts';
+
+const { signal } = new AbortController();
+const ACCESS = { region: 'eu-west-1', credentials: { ...EXAMPLE.credentials, sessionToken: 'session' } };
+const ENDPOINTS = ['AWS_ENDPOINT_URL_DYNAMODB', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'];
+const EMPTY = { status: 200, headers: {}, body: Buffer.from('{}') };
+const UNSIGNED = ['host', 'content-type', 'x-amz-target'];
+const SECRET = { SecretId: 'token-broker/dev/acme', VersionStage: 'AWSCURRENT' };
+const LOOK = { TableName: 'pairs', Key: { pair: { S: 'acme/customer-insights' } } };
+
+/** In the order in which the SDK writes its members, with every kind of attribute. */
+const WRITE: UpdateItemCommandInput = {
+  ...LOOK,
+  ReturnValues: 'ALL_OLD',
+  UpdateExpression: 'SET #a = :a',
+  ConditionExpression: 'NOT attribute_type(#a, :b) – “ü”\n',
+  ExpressionAttributeNames: { '#a': 'naïve\u0000' },
+  ExpressionAttributeValues: {
+    ':a': { L: [{ B: Uint8Array.of(0, 255) }, { B: Buffer.from('bytes') }, { BOOL: true }] },
+    ':b': { SS: ['', 'é', '\ud800'] },
+    ':c': { N: '-1e-7' },
+  },
+};
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.useRealTimers();
+});
+
+describe('a request', () => {
+  it('is that of the SDK’s client, byte for byte, but for the headers in which the SDK tells of itself', async () => {
+    const sent: object[] = [];
+    const requestHandler = {
+      async handle({ protocol, hostname, path, method, headers, body }: SdkRequest) {
+        sent.push({ url: `${protocol}//${hostname}${path}`, method, headers, body: Buffer.from(body).toString() });
+        return { response: { statusCode: 200, headers: {}, body: Readable.from(['{}']) } };
+      },
+    };
+    const sdk = { ...ACCESS, requestHandler };
+    const [dynamodb, secretsManager] = [new DynamoDBClient(sdk), new SecretsManagerClient(sdk)];
+    for (const { middlewareStack } of [dynamodb, secretsManager]) {
+      // The stacks of all clients are alike, only their types name the operations.
+      (middlewareStack as DynamoDBClient['middlewareStack']).addRelativeTo(
+        <Input extends object, Answer>(next: (call: Input) => Promise<Answer>) =>
+          (call: Input) => {
+            const { headers } = (call as { readonly request: { readonly headers: Record<string, string> } }).request;
+            for (const name of Object.keys(headers)) if (!UNSIGNED.includes(name)) delete headers[name];
+            return next(call);
+          },
+        { relation: 'before', toMiddleware: 'httpSigningMiddleware' },
+      );
+    }
+    const send: Send = async ({ url, ...request }) => {
+      sent.push({ url: `${url}`, ...request });
+      return EMPTY;
+    };
+    const own = { ...createDynamoDB({ ...ACCESS, send }), ...createSecretsManager({ ...ACCESS, send }) };
+
+    for (const name of ENDPOINTS) vi.stubEnv(name, undefined);
+    vi.useFakeTimers({ now: START, toFake: ['Date'] });
+    await dynamodb.send(new GetItemCommand(LOOK));
+    await own.getItem(LOOK, signal);
+    await dynamodb.send(new UpdateItemCommand(WRITE));
+    await own.updateItem(WRITE, signal);
+    await secretsManager.send(new GetSecretValueCommand(SECRET));
+    await own.getSecretValue(SECRET, signal);
+    expect([sent[1], sent[3], sent[5]]).toEqual([sent[0], sent[2], sent[4]]);
+    const authorization = expect.stringMatching(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\//);
+    for (const [nth, target] of [
+      [1, 'DynamoDB_20120810.GetItem'],
+      [3, 'DynamoDB_20120810.UpdateItem'],
+      [5, 'secretsmanager.GetSecretValue'],
+    ] as const)
+      expect(sent[nth]).toMatchObject({ headers: { authorization, 'x-amz-target': target } });
+  });
+});
+
+describe('the endpoint', () => {
+  it.each([
+    ['dynamodb', 'AWS_ENDPOINT_URL_DYNAMODB'],
+    ['secretsmanager', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'],
+  ])('of %s is that of the region, that of the variable, and none without a region', async (service, variable) => {
+    for (const name of ENDPOINTS) vi.stubEnv(name, 'http://127.0.0.1:9');
+    vi.stubEnv(variable, undefined);
+    vi.stubEnv('AWS_REGION', 'us-gov-west-1');
+    expect(await urlOf(service)).toBe(`https://${service}.us-gov-west-1.amazonaws.com/`);
+    expect(await urlOf(service, 'cn-north-1')).toBe(`https://${service}.cn-north-1.amazonaws.com.cn/`);
+    vi.stubEnv(variable, 'http://127.0.0.1:8000');
+    expect(await urlOf(service)).toBe('http://127.0.0.1:8000/');
+    vi.stubEnv('AWS_REGION', undefined);
+    await expect(urlOf(service)).rejects.toThrow('AWS_REGION must be set.');
+  });
+
+  async function urlOf(service: string, region?: string): Promise<string> {
+    let asked: URL | undefined;
+    const send: Send = async ({ url }) => {
+      asked = url;
+      return EMPTY;
+    };
+    const access = { credentials: ACCESS.credentials, ...(region && { region }), send };
+    if (service === 'dynamodb') await createDynamoDB(access).getItem(LOOK, signal);
+    else await createSecretsManager(access).getSecretValue(SECRET, signal);
+    return `${asked}`;
+  }
+});
+
+it('the credentials are those of the variables at the time of a call, and without them nothing is sent', async () => {
+  const sent: unknown[] = [];
+  const send: Send = async ({ headers }) => {
+    sent.push([/Credential=(\w+)/.exec(`${headers.authorization}`)?.[1], headers['x-amz-security-token']]);
+    return EMPTY;
+  };
+  const { getItem } = createDynamoDB({ region: 'eu-west-1', send });
+  const key = { AWS_ACCESS_KEY_ID: 'ASIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'example', AWS_SESSION_TOKEN: 'session' };
+  for (const changes of [{}, { AWS_SESSION_TOKEN: undefined }]) {
+    for (const [name, value] of Object.entries({ ...key, ...changes })) vi.stubEnv(name, value);
+    await getItem(LOOK, signal);
+  }
+  for (const missing of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) {
+    for (const [name, value] of Object.entries(key)) vi.stubEnv(name, name === missing ? undefined : value);
+    await expect(getItem(LOOK, signal)).rejects.toThrow('The environment variables hold no credentials.');
+  }
+  expect(sent).toEqual([
+    ['ASIAEXAMPLE', 'session'],
+    ['ASIAEXAMPLE', undefined],
+  ]);
+});
+
+describe('an answer', () => {
+  it('gives the item, its bytes as bytes', async () => {
+    const Item = { B: { S: 'text' }, bytes: { B: 'AAEC' }, list: { L: [{ B: '/w==' }] }, none: { NULL: true } };
+    expect(await answered(200, { Item })).toEqual({
+      B: { S: 'text' },
+      bytes: { B: Buffer.of(0, 1, 2) },
+      list: { L: [{ B: Buffer.of(255) }] },
+      none: { NULL: true },
+    });
+  });
+
+  it.each([{}, { Item: null }, { Item: 'text' }, { Item: [] }])('without an item gives none: %j', async (members) => {
+    expect(await answered(200, members)).toBe(undefined);
+  });
+
+  it.each([
+    ['com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException', 'ConditionalCheckFailedException', true],
+    ['KMSAccessDeniedException:http://example.com/', 'KMSAccessDeniedException', true],
+    ['com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException', /^ProvisionedThroughputEx/, false],
+    ['com.amazonaws.dynamodb.v20120810#RequestLimitExceeded', 'RequestLimitExceeded', false],
+    ['com.amazon.coral.service#InvalidSignatureException', 'InvalidSignatureException', false],
+    [undefined, 'UnknownError', true],
+    [{ marked: 1 }, 'UnknownError', true],
+    ['#', 'UnknownError', true],
+    ['InternalServerError', 'InternalServerError', false, 500],
+  ])('that refuses is an error with its name and nothing else: %s', async (__type, name, definitive, status = 400) => {
+    const failure = await answered(status, { __type, message: 'marked', Item: { marked: { S: 'marked' } } });
+    expect(causeWord(failure)).toMatch(name);
+    expect(isDefinitive(failure)).toBe(definitive);
+    expect(inspect(failure, { depth: null, showHidden: true })).not.toContain('marked');
+  });
+
+  it.each([
+    ['message', 'Access to KMS is not allowed: marked', 'KMSAccessDenied'],
+    ['Message', 'User: marked … with an explicit deny in a resource-based policy', 'ExplicitDeny'],
+    ['Message', 'User: marked is not authorized', 'AccessDeniedException'],
+  ])('of Secrets Manager goes by another name where its %s says more: %s', async (member, message, name) => {
+    const body = Buffer.from(JSON.stringify({ __type: 'AccessDeniedException', [member]: message }));
+    const { getSecretValue } = createSecretsManager({
+      ...ACCESS,
+      send: async () => ({ status: 400, headers: {}, body }),
+    });
+    const failure: unknown = await getSecretValue(SECRET, signal).catch((error: unknown) => error);
+    expect(causeWord(failure)).toBe(name);
+    expect(isDefinitive(failure)).toBe(true);
+    expect(inspect(failure, { depth: null, showHidden: true })).not.toContain('marked');
+  });
+
+  it.each([
+    [200, '{"Item":{"marked"'],
+    [200, '"marked"'],
+    [502, '<html>marked</html>'],
+    [403, ''],
+  ])('that is no JSON object is an error that does not quote it: %d %s', async (status, body) => {
+    const failure = await answered(status, body);
+    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of AWS is no JSON object' });
+    expect(isDefinitive(failure)).toBe(false);
+  });
+
+  /** The item, or the error. */
+  function answered(status: number, answer: object | string): Promise<unknown> {
+    const body = Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer));
+    const send: Send = async () => ({ status, headers: {}, body });
+    return createDynamoDB({ ...ACCESS, send })
+      .getItem(LOOK, signal)
+      .catch((error: unknown) => error);
+  }
+});
+
+interface SdkRequest extends Record<'protocol' | 'hostname' | 'path' | 'method', string> {
+  readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
