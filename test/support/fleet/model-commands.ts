@@ -117,10 +117,17 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
   }),
   steps(3, 'wait', short, (fleet, ms) => fleet.clock.advance(ms)),
   steps(3, 'wait long', some, (fleet, ms) => fleet.clock.advance(ms)),
-  steps(2, 'wait for the soft window of', pair, ({ clock, shared }, pair) => {
-    const { refreshAt = 0 } = shared.peek(pair).token ?? {};
-    return clock.advance(Math.min(2 * HOUR_MS, Math.max(0, refreshAt - clock.now())));
-  }),
+  steps(
+    2,
+    'wait for the soft window, or the last seconds, of',
+    fc.tuple(pair, fc.boolean()),
+    (fleet, [pair, isLast]) => {
+      const { clock, shared } = fleet;
+      const { refreshAt = 0, expiresAt = 0 } = shared.peek(pair).token ?? {};
+      const until = isLast ? expiresAt - 1_500 : refreshAt;
+      return clock.advance(Math.min(2 * HOUR_MS, Math.max(0, until - clock.now())));
+    },
+  ),
   steps(1, 'refuse for days', pair, (fleet, pair) => fleet.refuseForDays(pair)),
   steps(1, 'start an instance with skew', from(-2_000, 0, 2_000), (fleet, skewMs) => {
     if (fleet.living().length < 5) fleet.start(skewMs);
