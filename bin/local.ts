@@ -20,7 +20,6 @@ import { leaveShellFile } from './local/shell.ts';
 async function main(): Promise<void> {
   const { config: file } = parseArguments();
   const port = readPort(process.env.PORT);
-  if (process.env.TOKEN_BROKER_CONTROL_URL) process.stderr.write(PASTED);
   const leaking = leakingVariables(process.env);
   if (leaking.length > 0) process.stderr.write(leakWarning(leaking));
   const feed = createFeed();
@@ -69,10 +68,6 @@ function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Pro
 
 /** How long the states of all pairs may take. */
 const LOOK_MS = 5_000;
-
-const PASTED =
-  'This terminal has the variables of a local broker: this start passes them over, and has stand-ins of its own.\n' +
-  'Commands in this terminal go on asking that broker, until you take them away: eval "$(npm run --silent token-broker -- env --unset)"\n';
 
 /** Editors set such variables to debug, so this machine's broker starts nevertheless. */
 function leakWarning(names: readonly string[]): string {

@@ -1,14 +1,11 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import cdkJson from '../../cdk.json' with { type: 'json' };
 import { printJson, printTable } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { environments } from '../../lib/environments.ts';
-import { type Environment, parseEnvironment } from '../../lib/settings/environment.ts';
-import { type ListedSetting, listSettings } from '../../lib/settings/listing.ts';
+import { listSettings } from '../../lib/settings/listing.ts';
 import { stackName } from '../../lib/settings/names.ts';
-import { exampleConfig } from '../local/config.ts';
-import { type CommandOptions, isLocal, knownSettings, operate } from './shared/environment.ts';
+import { type CommandOptions, knownSettings, operate } from './shared/environment.ts';
 import { parseEnvironmentName } from './shared/environment-name.ts';
 
 /** `config`: the settings that an environment would be deployed with. */
@@ -17,22 +14,15 @@ export function addConfigCommand(program: Command, shell: Shell): void {
     .command('config')
     .description('Print all settings of an environment, its defaults too; offline, without AWS credentials.')
     .argument('[environment]', 'which one (default: --environment)', parseEnvironmentName)
-    .option('--changed', 'only what differs from the defaults')
     .option('--json', 'answer in JSON')
     .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
     .action(
       operate<ConfigOptions>(shell, [], async (options, command) => {
-        const { changed, keyPolicy, json } = options;
+        const { keyPolicy, json } = options;
         const environment: string = command.processedArgs[0] ?? options.environment;
-        const form = isLocal(environment) ? LOCAL_FORM : environments[environment];
-        const settings = isLocal(environment)
-          ? parseEnvironment('example', LOCAL_FORM)
-          : knownSettings(environment, command);
+        const settings = knownSettings(environment, command);
         if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
-        const used = listSettings(form, settings).flatMap((setting) =>
-          isLocal(environment) ? (asStarted(setting) ?? []) : setting,
-        );
-        const listed = changed ? changedOf(used, settings) : used;
+        const listed = listSettings(environments[environment], settings);
         if (json) return printJson(shell, { environment, settings: listed });
         const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
         printTable(shell, ['SETTING', 'VALUE', 'FROM'], rows);
@@ -41,22 +31,7 @@ export function addConfigCommand(program: Command, shell: Shell): void {
 }
 
 interface ConfigOptions extends CommandOptions {
-  readonly changed?: boolean;
   readonly keyPolicy?: boolean;
-}
-
-/** The written settings that differ from their defaults. */
-function changedOf(listed: readonly ListedSetting[], { name, account, region, accessRules, services }: Environment) {
-  // A placeholder: the real address may not fit the default tokenPath.
-  const addresses = Object.keys(services).map((service) => [service, { authUrl: 'https://auth.example.com' }]);
-  const rules = accessRules.map(({ operations: _, ...rule }) => rule);
-  const form = { account, region, accessRules: rules, services: Object.fromEntries(addresses) };
-  const left = listSettings(form, parseEnvironment(name, form)).filter(({ source }) => source === 'default');
-  const defaults = new Map(left.map(({ path, value }) => [path, value]));
-  return listed.filter(
-    ({ path, value, source }) =>
-      source === 'written' && !(defaults.has(path) && isDeepStrictEqual(value, defaults.get(path))),
-  );
 }
 
 /** Loads the CDK only here, because that takes a second. */
@@ -68,16 +43,6 @@ async function policyOfKey(environment: string, env: { readonly account: string;
   const app = new App({ analyticsReporting: false, context: cdkJson.context });
   const stack = new Stack(app, stackName(environment), { env });
   return stack.resolve(keyPolicy(stack, environment));
-}
-
-/** The settings of `npm start`: made-up services, whose addresses it prints. */
-const { services, accessRules } = exampleConfig(() => 'https://stand-in.example.com');
-const LOCAL_FORM = { account: '111111111111', region: 'us-east-1', services, accessRules };
-
-/** A setting as it counts on this machine; `undefined` when it does not. */
-function asStarted(setting: ListedSetting): ListedSetting | undefined {
-  if (setting.path.endsWith('.authUrl')) return { ...setting, value: 'as npm start prints it' };
-  return /^(account|region|services|accessRules|health)\b/.test(setting.path) ? setting : undefined;
 }
 
 function textOf(value: unknown): string {

@@ -3,20 +3,15 @@ import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doct
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type DoctorStep, failed, ok, unknown } from '../../client/commands/step.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
-import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import type { StackOptions } from './doctor/world.ts';
-import { isRefused } from './shared/ask-aws.ts';
-import { versionWith } from './shared/client-secret.ts';
-import { isLocal, knownSettings } from './shared/environment.ts';
-import { openSecrets } from './shared/secrets.ts';
+import { knownSettings } from './shared/environment.ts';
 
 /** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
-  addDoctorCommand(program, shell, { functionOf, lookFurther, instead })
+  addDoctorCommand(program, shell, { functionOf, lookFurther })
     .option(
       '--auth-url <url>',
       "the service's authUrl, to try both documented token paths there, without a credential",
@@ -36,21 +31,20 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
 // `commander` gives a command all its options: those of the client package, and those that are added here.
 type OperatorOptions = StackOptions & { readonly authUrl?: string };
 
-function instead(shell: Shell, given: DoctorOptions, command: Command): Promise<void> | undefined {
+async function* lookFurther(
+  shell: Shell,
+  given: DoctorOptions,
+  steps: readonly DoctorStep[],
+  command: Command,
+): AsyncGenerator<DoctorStep> {
   const options = given as OperatorOptions;
-  if (!options.stack) return undefined;
+  const { authUrl, stack } = options;
+  if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
+  if (!stack) return;
   const settings = knownSettings(options.environment, command);
   // Imported only here, because its clients of AWS take a second to load.
-  return import('./doctor/stack.ts').then(({ examineStack }) => examineStack(shell, options, settings));
-}
-
-async function* lookFurther(shell: Shell, given: DoctorOptions, cause: string | undefined): AsyncGenerator<DoctorStep> {
-  const options = given as OperatorOptions;
-  const { authUrl, client, service } = options;
-  if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
-  if (cause === 'credential-missing' && client !== undefined && service !== undefined) {
-    yield await examineSecret(shell, options, { client, service });
-  }
+  const { examineStack } = await import('./doctor/stack.ts');
+  yield* examineStack(shell, settings, options, steps);
 }
 
 function parseAuthUrl(text: string): string {
@@ -83,24 +77,3 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
 
 /** The specification's examples have the first, its prose the second. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
-
-/** Why the broker has no credential for a client, as far as the operator's rights reach; reads no value. */
-async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair): Promise<DoctorStep> {
-  const step = 'secret';
-  const name = secretName(options.environment, pair.client);
-  // The secrets of a local broker are where the variable says, and nowhere else.
-  if (isLocal(options.environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
-    return unknown(step, `Where ${name} is stored is not set`);
-  }
-  try {
-    const secret = await openSecrets(shell, options).find(pair.client);
-    if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
-    const isThere = versionWith('AWSCURRENT', secret) !== undefined;
-    if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
-    const others = 'was it stored just now, or is the broker one of another environment?';
-    return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
-  } catch (error) {
-    if (!isRefused(error)) throw error;
-    return unknown(step, `You cannot look at ${name} yourself: ${error.detail}`);
-  }
-}

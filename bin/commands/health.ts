@@ -1,19 +1,23 @@
-import type { Command } from 'commander';
-import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
-import { printJson, talk } from '../../client/commands/output.ts';
+import { type Command, Option } from 'commander';
+import { isFailure } from '../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseWhole } from '../../client/commands/options.ts';
+import { printJson, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOfCredentials } from './shared/client-secret.ts';
-import { addWatchOptions, checkEndpoint, operate, type WatchOptions, watch } from './shared/environment.ts';
+import { type CommandOptions, checkEndpoint, operate, pause } from './shared/environment.ts';
 import { findingsTable, summaryOf } from './shared/health-run.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */
 export function addHealthCommand(program: Command, shell: Shell): void {
-  addWatchOptions(addConnectionOptions(program.command('health')))
+  const every = new Option('--every <seconds>', 'how long --watch waits').default(60);
+  addConnectionOptions(program.command('health'))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .option('--run', 'let the local broker run its schedule first')
+    .addOption(new Option('--watch', 'again and again, until Ctrl-C').conflicts(['json', 'run']))
+    .addOption(every.argParser(parseWhole('seconds', 1, 3_600)))
     .action(
       operate<HealthOptions>(shell, [], async (options, command) => {
         const { environment, run, json } = options;
@@ -27,13 +31,13 @@ export function addHealthCommand(program: Command, shell: Shell): void {
           return { clients, checks: await askForChecks(shell, broker, pairs) };
         };
         if (options.watch) {
-          const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs, shell)}`;
+          const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs)}`;
           return watch(shell, async () => shown(findingsOf((await look()).checks)), options);
         }
         const { clients, checks } = await look();
         const found = findingsOf(checks);
         if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
-        else shell.stdout.write(findingsTable(found, shell));
+        else shell.stdout.write(findingsTable(found));
         talk(shell, summaryOf(found));
         // Every check of an empty list succeeds, but an empty list is seldom meant.
         if (checks.length === 0) talk(shell, NOTHING);
@@ -46,9 +50,28 @@ export function addHealthCommand(program: Command, shell: Shell): void {
     );
 }
 
-interface HealthOptions extends ConnectionOptions, WatchOptions {
+interface HealthOptions extends ConnectionOptions, CommandOptions {
   readonly run?: boolean;
+  readonly watch?: boolean;
+  readonly every: number;
 }
+
+/** Repeats `look` and shows its text until Ctrl-C. A first failure ends the command; a later one is shown. */
+async function watch(shell: Shell, look: () => Promise<string>, { environment, every }: HealthOptions) {
+  for (let round = 1; ; round += 1) {
+    try {
+      const shown = await look();
+      shell.stdout.write(`${shell.stdout.isTTY ? CLEAR : ''}${environment}  ${timeText(Date.now())}  ${shown}`);
+    } catch (error) {
+      if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
+      talk(shell, `error: ${error.message}`);
+    }
+    await pause(shell, every * 1_000);
+  }
+}
+
+/** Moves to the top left of the terminal and clears the screen below. */
+const CLEAR = '\u001b[H\u001b[J';
 
 const NOTHING = 'There is nothing to check: is it the right environment, and is there a client?';
 

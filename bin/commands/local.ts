@@ -6,7 +6,7 @@ import { printLine, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { readPort } from '../local/config.ts';
-import { exportLine, type ShellFile, shellFile, UNSET_LINE, UNSET_OTHERS } from '../local/shell.ts';
+import { exportLine, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
 import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { checkService, isLocal } from './shared/environment.ts';
 
@@ -30,7 +30,7 @@ export function addEnvCommand(program: Command, shell: Shell): void {
         if (variables === undefined) {
           return command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
         }
-        printLine(shell, `${UNSET_OTHERS}; ${exportLine(variables)}`);
+        printLine(shell, exportLine(variables));
       });
     });
 }

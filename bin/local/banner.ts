@@ -1,6 +1,6 @@
 import type { LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LocalBroker } from './broker.ts';
-import { envCommand, exportLine, quote, roleName, shellCallers, shellVariables, UNSET_OTHERS } from './shell.ts';
+import { envCommand, quote, roleName, shellCallers } from './shell.ts';
 
 /** The greeting of `npm start`: addresses, and commands to copy and paste. */
 export function greeting(broker: LocalBroker, pageUrl: string): string {
@@ -39,26 +39,19 @@ function commandLines(broker: LocalBroker): readonly string[] {
     `  curl --aws-sigv4 aws:amz:us-east-1:lambda --user ${quote(`${accessKeyId}:${secretAccessKey}`)} -H 'content-type: application/json' -d ${quote(JSON.stringify({ client, service }))} ${broker.url}/token`,
     '',
     'Or in another terminal with the command line, the AWS CLI or an SDK:',
-    `  ${UNSET_OTHERS}`,
-    `  ${exportLine(shellVariables(broker, caller))}`,
+    `  ${envCommand(broker.url, roleName(role))}`,
     `  npm run --silent token-broker -- token --client ${client} --service ${service}`,
-    ...operatorLines(broker, client),
+    ...(shellCallers(broker.config).has('operator') ? operatorLines(broker.url, client) : []),
   ];
 }
 
-function operatorLines({ url, config }: LocalBroker, client: string): readonly string[] {
-  const operator = shellCallers(config).get('operator');
-  if (operator === undefined) return [];
-  const { role, accessKeyId, secretAccessKey } = operator;
+function operatorLines(url: string, client: string): readonly string[] {
   return [
     '',
-    `Then look after the clients as ${roleName(role)}:`,
-    `  ${exportLine({ AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey })}`,
+    'Then look after the clients as an operator:',
+    `  ${envCommand(url, 'operator')}`,
     `  npm run --silent token-broker -- client check ${client}`,
     '  npm run --silent token-broker -- health --run',
-    '',
-    'Or with the variables of any caller at once:',
-    `  ${envCommand(url, 'operator')}`,
   ];
 }
 

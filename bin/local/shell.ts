@@ -3,7 +3,7 @@ import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.t
 import type { LocalBroker } from './broker.ts';
 import { DEFAULT_PORT, LOCAL_ENVIRONMENT } from './config.ts';
 
-/** The variables of a terminal that uses a local broker: `npm start` prints them, and `env` sets them. */
+/** The variables of a terminal that uses a local broker, as `env` sets them. */
 const SHELL_VARIABLES = [
   'AWS_ENDPOINT_URL_SECRETS_MANAGER',
   'AWS_ENDPOINT_URL_DYNAMODB',
@@ -23,7 +23,7 @@ const SHELL_VARIABLES = [
 export type ShellVariables = Readonly<Partial<Record<(typeof SHELL_VARIABLES)[number], string | undefined>>>;
 
 /** The variables of a terminal that asks a broker of this process as one of its callers. */
-export function shellVariables(
+function shellVariables(
   { url, config, controlUrl, tokenServiceUrl }: LocalBroker,
   { accessKeyId, secretAccessKey }: LocalCaller,
 ): ShellVariables {
@@ -57,14 +57,11 @@ export function roleName(role: string): string {
   return role.slice(role.lastIndexOf('/') + 1);
 }
 
-/** The command that sets variables; those that are `undefined` are left out. */
+/** The command that sets variables; those that are `undefined` are left out. Another sign-in would spoil the keys. */
 export function exportLine(variables: ShellVariables): string {
   const settings = Object.entries(variables).flatMap(([name, value]) => (value ? [`${name}=${quote(value)}`] : []));
-  return `export ${settings.join(' ')}`;
+  return `unset AWS_PROFILE AWS_SESSION_TOKEN; export ${settings.join(' ')}`;
 }
-
-/** Removes the variables of another sign-in, which would spoil the keys. */
-export const UNSET_OTHERS = 'unset AWS_PROFILE AWS_SESSION_TOKEN';
 
 /** Takes the variables away. */
 export const UNSET_LINE = `unset ${SHELL_VARIABLES.join(' ')}`;

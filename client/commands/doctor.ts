@@ -7,16 +7,19 @@ import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName }
 import { printJson, printLine, talk } from './output.ts';
 import { examineConnection, isMissing, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
-import { type DoctorStep, failed, ok, unknown } from './step.ts';
+import { type DoctorStep, failed, ok, stepText, unknown } from './step.ts';
 
 /** The additions of operators to `doctor`. */
 export interface OperatorView {
   /** The function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
-  /** Does something else than to follow a call, when the options ask for it. */
-  readonly instead?: (shell: Shell, options: DoctorOptions, command: Command) => Promise<void> | undefined;
-  /** Adds steps after a call that failed with this cause, or succeeded. */
-  readonly lookFurther: (shell: Shell, options: DoctorOptions, cause: string | undefined) => AsyncIterable<DoctorStep>;
+  /** Adds steps after those of the call. */
+  readonly lookFurther: (
+    shell: Shell,
+    options: DoctorOptions,
+    steps: readonly DoctorStep[],
+    command: Command,
+  ) => AsyncIterable<DoctorStep>;
 }
 
 export interface DoctorOptions extends CallerOptions {
@@ -35,8 +38,6 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
       const { client, service, json } = options;
-      const other = view?.instead?.(shell, options, command);
-      if (other !== undefined) return other;
       if ((client === undefined) !== (service === undefined)) {
         command.error('error: a call has a client and a service: give both, or neither');
       }
@@ -45,11 +46,11 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
         const tell = (step: DoctorStep) => {
           steps.push(step);
           if (json) return;
-          printLine(shell, `${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
+          printLine(shell, stepText(step));
           if (step.shape !== undefined) printLine(shell, shapeText(step.shape));
         };
         for await (const step of examine(shell, options, view)) tell(step);
-        for await (const step of view?.lookFurther(shell, options, causeIn(steps)?.cause) ?? []) tell(step);
+        for await (const step of view?.lookFurther(shell, options, [...steps], command) ?? []) tell(step);
         const { cause, advice } = causeIn(steps) ?? {};
         if (json) printJson(shell, { environment: options.environment, ok: cause === undefined, cause, advice, steps });
         const verdict = steps.some(({ isUnproven }) => isUnproven) ? UNPROVEN : 'Nothing is wrong.';
@@ -120,8 +121,6 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
 
 const UNPROVEN =
   'The call works. This does not prove the service, because the broker had the token already: an operator proves it with client check.';
-
-const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 
 /** The last cause: a later step only makes it more exact. */
 function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {

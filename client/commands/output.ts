@@ -24,15 +24,11 @@ export function printTable(shell: Out, header: readonly string[], rows: readonly
   shell.stdout.write(tableText(header, rows));
 }
 
-/** A table whose columns are as wide as they must be; `paint` may colour a cell. */
-export function tableText(
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-  paint: (cell: string, padded: string) => string = (_, padded) => padded,
-): string {
+/** A table whose columns are as wide as they must be. */
+export function tableText(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const table = [header, ...rows].map((row) => row.map(plain));
   const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
-  const lines = table.map((row) => row.map((cell, column) => paint(cell, cell.padEnd(widths[column] ?? 0))));
+  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
   return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');
 }
 

@@ -22,7 +22,6 @@ const CAUSES = {
   'permission-invoke-function-url': 'Deploy the stack again: it gives your account lambda:InvokeFunctionUrl, too.',
   'permission-invoke-function': 'Deploy the stack again: it gives your account lambda:InvokeFunction by the URL, too.',
   'permission-identity': "Attach what policy <role-arn> prints: your role's own policy lacks one of both permissions.",
-  'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
   'secret-denied':
     "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
   'auth-url-unreachable':
@@ -38,7 +37,7 @@ export interface DoctorStep {
   readonly step: string;
   readonly outcome: 'ok' | 'failed' | 'unknown';
   readonly detail: string;
-  /** One of `CAUSES`, or the type of a failed call; `advice` goes with it. */
+  /** One of `CAUSES`, the type of a failed call, or the name of the step; `advice` goes with it. */
   readonly cause?: string;
   readonly advice?: string;
   /** The form of the service's answer, when it is the cause. */
@@ -48,6 +47,13 @@ export interface DoctorStep {
   /** The path that exists. */
   readonly tokenPath?: string;
 }
+
+/** A step as a line for a person. */
+export function stepText({ step, outcome, detail }: DoctorStep): string {
+  return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail}`;
+}
+
+const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 
 export function ok(step: string, detail: string): DoctorStep {
   return { step, outcome: 'ok', detail };

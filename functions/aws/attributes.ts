@@ -1,4 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { textOf } from '../broker/json.ts';
 
 /** The date on which an item expires: after 90 days, longer than any latch matters. */
 export function forgetAt(now: number): AttributeValue {
@@ -15,7 +16,7 @@ export function json(value: object | number): AttributeValue {
 
 /** The text of an attribute; `undefined` when it is missing or of another type. */
 export function text(attribute: AttributeValue | undefined): string | undefined {
-  return typeof attribute?.S === 'string' ? attribute.S : undefined;
+  return textOf(attribute?.S);
 }
 
 /** The number of an attribute; `undefined` when it is missing or of another type. */

@@ -83,14 +83,12 @@ export class AwsRefusal extends Error {
 export function isDefinitive(error: unknown): error is AwsRefusal {
   if (!(error instanceof AwsRefusal)) return false;
   const { name, status } = error;
-  return status >= 400 && status < 500 && status !== 429 && !TRANSIENT.test(name);
+  const isTransient = THROTTLED.test(name) || name.includes('Timeout') || WRONG_CLOCK.test(name);
+  return status >= 400 && status < 500 && status !== 429 && !isTransient;
 }
 
-/** The names of the last line say that the machine's clock is wrong, and nothing of what was asked for. */
-const TRANSIENT = new RegExp(
-  'Throttl|LimitExceeded|TooManyRequests|Timeout|ThroughputExceeded|' +
-    'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch',
-);
+/** The machine signs with its own time: such a refusal says nothing of what was asked for. */
+const WRONG_CLOCK = /TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch/;
 
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 

@@ -1,13 +1,8 @@
-import {
-  DescribeSecretCommand,
-  paginateListSecrets,
-  ResourceNotFoundException,
-  type SecretsManagerClient,
-  type Tag,
-} from '@aws-sdk/client-secrets-manager';
+import type { SecretsManagerClient, Tag } from '@aws-sdk/client-secrets-manager';
+import { DescribeSecretCommand, paginateListSecrets, ResourceNotFoundException } from '@aws-sdk/client-secrets-manager';
 import type { Promotion, SecretDescription } from '../broker/health/check-client.ts';
 import type { ClientList } from '../broker/health/run.ts';
-import { membersOf } from '../broker/json.ts';
+import { membersOf, textOf } from '../broker/json.ts';
 import type { ClientName } from '../broker/pair.ts';
 import { type IgnoredEvent, NAME_PATTERN, secretName } from '../contract.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
@@ -75,11 +70,11 @@ export function parseSecretEvent(event: unknown, environment: string): SecretEve
   const { source, 'detail-type': type, detail } = membersOf(event);
   if (source !== 'aws.secretsmanager') return undefined;
   if (type !== 'Secret Label Updated') return { kind: 'foreign' };
-  const { name, labelUpdated, versionId: version } = membersOf(detail);
-  if (!isText(name) || !isText(labelUpdated) || !isText(version) || !VERSION_ID.test(version))
-    return { kind: 'malformed' };
-  const client = clientOf(name, environment);
-  return client && labelUpdated === 'AWSCURRENT' ? { kind: 'promotion', client, version } : { kind: 'foreign' };
+  const { name, labelUpdated, versionId } = membersOf(detail);
+  const [secret = '', stage = '', version = ''] = [name, labelUpdated, versionId].map(textOf);
+  if (secret === '' || stage === '' || !VERSION_ID.test(version)) return { kind: 'malformed' };
+  const client = clientOf(secret, environment);
+  return client && stage === 'AWSCURRENT' ? { kind: 'promotion', client, version } : { kind: 'foreign' };
 }
 
 /** The client whose secret has this name in the environment. The filter of a list compares by rules of AWS, which are less strict. */
@@ -87,10 +82,6 @@ function clientOf(name: string, environment: string): ClientName | undefined {
   const prefix = secretName(environment, '');
   const client = name.slice(prefix.length);
   return name.startsWith(prefix) && NAME_PATTERN.test(client) ? client : undefined;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }
 
 const VERSION_ID = /^[!-~]{1,64}$/;

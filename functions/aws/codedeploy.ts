@@ -8,16 +8,9 @@ import { createJsonApi } from './json-api.ts';
  * @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html
  */
 export function createHookReporter(timeoutMs = 10_000) {
-  const call = createJsonApi(CODEDEPLOY, { send: createHttpsSender({ keepAlive: true }) });
+  const call = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }) });
   return (status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) =>
     withTimeLimit(timeoutMs, (signal) =>
       withRetry(signal, () => call('PutLifecycleEventHookExecutionStatus', status, signal)),
     );
 }
-
-const CODEDEPLOY = {
-  service: 'codedeploy',
-  version: 'CodeDeploy_20141006',
-  contentType: 'application/x-amz-json-1.1',
-  endpointVariable: 'AWS_ENDPOINT_URL_CODEDEPLOY',
-} as const;

@@ -10,7 +10,7 @@ export type DynamoDB = ReturnType<typeof createDynamoDB>;
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
  */
 export function createDynamoDB(access: Access) {
-  const call = createJsonApi(DYNAMODB, access);
+  const call = createJsonApi('dynamodb', access);
   return {
     getItem: async (input: GetItemCommandInput, abortSignal: AbortSignal) =>
       attributes((await call('GetItem', input, abortSignal)).Item),
@@ -18,13 +18,6 @@ export function createDynamoDB(access: Access) {
       attributes((await call('UpdateItem', input, abortSignal)).Attributes),
   };
 }
-
-const DYNAMODB = {
-  service: 'dynamodb',
-  version: 'DynamoDB_20120810',
-  contentType: 'application/x-amz-json-1.0',
-  endpointVariable: 'AWS_ENDPOINT_URL_DYNAMODB',
-} as const;
 
 /** The types are those that AWS documents; each reader of an attribute checks its own. */
 function attributes(value: unknown) {

@@ -1,6 +1,6 @@
 import { type Caller, parseCaller } from '../broker/authorize.ts';
 import type { BrokerRequest, BrokerResponse } from '../broker/http/token-endpoint.ts';
-import { membersOf } from '../broker/json.ts';
+import { membersOf, textOf } from '../broker/json.ts';
 import { callDeadline } from '../broker/pair/deadlines.ts';
 
 /** Lambda's context, as far as the broker needs it. */
@@ -39,10 +39,6 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
 
 export function toResult({ status: statusCode, headers, body }: BrokerResponse) {
   return { statusCode, headers, body };
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 /** AWS tells the identity three times; where they disagree, there is no caller. */

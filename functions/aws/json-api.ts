@@ -1,21 +1,15 @@
 import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
-import { parseJsonObject } from '../broker/json.ts';
+import { parseJsonObject, textOf } from '../broker/json.ts';
 import type { Send } from '../broker/token-request/send.ts';
 import { AwsRefusal } from './calls.ts';
 
-/** What tells the requests to one API of AWS from those to another. */
-interface JsonApi {
-  /** In the host's name and in signatures. */
-  readonly service: string;
-  /** Precedes the operation in the header that names it. */
-  readonly version: string;
-  readonly contentType: string;
-  /** The standard variable that names another endpoint. */
-  readonly endpointVariable: `AWS_ENDPOINT_URL_${string}`;
-  /** Gives a refusal another name where only AWS's message tells two of one name apart. The message goes no further. */
-  readonly nameRefusal?: (name: string, message: string) => string;
-}
+/** The name before an operation in the header that names it, the type of the JSON, and the variable for another endpoint. */
+const APIS = {
+  codedeploy: ['CodeDeploy_20141006', 'application/x-amz-json-1.1', 'AWS_ENDPOINT_URL_CODEDEPLOY'],
+  dynamodb: ['DynamoDB_20120810', 'application/x-amz-json-1.0', 'AWS_ENDPOINT_URL_DYNAMODB'],
+  secretsmanager: ['secretsmanager', 'application/x-amz-json-1.1', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'],
+} as const;
 
 export interface Access {
   readonly send: Send;
@@ -28,30 +22,33 @@ export interface Access {
  * Asks an API of AWS, in the region of `AWS_REGION` unless another one is given, without the SDK's client, and gives the
  * members of the answer. Each call is one request, signed with the machine's time as it is: AWS sets that of Lambda.
  *
+ * @param nameRefusal gives a refusal another name where only AWS's message, which goes no further, tells two of one name apart
  * @throws AwsRefusal, which holds a name and a status; no error holds anything else of an answer
  */
 export function createJsonApi(
-  { service, version, contentType, endpointVariable, nameRefusal = (name) => name }: JsonApi,
+  service: keyof typeof APIS,
   access: Access,
+  nameRefusal = (name: string, _message: string) => name,
 ) {
+  const [prefix, contentType, endpointVariable] = APIS[service];
   const { send, region = process.env.AWS_REGION, credentials = credentialsOfVariables } = access;
-  if (!region) throw new Error('AWS_REGION must be set.');
   const { endpoint = process.env[endpointVariable] } = access;
+  if (!region) throw new Error('AWS_REGION must be set.');
   const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`);
   const { protocol, hostname, pathname: path, host } = url;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
 
   return async (operation: string, input: object, signal: AbortSignal) => {
     const body = JSON.stringify(input, bytesToBase64);
-    const named = { 'content-type': contentType, 'x-amz-target': `${version}.${operation}` };
+    const named = { 'content-type': contentType, 'x-amz-target': `${prefix}.${operation}` };
     const unsigned = { method: 'POST', protocol, hostname, path, headers: { host, ...named }, body };
     const { headers } = await signer.sign(unsigned);
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
     if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
     if (answer.status === 200) return members;
-    const { __type: type, message = members.Message } = members;
-    throw new AwsRefusal(nameRefusal(nameOf(type), typeof message === 'string' ? message : ''), answer.status);
+    const message = textOf(members.message) ?? textOf(members.Message) ?? '';
+    throw new AwsRefusal(nameRefusal(nameOf(members.__type), message), answer.status);
   };
 }
 
@@ -100,5 +97,5 @@ function base64ToBytes(name: string, value: unknown): unknown {
 
 /** Without its name space: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException`. */
 function nameOf(type: unknown): string {
-  return (typeof type === 'string' && /([^#:]+)(?::.*)?$/.exec(type)?.[1]) || 'UnknownError';
+  return /([^#:]+)(?::.*)?$/.exec(textOf(type) ?? '')?.[1] ?? 'UnknownError';
 }

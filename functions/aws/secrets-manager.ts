@@ -1,4 +1,6 @@
+import type { GetSecretValueCommandInput } from '@aws-sdk/client-secrets-manager';
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
+import { textOf } from '../broker/json.ts';
 import { Redacted } from '../broker/redacted.ts';
 import { secretName } from '../contract.ts';
 import { causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
@@ -12,26 +14,11 @@ export type SecretsManager = ReturnType<typeof createSecretsManager>;
  * @see https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html
  */
 export function createSecretsManager(access: Access) {
-  const call = createJsonApi(SECRETS_MANAGER, access);
+  const call = createJsonApi('secretsmanager', access, nameRefusal);
   return {
-    getSecretValue: (input: SecretInput, abortSignal: AbortSignal) => call('GetSecretValue', input, abortSignal),
+    getSecretValue: (input: GetSecretValueCommandInput, signal: AbortSignal) => call('GetSecretValue', input, signal),
   };
 }
-
-/** A secret, and which version of it: the one with a stage, or the one with an id. */
-interface SecretInput {
-  readonly SecretId: string;
-  readonly VersionStage?: string;
-  readonly VersionId?: string;
-}
-
-const SECRETS_MANAGER = {
-  service: 'secretsmanager',
-  version: 'secretsmanager',
-  contentType: 'application/x-amz-json-1.1',
-  endpointVariable: 'AWS_ENDPOINT_URL_SECRETS_MANAGER',
-  nameRefusal,
-} as const;
 
 /** Only the message tells a refusal of the key, or one by the secret's own policy, from one of the role. */
 function nameRefusal(name: string, message: string): string {
@@ -66,30 +53,26 @@ export function createSecretReader(dependencies: SecretDependencies): ReadSecret
   };
 }
 
-/** A version of a secret; no `text` when it is binary. One without `stages` is retired. */
-interface SecretValue {
-  readonly versionId: string;
-  readonly stages: readonly unknown[];
-  readonly text: string | undefined;
-}
-
-/** Reads a version of a secret, by the deadline (epoch milliseconds) at the latest. An answer about another one is a failure. */
+/**
+ * Reads a version of a secret, by the deadline (epoch milliseconds) at the latest. An answer about another one is a failure. A
+ * binary secret has no `text`, a retired version no `stages`.
+ */
 export async function readSecretVersion(
   { secretsManager, now, timeoutMs = 1_000 }: SecretDependencies,
-  asked: SecretInput,
+  asked: GetSecretValueCommandInput,
   deadline: number,
-): Promise<SecretValue> {
+) {
   const read = (abortSignal: AbortSignal) =>
     withRetry(abortSignal, () => secretsManager.getSecretValue(asked, abortSignal));
   const answer = await withTimeLimit(timeoutMs, read, deadline - now());
-  const { Name, VersionId: versionId, VersionStages, SecretString: text, SecretBinary: binary } = answer;
-  const stages = Array.isArray(VersionStages) ? VersionStages : [];
+  const { Name, VersionId: versionId, VersionStages, SecretString, SecretBinary } = answer;
+  const stages: readonly unknown[] = Array.isArray(VersionStages) ? VersionStages : [];
   const hasStage = asked.VersionStage === undefined || stages.includes(asked.VersionStage);
   const isAsked = Name === asked.SecretId && versionId === (asked.VersionId ?? versionId) && hasStage;
   if (!isAsked) throw misread('AnotherSecret');
-  if (typeof versionId === 'string' && typeof binary === 'string') return { versionId, stages, text: undefined };
-  if (typeof versionId === 'string' && typeof text === 'string') return { versionId, stages, text };
-  throw misread('NoSecretValue');
+  const text = textOf(SecretString);
+  if (typeof versionId !== 'string' || (text ?? textOf(SecretBinary)) === undefined) throw misread('NoSecretValue');
+  return { versionId, stages, text };
 }
 
 function misread(name: string): Error {

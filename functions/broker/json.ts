@@ -8,6 +8,10 @@ export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
 /** The text that bytes are in UTF-8, without a byte order mark; `undefined` when they are none. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {

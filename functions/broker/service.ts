@@ -7,7 +7,13 @@ export interface Service {
   readonly parameters: Readonly<Record<string, string>>;
   readonly parametersIn: 'query' | 'body';
   readonly headers: Readonly<Record<string, string>>;
-  readonly response: TokenResponseSettings;
+  /** Members are dotted paths such as `data.token`; a path that is set replaces the search and must match. */
+  readonly response: {
+    readonly tokenMember?: string | undefined;
+    readonly lifetimeMember?: string | undefined;
+    readonly lifetimeUnit: 'seconds' | 'milliseconds';
+    readonly passThrough: readonly string[];
+  };
   /** The life time of a token whose answer gives none, instead of `assumedLifetimeSeconds`. */
   readonly tokenLifetimeSeconds?: number | undefined;
   readonly assumedLifetimeSeconds: number;
@@ -23,11 +29,3 @@ export interface Service {
 
 /** `raw`: RFC 7617, UTF-8 of `id:secret`. `form`: RFC 6749 §2.3.1, both parts form-encoded first. */
 export type BasicEncoding = 'raw' | 'form';
-
-/** Members are dotted paths such as `data.token`; a path that is set replaces the search and must match. */
-export interface TokenResponseSettings {
-  readonly tokenMember?: string | undefined;
-  readonly lifetimeMember?: string | undefined;
-  readonly lifetimeUnit: 'seconds' | 'milliseconds';
-  readonly passThrough: readonly string[];
-}

@@ -1,14 +1,11 @@
 import type { Trace } from './audit.ts';
 import { type Authorize, accessDenied, type Caller } from './authorize.ts';
 import { type CheckRequest, type CheckResult, createCheckCredential } from './check-credential.ts';
-import type { SecretCache } from './credential/secret.ts';
 import { createAcquireToken } from './pair/acquire-token.ts';
 import type { Call } from './pair/call.ts';
 import { decide, type Issue, type IssueRequest } from './pair/decision.ts';
 import { PairMemory } from './pair/memory.ts';
 import type { PairRecord } from './pair/record.ts';
-import type { RenewToken } from './pair/renew-token.ts';
-import type { PairStore } from './pair/store.ts';
 import { type Pair, pairKey, type ServiceName } from './pair.ts';
 import type { Service } from './service.ts';
 
@@ -20,21 +17,12 @@ export interface TokenBroker {
   check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult>;
 }
 
-interface Dependencies {
-  /** Part of the names of secrets. */
-  readonly environment: string;
+interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'memory'> {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly authorize: Authorize;
-  readonly store: PairStore;
-  readonly secrets: SecretCache;
-  readonly renewToken: RenewToken;
   /** Of the settings that change a service's token requests: releases that differ in them have holds of their own. */
   readonly settingsDigest: (service: Service) => string;
   readonly provenForMs: number;
-  readonly uniqueId: () => string;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly random: () => number;
 }
 
 /** Tells the story of one token: authorize, memory, shared record, version, lease, token request, publish. */
@@ -54,7 +42,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       const call = callFor(pair, deadline, trace);
 
       const known = knownRecord(request);
-      const step = known && decide(viewOf(known), call, request, now());
+      const step = known && decide({ ...MEMORY_ALONE, record: known }, call, request, now());
       if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       // Calls that want the same of a pair share one way to it, unless that began long ago and would soon give up.
       const key = flightKey(request);
@@ -111,10 +99,8 @@ interface Flight {
 const MAX_FLIGHT_AGE_MS = 5_000;
 const REFUSAL_TRUST_MS = 1_000;
 
-/** What memory alone shows. */
-function viewOf(record: PairRecord) {
-  return { seen: undefined, at: 0, record, isAlone: false, leaseIsOver: true } as const;
-}
+/** A view of no more than the remembered record. */
+const MEMORY_ALONE = { seen: undefined, at: 0, isAlone: false, leaseIsOver: true } as const;
 
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {
   return `${pairKey(pair)} ${minTtlMs} ${refused ?? ''}`;

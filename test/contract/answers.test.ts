@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { FUNCTION_FAILED } from '../../bin/local/function-url/server.ts';
-import { createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
-import type { Exchange } from '../support/contract/contract.ts';
-import { faultsOf } from '../support/contract/contract-watch.ts';
-import { BILLING, START } from '../support/example.ts';
+import { EMPTY_RECORD } from '../../functions/broker/pair/record.ts';
+import { createBrokerWorld } from '../support/broker-world.ts';
+import { type Exchange, faultsOf } from '../support/contract/contract.ts';
 import { exampleToken } from '../support/pair/pair-examples.ts';
 
 /** A problem as the broker answers it, but for the changes. */
@@ -38,10 +37,7 @@ describe('an answer that docs/openapi.yaml describes', () => {
     ['a 200 where nothing is', answered({ path: '/', status: 200 }), 'POST /: 200 is not described for POST /'],
     ['another method', answered({ method: 'GET' }), 'GET /token: 500 is not described for GET /token'],
     ['a type of another status', answered({}, { type: 'access-denied' }), 'type must be equal to one of the allowed'],
-    ['a status unlike its own', answered({}, { status: 503 }), '/status must be equal to constant'],
-    ['a member too few', answered({}, { request_id: undefined }), "must have required property 'request_id'"],
     ['a member too many', answered({}, { cause: 'x' }), 'must NOT have additional properties'],
-    ['no JSON', answered({ body: 'x' }), 'the body must be object'],
     ['another type of content', answered({ headers: { 'content-type': 'text/html' } }), 'text/html is not described'],
     ['a header too few', answered({ headers: {} }), 'the header cache-control is missing'],
     ['a header too many', answered({ headers: { ...answered().headers, server: 'x' } }), 'server is not described'],
@@ -52,13 +48,7 @@ describe('an answer that docs/openapi.yaml describes', () => {
 });
 
 it.fails('every answer of the token endpoint fails the test in which it is not as described', async () => {
-  const token = exampleToken({ fingerprint: 'no-fingerprint' });
-  const issue = async () => ({ token, cache: 'none' as const });
-  const check = () => Promise.reject(new Error('no check is expected'));
-  const inTime = <Result>(_ms: number, work: Promise<Result>) => work;
-  const ports = { accessRules: [], audit: () => undefined, inTime, now: () => START };
-  const body = Buffer.from('{"client":"acme","service":"customer-insights"}');
-  const request = { method: 'POST', path: '/token', query: '', contentType: 'application/json', body };
-  const endpoint = createTokenEndpoint({ broker: { issue, check }, ...ports });
-  await endpoint({ ...request, requestId: 'request-1', caller: BILLING, deadline: START });
+  const record = { ...EMPTY_RECORD, token: exampleToken({ fingerprint: 'no-fingerprint' }) };
+  const store = { read: async () => ({ record, tag: 'seen' }), replace: async () => undefined };
+  await createBrokerWorld({ store }).post({ client: 'acme', service: 'customer-insights' });
 });

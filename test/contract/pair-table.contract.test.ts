@@ -1,4 +1,4 @@
-import { DeleteItemCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
 import { describe, onTestFinished } from 'vitest';
 import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/calls.ts';
 import { EMPTY_RECORD } from '../../functions/broker/pair/record.ts';
@@ -28,7 +28,6 @@ async function onServer(starting: Promise<{ readonly url: string; readonly close
   const breaker: CircuitBreaker = (terms, call) => createCircuitBreaker(() => START, 0, 10_000)(terms, call);
   const { store, direct, endpoint, close } = await connectPairTable(server.url, { breaker });
   const { signal } = new AbortController();
-  const at = (pair: Pair) => ({ TableName: TABLE, Key: { pair: { S: pairKey(pair) } } });
   return {
     store,
     loseAnswers: (isLosing) => {
@@ -37,10 +36,8 @@ async function onServer(starting: Promise<{ readonly url: string; readonly close
     },
     disable: (pair) => store.disable(pair, signal),
     enable: (pair) => store.enable(pair, signal),
-    deleteItem: async (pair) => void (await direct.send(new DeleteItemCommand(at(pair)))),
-    async backUp(pair) {
-      const { Item } = await direct.send(new GetItemCommand(at(pair)));
-      return async () => void (await direct.send(new PutItemCommand({ TableName: TABLE, Item })));
+    async deleteItem(pair) {
+      await direct.send(new DeleteItemCommand({ TableName: TABLE, Key: { pair: { S: pairKey(pair) } } }));
     },
     close: async () => {
       await close();
@@ -73,10 +70,6 @@ function reference(): StoreUnderTest {
       if (items.peek(pair) !== EMPTY_RECORD) stop(pair, undefined);
     },
     deleteItem: async (pair) => items.restore(pair, undefined),
-    async backUp(pair) {
-      const seen = await items.read(pair, Infinity);
-      return async () => items.restore(pair, seen);
-    },
     close: async () => undefined,
   };
 }

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
+import { exportLine } from '../../bin/local/shell.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { ask, printed, startLocalBroker } from '../support/processes/local-broker.ts';
+import { ask, startLocalBroker } from '../support/processes/local-broker.ts';
 import { startOidcProvider } from '../support/services/oidc.ts';
 
 /** A shell would take this key for something else. */
@@ -60,8 +61,10 @@ it('npm start -- --config FILE asks services of its own, and offers commands for
   expect(stdout).toMatch(/^ {2}me +may act for all clients on all services$/m);
   expect(stdout).toContain('token --client plain --service raw\n');
   expect(stdout).not.toMatch(/stand-in|AKIDLOCALBILLING|look after/);
-  const exported = printed(broker, /^ {2}(export .*)$/m);
-  const shell = await promisify(execFile)('sh', ['-c', `${exported}; printf %s "$AWS_SECRET_ACCESS_KEY"`]);
+  const shell = await promisify(execFile)('sh', [
+    '-c',
+    `${exportLine(broker.callers.me ?? {})}; printf %s "$AWS_SECRET_ACCESS_KEY"`,
+  ]);
   expect(shell.stdout).toBe(KEY);
 });
 

@@ -12,8 +12,8 @@ import {
   freePorts,
   type LocalBrokerProcess,
   pageUrl,
-  printedVariables,
   runLocalBroker,
+  shellVariables,
   startLocalBroker,
   tokenServiceUrl,
 } from '../support/processes/local-broker.ts';
@@ -74,7 +74,7 @@ describe('npm start', () => {
   it('ends everything on Ctrl-C', async () => {
     expect(result).toMatchObject({ exitCode: 0, signal: null });
     expect(existsSync(shellFile(new URL(broker.url).port))).toBe(false);
-    const { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = printedVariables(broker);
+    const { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = shellVariables(broker);
     for (const url of [broker.url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) {
       const server = createServer();
       await listen(server, Number(new URL(url).port));
@@ -93,7 +93,7 @@ it('npm start ends on Ctrl-C in the middle of a token request, and of the check 
     service.once('request', () => service.close()),
     'request',
   );
-  const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = printedVariables(broker);
+  const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = shellVariables(broker);
   const secretsManager = new SecretsManager({ endpoint, region: 'us-east-1', credentials: BILLING });
   const SecretString = JSON.stringify({ client_id: 'acme-id', secret: 'new', services: 'all' });
   await secretsManager.putSecretValue({ SecretId: 'token-broker/local/acme', SecretString });
@@ -114,7 +114,7 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
   const { stdout, stderr } = await broker.end();
 
   const beside = (offset: number) => `http://127.0.0.1:${port + offset}`;
-  const variables = printedVariables(broker);
+  const variables = shellVariables(broker);
   expect([pageUrl(broker), tokenServiceUrl(broker)]).toEqual([beside(1), beside(2)]);
   expect(variables).toMatchObject({
     TOKEN_BROKER_URL: beside(0),
@@ -124,7 +124,7 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
   });
   const moved = `is ${variables.AWS_ENDPOINT_URL_SECRETS_MANAGER}, because port ${port + 3} is not free.`;
   expect(stdout.match(/^The address of .*$/gm)).toEqual([`The address of Secrets Manager ${moved}`]);
-  expect(stderr).toMatch(/^This terminal has the variables of a local broker: .* env --unset\)"\n$/s);
+  expect(stderr).toBe('');
 });
 
 it('npm start has its page on a free port where there is none behind its own', async () => {
@@ -145,7 +145,6 @@ it.each<readonly [string, Parameters<typeof runLocalBroker>[0], number, string |
   ['a port', { env: { PORT: 'abc' } }, 1, 'PORT must be a port number, not "abc"\n'],
   ['an option', { args: ['--confg', 'file.json'] }, 2, /unknown option '--confg'.*Did you mean --config/s],
   ['no JSON', { config: '{ "a":\n{ "acme": "marked", } }' }, 1, /^\S+\/config\.json is not valid JSON \(line 2 colu/],
-  ['a word', { config: 'marked' }, 1, /^\S+\/config\.json is not valid JSON\n$/],
   ['no file', { args: ['--config', '/nonexistent/x'] }, 1, 'cannot read /nonexistent/x: ENOENT\n'],
   ['wrong settings', { config: { credentials: { acme: 'marked' } } }, 1, /\ncredentials\.acme: must be an object\n/],
 ])('npm start names what it cannot use, and repeats no value: %s', async (_, options, exitCode, stderr) => {

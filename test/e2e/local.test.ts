@@ -8,7 +8,7 @@ import {
   ask,
   type LocalBrokerProcess,
   printed,
-  printedVariables,
+  shellVariables,
   startLocalBroker,
   tokenServiceUrl,
 } from '../support/processes/local-broker.ts';
@@ -62,7 +62,7 @@ it.each([
   ['a caller that may only have tokens', BILLING, 'AccessDeniedException'],
   ['a role without a rule', STRANGER, 'AccessDeniedException'],
 ])('the secrets of the local broker are answered to %s alike', async (_, credentials, answer) => {
-  const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = printedVariables(broker);
+  const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = shellVariables(broker);
   const client = new SecretsManagerClient({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 });
   for (const SecretId of ['token-broker/local/acme', 'token-broker-keys/local/sealing']) {
     const read = client.send(new GetSecretValueCommand({ SecretId }));

@@ -8,15 +8,14 @@ import { fleetOf } from '../support/fleet/fleet.ts';
 import { oldToken } from '../support/pair/pair-examples.ts';
 
 /**
- * What each condition of the protocol is for, as the failure that it prevents in a fleet. What a store does by itself stands in
- * the contract of the pair table, what is decided at which millisecond in the tests of decision and record; the conditions
- * that only matter when steps cross stand in lease-protocol.
+ * What conditions of the protocol are for, as the failures that they prevent in a fleet. What a store does by itself stands in
+ * the contract of the pair table, what one instance does and decides at which millisecond in the unit tests of the pair; the
+ * conditions that only matter when steps cross stand in lease-protocol.
  */
 
 const LEASE_MS = 6 * SECOND_MS;
 const TOKEN = oldToken();
 const PUBLISHED = { token: TOKEN };
-const REFUSED = { refused: TOKEN.fingerprint };
 const DOWN = () => new Problem('token-endpoint-unavailable', 'down');
 
 type FleetChanges = NonNullable<Parameters<typeof fleetOf>[1]>;
@@ -28,61 +27,22 @@ function fleetWith(record: Partial<PairRecord>, changes: FleetChanges = {}) {
   return fleet;
 }
 
-describe('the lease', () => {
-  it('is over when it was watched for its whole length, also by a clock behind the one that wrote its end', async () => {
-    const ahead = { lease: { id: 'dead', until: START + 2 * LEASE_MS + 50 * SECOND_MS } };
-    const { requests, askOne } = fleetWith(ahead);
+it('the lease is another one for each attempt: one call that sends two versions is waited for twice', async () => {
+  const stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+  const { requests, askAll } = fleetWith({}, { stages, accepted: new Set(['v1']), serviceLatencyMs: 3_900 });
+  const answers = await askAll();
 
-    expect((await askOne()).waitMs).toBeLessThan(LEASE_MS + SECOND_MS);
-    expect(requests).toHaveLength(1);
-  });
-
-  it('is another one for each attempt: one call that sends two versions is waited for twice', async () => {
-    const stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
-    const { requests, askAll } = fleetWith({}, { stages, accepted: new Set(['v1']), serviceLatencyMs: 3_900 });
-    const answers = await askAll();
-
-    expect(requests.map(({ version }) => version)).toEqual(['v2', 'v1']);
-    expect(new Set(answers.map(({ issue }) => issue?.token.fingerprint)).size).toBe(1);
-  });
-
-  it('for a refused token says when, so that half a minute passes until the next', async () => {
-    const { requests, instances, askOne } = fleetWith(PUBLISHED);
-    const { issue } = await askOne(REFUSED);
-
-    expect((await askOne({ refused: issue?.token.fingerprint }, instances[1])).problem?.type).toBe('refused-again');
-    expect(requests).toHaveLength(1);
-  });
-
-  it('says when also where it brings nothing: no instance renews a living token again for 15 s', async () => {
-    const token = { ...TOKEN, refreshAt: START };
-    const { clock, requests, askAll } = fleetWith({ token }, { serviceLatencyMs: HOUR_MS });
-    for (const secondsLater of [5, 8]) {
-      await askAll();
-      await clock.advance(secondsLater * SECOND_MS);
-    }
-    expect(requests).toHaveLength(1);
-  });
+  expect(requests.map(({ version }) => version)).toEqual(['v2', 'v1']);
+  expect(new Set(answers.map(({ issue }) => issue?.token.fingerprint)).size).toBe(1);
 });
 
-describe('a refused token', () => {
-  it('is compared with the shared record, not with the token that the instance remembers', async () => {
-    const { clock, instances, askOne } = fleetWith(PUBLISHED);
-    await askOne();
-    const second = (await askOne(REFUSED, instances[1])).issue?.token.fingerprint;
-    await clock.advance(31 * SECOND_MS);
-    const third = (await askOne({ refused: second })).issue?.token.fingerprint;
+it('a refused token is not replaced for a caller that refuses another at the same time', async () => {
+  const { clock, instances } = fleetWith(PUBLISHED);
+  const issue = instances[0]?.issue ?? expect.fail();
+  const refused = [TOKEN.fingerprint, 'another-token-00'];
+  const issues = await clock.run(Promise.all(refused.map((one) => issue({ refused: one }))));
 
-    expect([second, third]).toEqual(['token-1000000000', 'token-2000000000']);
-  });
-
-  it('is not replaced for a caller that refuses another at the same time', async () => {
-    const { clock, instances } = fleetWith(PUBLISHED);
-    const issue = instances[0]?.issue ?? expect.fail();
-    const issues = await clock.run(Promise.all([issue(REFUSED), issue({ refused: 'another-token-00' })]));
-
-    expect(issues.map(({ token }) => token.fingerprint)).toEqual(['token-1000000000', TOKEN.fingerprint]);
-  });
+  expect(issues.map(({ token }) => token.fingerprint)).toEqual(['token-1000000000', TOKEN.fingerprint]);
 });
 
 it('the secret is read after the look: one that was read before this call began is read again', async () => {
@@ -163,19 +123,17 @@ describe('freshness', () => {
   });
 });
 
-describe('memory', () => {
-  it.each(['unavailable', 'answer-lost'] as const)(
-    'keeps nothing that was decided without the table: %s',
-    async (fault) => {
-      const { shared, surroundings, askOne } = fleetWith({}, { storeFault: () => fault });
-      expect((await askOne()).issue?.cache).toBe('none');
-      surroundings.storeFault = undefined;
-      shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled: { since: START } }));
+it.each(['unavailable', 'answer-lost'] as const)(
+  'memory keeps nothing that was decided without the table: %s',
+  async (fault) => {
+    const { shared, surroundings, askOne } = fleetWith({}, { storeFault: () => fault });
+    expect((await askOne()).issue?.cache).toBe('none');
+    surroundings.storeFault = undefined;
+    shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled: { since: START } }));
 
-      expect((await askOne()).problem?.type).toBe('client-disabled');
-    },
-  );
-});
+    expect((await askOne()).problem?.type).toBe('client-disabled');
+  },
+);
 
 it('a trial publishes nothing, and its silence stops no caller', async () => {
   const { surroundings, recordNow, instances, clock, askOne } = fleetWith(

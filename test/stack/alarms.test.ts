@@ -43,13 +43,6 @@ describe('every alarm', () => {
       }
     },
   );
-
-  it('takes a quiet period of traffic for a good one, leaves a run of health as the last one found it, and a schedule that never ran for a silent one', () => {
-    for (const [name, { TreatMissingData, periodSeconds }] of named) {
-      const missing = name === 'health-silent' ? 'breaching' : periodSeconds === 3_600 ? 'ignore' : 'notBreaching';
-      expect(TreatMissingData, name).toBe(missing);
-    }
-  });
 });
 
 describe('every alarm reads metrics that there are, with their dimensions', () => {

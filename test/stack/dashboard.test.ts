@@ -11,29 +11,11 @@ import { exampleForm } from '../unit/settings/example-form.ts';
 const stack = synthesise('test', exampleForm());
 const widgets = widgetsOf(stack);
 
-it('the dashboard begins with the alarms that tell the operators, and answers one question after the other', () => {
+it('the dashboard begins with the alarms that tell the operators', () => {
   const telling = deployed(stack).filter(({ properties }) => properties.AlarmActions);
   expect(widgets[0]?.properties).toMatchObject({
-    title: 'Token broker test, eu-west-1: what rings',
     alarms: telling.map(({ arn }) => arn),
   });
-  expect(widgets.flatMap(({ properties: { markdown } }) => markdown?.split('\n')[0] ?? [])).toEqual([
-    '## Do callers get tokens?',
-    '## Are callers refused?',
-    '## Service customer-insights',
-    '## Service merchant-payment-cleansing',
-    '## Is it the broker itself?',
-    '## Are the credentials proven?',
-  ]);
-});
-
-it('has a title of its own for every graph and nothing without metrics, in rows without a gap', () => {
-  const graphs = widgets.filter(({ type }) => type === 'metric');
-  expect(new Set(graphs.map(({ properties }) => properties.title)).size).toBe(graphs.length);
-  for (const graph of graphs) expect(metricsIn(graph), graph.properties.title).not.toEqual([]);
-  for (const row of Map.groupBy(widgets, ({ y }) => y).values()) {
-    expect(row.reduce((total, { width }) => total + width, 0)).toBe(24);
-  }
 });
 
 it('queries only members that the lines of the log have', async () => {
@@ -70,12 +52,7 @@ it('has an outcome for every problem there is', () => {
 });
 
 interface Widget {
-  readonly type: string;
-  readonly y: number;
-  readonly width: number;
   readonly properties: {
-    readonly title?: string;
-    readonly markdown?: string;
     readonly query?: string;
     readonly metrics?: readonly (readonly unknown[])[];
   };

@@ -111,6 +111,11 @@ export function createHealthWorld(changes: Partial<World> = {}) {
 }
 
 export const SERVICE = 'customer-insights';
+/** The subject of a message about a pair. */
+export function about(finding: string, client = 'acme', service = SERVICE): string {
+  return `[token-broker dev] ${finding}: ${client} on ${service}`;
+}
+
 export const DENIED: ProbeAnswer = { condition: 'denied', said: 'access-denied' };
 /** How long it takes to send those that are sent at once. */
 export const MESSAGE_MS = 20;

@@ -1,4 +1,5 @@
 import { request as httpRequest } from 'node:http';
+import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import type { RequestToSign } from './aws/signers.ts';
 
@@ -19,22 +20,12 @@ export function send({ method, url, headers, body }: RequestToSend): Promise<Rec
   // Without it, Node sends no length with a GET or DELETE.
   const sent = { ...headers, 'content-length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
-    const request = httpRequest(
-      // A connection of its own: the server may be closing one that was idle.
-      { hostname, port, method, path: url.slice(origin.length), headers: sent, agent: false },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => {
-          resolve({
-            status: response.statusCode,
-            headers: response.headers,
-            body: Buffer.concat(chunks).toString('utf8'),
-          });
-        });
-      },
-    );
+    // A connection of its own: the server may be closing one that was idle.
+    const options = { hostname, port, method, path: url.slice(origin.length), headers: sent, agent: false };
+    const request = httpRequest(options, (response) => {
+      const { statusCode: status, headers } = response;
+      text(response).then((body) => resolve({ status, headers, body }), reject);
+    });
     request.on('error', reject);
     request.end(body);
   });
@@ -49,18 +40,7 @@ export function oddRequests(origin: string, count: number, seed: number): readon
 function oddRequest(origin: string): fc.Arbitrary<RequestToSign> {
   const part = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }).map(encode),
-    fc.constantFrom(
-      "!'()*",
-      'a:b@c;d=e',
-      '%25',
-      '100%25',
-      '%2F',
-      '%2B',
-      'caf%C3%A9',
-      '%F0%9F%94%91',
-      '~-._',
-      '%20x%20y',
-    ),
+    fc.constantFrom("!'()*", 'a:b@c;d=e', '%25', '%2F', '%2B', 'caf%C3%A9', '%F0%9F%94%91', '~-._', '%20x%20y'),
   );
   const path = fc
     .array(fc.tuple(fc.constantFrom('/', '//', '/x'), part), { maxLength: 4 })

@@ -19,13 +19,11 @@ import {
 } from '../shared/client-secret.ts';
 import {
   addAwsOptions,
-  addWatchOptions,
   awsConfig,
   awsRegion,
   type ClientOptions,
+  type CommandOptions,
   operate,
-  type WatchOptions,
-  watch,
 } from '../shared/environment.ts';
 import { createPairAdmin } from '../shared/pair-changes.ts';
 import { type PairState, readPairState, stateText } from '../shared/pair-state.ts';
@@ -33,7 +31,7 @@ import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 
 /** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
-  addWatchOptions(addAwsOptions(parent.command('list')))
+  addAwsOptions(parent.command('list'))
     .description('Show state, last proof and token of each pair, and the versions of the credential, never a value.')
     .option('--service <name>', 'the clients of this service only', parseName)
     .addHelpText('after', STATES)
@@ -41,12 +39,8 @@ export function addListCommands(parent: Command, shell: Shell): void {
       operate<ListOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
         const { environment, service, json } = options;
         const secrets = openSecrets(shell, options);
-        const look = async () => {
-          const some = (await secrets.list()).filter((one) => service === undefined || hasService(one, service));
-          return lookAt(shell, some, secrets, options);
-        };
-        if (options.watch) return watch(shell, async () => `\n${textOf(await look(), options)}`, options);
-        const clients = await look();
+        const some = (await secrets.list()).filter((one) => service === undefined || hasService(one, service));
+        const clients = await lookAt(shell, some, secrets, options);
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(clients, options));
         if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
@@ -70,7 +64,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
     );
 }
 
-interface ListOptions extends WatchOptions {
+interface ListOptions extends CommandOptions {
   readonly service?: string;
 }
 

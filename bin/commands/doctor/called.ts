@@ -1,9 +1,7 @@
 import { Lambda } from '@aws-sdk/client-lambda';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { ask } from '../../../client/commands/reach.ts';
-import { createTokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import { sealingKeyName, secretName } from '../../../functions/contract.ts';
-import { rulesDigest } from '../../../functions/environment.ts';
 import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { awsConfig } from '../shared/environment.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
@@ -15,7 +13,6 @@ export function calledLines(world: World): Lines {
   const { environment, options } = world;
   return {
     'unsigned-call': () => callUnsigned(world),
-    'signed-call': () => callSigned(world),
     'health-run': () => runOnce(world),
     ...(options.guarded && { 'direct-invoke': () => tryDirectInvocation(world) }),
     // No client has this name, and no version has this stage: even an allowed call gets no value back.
@@ -43,33 +40,10 @@ async function callUnsigned({ shell, options, outputUrl }: World): Promise<Seen>
   );
 }
 
-/** Whether the broker knows the role, and goes by the rules of this checkout. */
-async function callSigned({ shell, options, outputUrl, environment }: World): Promise<Seen> {
-  const { url = outputUrl, region = environment.region } = options;
-  const { credentials, signal } = shell;
-  const broker = createTokenBroker({ url, region, credentials, cache: false, maxAttempts: 1 });
-  try {
-    const { role, rules, rulesDigest: inForce } = await broker.whoami({ signal });
-    const takes = `The broker takes the signature of ${role}`;
-    const wanted = rulesDigest(environment);
-    if (rules.length === 0) {
-      return unproven(`${takes}, which no access rule names: which rules are in force is not told to it`);
-    }
-    if (inForce === wanted) return good(`${takes}, and goes by the rules ${wanted}`);
-    return wrong(
-      `The rules in force are ${inForce}, and those of this checkout ${wanted}`,
-      'Deploy, or check out what is deployed; a canary gives a new version a part of the calls first.',
-    );
-  } catch (error) {
-    if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
-    return wrong(error.message, error.advice ?? 'doctor, without --stack, follows the call.');
-  }
-}
-
 /** The schedule's own path, with a role without a rule that must be refused. */
 async function runOnce({ shell, as, environment }: World): Promise<Seen> {
   const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
-  if (pairs.length > 0) shell.stderr.write(findingsTable(pairs, shell));
+  if (pairs.length > 0) shell.stderr.write(findingsTable(pairs));
   return faults.length === 0
     ? good(`${summaryOf(pairs)}; a role without an access rule was refused`)
     : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');

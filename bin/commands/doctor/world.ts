@@ -19,7 +19,9 @@ export type Seen = Omit<DoctorStep, 'step'>;
 
 export const good = (detail: string): Seen => ({ outcome: 'ok', detail });
 export const unproven = (detail: string): Seen => ({ outcome: 'unknown', detail });
-export const wrong = (detail: string, advice: string): Seen => ({ outcome: 'failed', detail, advice });
+export const wrong = (detail: string, advice: string): Seen => {
+  return { outcome: 'failed', detail: `${detail}. ${advice}`, advice };
+};
 
 export interface StackOptions extends DoctorOptions {
   readonly environment: string;

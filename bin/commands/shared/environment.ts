@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Command, Option } from 'commander';
-import { aborted, CommandFailure, explainFailure, isFailure } from '../../../client/commands/failure.ts';
-import { parseRegion, parseWhole, TO_LOCAL } from '../../../client/commands/options.ts';
-import { talk, timeText } from '../../../client/commands/output.ts';
+import type { Command } from 'commander';
+import { aborted, CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { parseRegion, TO_LOCAL } from '../../../client/commands/options.ts';
+import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
@@ -133,38 +133,6 @@ export function operate<Options extends CommandOptions>(
     });
   };
 }
-
-/** The options of every command with `--watch`. */
-export interface WatchOptions extends CommandOptions {
-  readonly watch?: boolean;
-  readonly every: number;
-}
-
-/** Adds the options of `WatchOptions`. */
-export function addWatchOptions(command: Command): Command {
-  const every = new Option('--every <seconds>', 'how long --watch waits').default(60);
-  return command
-    .addOption(new Option('--watch', 'again and again, until Ctrl-C').conflicts(['json', 'run']))
-    .addOption(every.argParser(parseWhole('seconds', 1, 3_600)));
-}
-
-/** Repeats `look` and shows its text until Ctrl-C. A first failure ends the command; a later one is shown. */
-export async function watch(shell: Shell, look: () => Promise<string>, { environment, every }: WatchOptions) {
-  for (let round = 1; ; round += 1) {
-    try {
-      const shown = await look();
-      const title = `${environment}  ${timeText(Date.now())}`;
-      shell.stdout.write(`${shell.stdout.isTTY ? CLEAR : ''}${title}  ${shown}`);
-    } catch (error) {
-      if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
-      talk(shell, `error: ${error.message}`);
-    }
-    await pause(shell, every * 1_000);
-  }
-}
-
-/** Moves to the top left of the terminal and clears the screen below. */
-const CLEAR = '\u001b[H\u001b[J';
 
 /** @throws CommandFailure `aborted` on Ctrl-C */
 export function pause({ signal }: Shell, ms: number): Promise<void> {

@@ -1,14 +1,11 @@
-import { styleText } from 'node:util';
 import { z } from 'zod';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { tableText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
-import { FINDINGS } from '../../../functions/contract.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { healthFunctionName } from '../../../lib/settings/names.ts';
 import { openClient } from './ask-aws.ts';
-import { SEVERITIES, type Severity } from './pair-state.ts';
 
 /** What one pair was found to be: a finding, or why there is none. */
 interface PairFinding {
@@ -61,27 +58,15 @@ const HEALTH_RUN = z.object({
 const RUN_MS = 13 * 60_000;
 
 /** One row for each client, one column for each service. */
-export function findingsTable(pairs: readonly PairFinding[], { stdout, env }: Shell): string {
+export function findingsTable(pairs: readonly PairFinding[]): string {
   const services = [...new Set(pairs.map(({ service }) => service))].toSorted();
   const rows = [...Map.groupBy(pairs, ({ client }) => client)].map(([client, own]) => {
     const findings = new Map(own.map(({ service, finding }) => [service, finding]));
     // The client does not have every service.
     return [client, ...services.map((service) => findings.get(service) ?? '-')];
   });
-  // @see https://no-color.org
-  const isColourful = Boolean(stdout.isTTY && !env.NO_COLOR);
-  return tableText(['CLIENT', ...services], rows, isColourful ? paint : undefined);
+  return tableText(['CLIENT', ...services], rows);
 }
-
-function paint(text: string, padded: string): string {
-  const finding = FINDINGS.find((each) => each === text);
-  return finding ? styleText(COLOURS[SEVERITIES[finding]], padded, { validateStream: false }) : padded;
-}
-
-const COLOURS = { good: 'green', idle: 'gray', passing: 'yellow', bad: 'red' } as const satisfies Record<
-  Severity,
-  string
->;
 
 /** How many pairs there are, and how they are. */
 export function summaryOf(pairs: readonly PairFinding[]): string {

@@ -82,8 +82,6 @@ export async function startTokenService(options: TokenServiceOptions) {
   };
 }
 
-export type TokenService = Awaited<ReturnType<typeof startTokenService>>;
-
 export interface TokenServiceOptions {
   /** For each service the credentials that it accepts, perhaps none. */
   readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;

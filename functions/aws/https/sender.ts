@@ -3,14 +3,8 @@ import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { isWithin } from '../../broker/time.ts';
-import {
-  type AnswerHead,
-  type HttpRequest,
-  type Send,
-  SendFailure,
-  type SendFailureKind,
-  type SendLimits,
-} from '../../broker/token-request/send.ts';
+import type { AnswerHead, HttpRequest, Send, SendFailureKind, SendLimits } from '../../broker/token-request/send.ts';
+import { SendFailure } from '../../broker/token-request/send.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
 import { isLoopback } from '../../contract.ts';
 
@@ -18,8 +12,6 @@ import { isLoopback } from '../../contract.ts';
 const http = process.getBuiltinModule('node:http');
 
 interface Options {
-  /** Certificates (PEM) to trust instead of Node's own. */
-  readonly ca?: string | undefined;
   /**
    * Requests share connections: for AWS, which is asked all the time and takes a request twice. A token request has one of its
    * own, because a kept one is nearly always dead, and a service that closes it after reading would get the credential twice.
@@ -32,14 +24,14 @@ interface Options {
  * Sends requests with one deadline over name look-up, connection, headers and body: verified TLS, plain HTTP only on loopback.
  * A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
  */
-export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Options = {}): Send {
+export function createHttpsSender({ keepAlive = false, now = Date.now }: Options = {}): Send {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
   const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
   const pool = keepAlive ? POOL : {};
   const agents = { secure: new https.Agent({ ...pool, ...tls }), plain: new http.Agent(pool) };
   const dropOld = keepAlive ? watchIdle(agents, now) : undefined;
 
-  return async ({ method, url, headers, body, certificateAuthorities }, limits) => {
+  return async ({ method, url, headers, body, certificateAuthorities: ca }, limits) => {
     if (dropOld !== undefined) {
       // Idle connections notice what happened to them; only the second turn is certain to have a whole round of reading before it.
       await turnOfTheLoop();
@@ -47,9 +39,8 @@ export function createHttpsSender({ ca, keepAlive = false, now = Date.now }: Opt
       dropOld();
     }
     if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
-    const trusted = certificateAuthorities ? [...certificateAuthorities] : ca;
     // The options of an agent would override `ca`, so they have none.
-    const options = { method, headers: revealed(headers), maxHeaderSize: 16_384, ...(trusted && { ca: trusted }) };
+    const options = { method, headers: revealed(headers), maxHeaderSize: 16_384, ...(ca && { ca: [...ca] }) };
     return exchange(open(url, options, agents), body, limits);
   };
 }
@@ -132,7 +123,8 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
     outgoing.on('response', (incoming) => {
       const answer = headOf(incoming);
       head = answer;
-      if (isEncoded(answer)) return fail('encoded', 'CONTENT_ENCODING');
+      const encoding = answer.headers['content-encoding']?.toLowerCase() ?? '';
+      if (!['', 'identity'].includes(encoding)) return fail('encoded', 'CONTENT_ENCODING');
 
       const chunks: Buffer[] = [];
       let size = 0;
@@ -172,8 +164,4 @@ const MAX_INTERIM_ANSWERS = 16;
 function headOf({ statusCode, headersDistinct }: IncomingMessage): AnswerHead {
   const headers = Object.entries(headersDistinct).map(([name, values]) => [name, values?.join(', ') ?? '']);
   return { status: statusCode ?? 0, headers: Object.fromEntries(headers) };
-}
-
-function isEncoded({ headers }: AnswerHead): boolean {
-  return !['', 'identity'].includes(headers['content-encoding']?.toLowerCase() ?? '');
 }

@@ -1,5 +1,6 @@
 import type { Audit } from '../../broker/audit.ts';
 import { callerKey } from '../../broker/authorize.ts';
+import { textOf } from '../../broker/json.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import { type Unreadable, WARNING_METRICS } from '../../contract.ts';
 import { causeWord } from '../calls.ts';
@@ -21,6 +22,7 @@ export function createAuditLog(options: Options): Audit {
   return (record) => {
     const { outcome, milliseconds, caller, pair, cache, cause } = record;
     const { warnings, tokenRequests } = record.trace;
+    const counts = [...warnings].map((warning) => WARNING_METRICS[warning]);
     const isProbe = outcome === 'access-denied' && caller !== undefined && refusedRoles?.has(callerKey(caller));
     const line = {
       environment,
@@ -48,21 +50,14 @@ export function createAuditLog(options: Options): Audit {
       rulesDigest,
       warnings: [...warnings],
       // A problem's cause is a word that the rules gave it.
-      cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
+      cause: outcome === 'internal' ? bugPlace(cause) : textOf(cause),
+      ...Object.fromEntries(counts.map((name) => [name, 1])),
     };
-    const isBug = outcome === 'internal' && version !== undefined;
-    // Nearly all lines end here.
-    if (warnings.size === 0 && !isBug) return write(emfLine(now(), METRICS, line));
-
-    const counts = [...warnings].map((warning) => WARNING_METRICS[warning]);
-    const warned = metrics({ by: [BY_ENVIRONMENT, BY_SERVICE], counts });
-    const definitions = [METRICS, ...(isBug ? [BUG_METRICS] : []), ...(counts.length > 0 ? [warned] : [])].join();
-    write(emfLine(now(), definitions, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
+    const definitions = [METRICS];
+    if (outcome === 'internal' && version !== undefined) definitions.push(BUG_METRICS);
+    if (counts.length > 0) definitions.push(metrics({ by: [BY_ENVIRONMENT, BY_SERVICE], counts }));
+    write(emfLine(now(), definitions.join(), line));
   };
-}
-
-function wordOf(cause: unknown): string | undefined {
-  return typeof cause === 'string' ? cause : undefined;
 }
 
 /** Writes one line for each read of a shared record whose token cannot be opened. */

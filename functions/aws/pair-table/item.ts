@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { isRecord, membersOf, parseJson } from '../../broker/json.ts';
+import { isRecord, membersOf, parseJson, textOf } from '../../broker/json.ts';
 import type { PairRecord, Rejection, VisibleToken, Wait } from '../../broker/pair/record.ts';
 import { CHECKED_FINDINGS, EMPTY_RECORD } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
@@ -124,10 +124,6 @@ function readAll<All>(value: unknown, readers: Readers<All>): All | undefined {
 
 function oneOf<Known extends string>(known: readonly Known[]) {
   return (value: unknown) => known.find((one) => one === value);
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 /** JSON may hold numbers that are too great for any. */

@@ -10,7 +10,7 @@ import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
 
 interface Dependencies {
-  readonly dynamodb: Pick<DynamoDB, 'getItem' | 'updateItem'>;
+  readonly dynamodb: DynamoDB;
   readonly tableName: string;
   /** Left out by operators' commands, which may not read the key: then no token is opened or sealed. */
   readonly sealer?: Sealer | undefined;

@@ -2,33 +2,18 @@ import type { SecretCache } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import { type Attempt, type Call, isTrial, type Progress, withProgress } from './call.ts';
 import { chooseVersion, readVersions } from './choose-version.ts';
-import {
-  FIRST_POLL_MS,
-  lastWriteEnd,
-  leaseMs,
-  MAX_POLL_MS,
-  MIN_REQUEST_MS,
-  requestEnd,
-  watch,
-  writeEnd,
-} from './deadlines.ts';
+import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, watch, writeEnd } from './deadlines.ts';
 import type { Step, View } from './decision.ts';
 import type { PairMemory } from './memory.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
-import {
-  foreignToken,
-  isIssuable,
-  isProven,
-  type PairRecord,
-  type StoredToken,
-  waitProblem,
-  withoutFutureTimes,
-} from './record.ts';
+import type { PairRecord, StoredToken } from './record.ts';
+import { foreignToken, isIssuable, isProven, waitProblem, withoutFutureTimes } from './record.ts';
 import type { RenewToken } from './renew-token.ts';
 import { type PairStore, type Seen, whenAvailable } from './store.ts';
 import { leased, settled, withdrawn } from './transitions.ts';
 
 interface Dependencies {
+  /** Part of the names of secrets. */
   readonly environment: string;
   readonly store: PairStore;
   readonly memory: PairMemory;
@@ -242,6 +227,10 @@ function waitAfterProblem(error: unknown): typeof WAIT {
 const WAIT = { kind: 'wait' } as const;
 const AGAIN = { kind: 'again' } as const;
 const FROZEN = 'The token ended before it could be issued.';
+
+/** Two polls of a waiting call are this far apart at first, and at most. */
+const FIRST_POLL_MS = 50;
+const MAX_POLL_MS = 500;
 
 /** An instance that is alone must notice within this time that the secret was taken away. */
 const ALONE_TRUST_MS = 60_000;

@@ -51,10 +51,6 @@ export const MIN_REQUEST_MS = 250;
 /** How long the caller that renews a living token waits before it gets the living one. */
 export const RENEWAL_MS = 1_000;
 
-/** Two polls of a waiting call are this far apart at first, and at most. */
-export const FIRST_POLL_MS = 50;
-export const MAX_POLL_MS = 500;
-
 const ANSWER_RESERVE_MS = 500;
 const LAST_WRITE_MS = 200;
 const LEASE_RESERVE_MS = 2_000;

@@ -2,15 +2,8 @@ import { LruCache } from '../lru-cache.ts';
 import { type Pair, pairKey } from '../pair.ts';
 import { isWithin } from '../time.ts';
 import type { Outcome } from './outcome.ts';
-import {
-  EMPTY_RECORD,
-  livingToken,
-  openToken,
-  type PairRecord,
-  type Rejection,
-  type StoredToken,
-  withoutFutureTimes,
-} from './record.ts';
+import type { PairRecord, Rejection, StoredToken } from './record.ts';
+import { EMPTY_RECORD, livingToken, openToken, withoutFutureTimes } from './record.ts';
 import type { Seen } from './store.ts';
 
 /** The last record that one instance has of each of its pairs, and its own outcomes that the table was not told. */

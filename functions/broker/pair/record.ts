@@ -142,7 +142,7 @@ export function waitProblem({ problem, until }: Wait, now: number, cause?: unkno
 
 /**
  * The record without times that no right clock can have written: a time further ahead than its kind can lie counts as
- * missing, and up to there as written. A lease needs its length: see `createLeaseWatch`.
+ * missing, and up to there as written. A lease needs its length: see `watch`.
  */
 export function withoutFutureTimes(record: PairRecord, now: number): PairRecord {
   const { token, rejected, held, pause, checked } = record;

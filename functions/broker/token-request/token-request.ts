@@ -5,12 +5,7 @@ import type { TokenResponse } from '../token-response/body.ts';
 import type { RequestTimes } from '../token-response/expiry.ts';
 import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
 
-/** Sends a service's token request; over by `deadline` in epoch milliseconds. A failure is a result, too. */
-export type RequestToken = (
-  service: Service,
-  credential: Credential,
-  deadline: number,
-) => Promise<TokenExchange | UnansweredRequest>;
+export type RequestToken = ReturnType<typeof createTokenRequester>;
 
 /** An answer, with the times of the attempt that was answered. */
 export interface TokenExchange extends RequestTimes {
@@ -19,10 +14,7 @@ export interface TokenExchange extends RequestTimes {
 }
 
 /** There is no answer that can be read. `isUnheard`: the request was sent and brought no status. */
-interface UnansweredRequest {
-  readonly problem: Problem;
-  readonly isUnheard: boolean;
-}
+type Unanswered = { readonly problem: Problem; readonly isUnheard: boolean };
 
 interface Dependencies {
   readonly send: Send;
@@ -32,9 +24,12 @@ interface Dependencies {
   readonly random: () => number;
 }
 
-/** A request is repeated at most twice, and only when no connection was made: no byte of it can have been read. */
-export function createTokenRequester({ send, now, sleep, random }: Dependencies): RequestToken {
-  return async (service, credential, deadline) => {
+/**
+ * Sends a service's token request; over by `deadline` in epoch milliseconds. A failure is a result, too. A request is repeated at
+ * most twice, and only when no connection was made: no byte of it can have been read.
+ */
+export function createTokenRequester({ send, now, sleep, random }: Dependencies) {
+  return async (service: Service, credential: Credential, deadline: number): Promise<TokenExchange | Unanswered> => {
     const request = buildTokenRequest(service, credential);
     const { host } = request.url;
     const end = Math.min(deadline, now() + service.requestTimeoutMs);

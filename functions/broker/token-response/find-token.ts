@@ -1,12 +1,5 @@
-import {
-  type FoundMember,
-  type FoundToken,
-  listMembers,
-  memberAt,
-  type PrintPath,
-  plainName,
-  UnusableAnswer,
-} from './body.ts';
+import type { FoundMember, FoundToken, PrintPath } from './body.ts';
+import { listMembers, memberAt, plainName, UnusableAnswer } from './body.ts';
 import { readJwt } from './expiry.ts';
 
 /**

@@ -3,16 +3,8 @@ import { isRecord } from '../json.ts';
 import { Problem, type ShapeReport } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import {
-  type DecodedBody,
-  decodeBody,
-  type Level,
-  MAX_NAME_LENGTH,
-  memberAt,
-  plainName,
-  type TokenResponse,
-  UnusableAnswer,
-} from './body.ts';
+import type { DecodedBody, Level, TokenResponse } from './body.ts';
+import { decodeBody, MAX_NAME_LENGTH, memberAt, plainName, UnusableAnswer } from './body.ts';
 import { type Expiry, parseHttpDate, type RequestTimes, readExpiry } from './expiry.ts';
 import { findToken } from './find-token.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';

@@ -8,7 +8,6 @@ const ROLES = ['billing', 'reporting', 'ledger', 'Billing', 'billing-admin', 'ad
 const CLIENTS = ['acme', 'globex', 'initech', 'umbrella', 'acme-2'];
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'];
 const OPERATIONS: readonly Operation[] = ['token', 'check'];
-const ALLOWED_ARN = 'arn:aws:sts::111111111111:assumed-role/billing';
 
 const EVERYTHING = ROLES.flatMap((role) =>
   CLIENTS.flatMap((client) =>
@@ -41,17 +40,6 @@ it('of every caller, client, service and operation exactly the configured combin
   }
 });
 
-it('an ARN that is nearly the one of an access rule is refused, with any one character changed', async () => {
-  expect(await statusFor(signedBy(`${ALLOWED_ARN}/run-1`))).toBe(200);
-  // The session's name is the caller's own choice, so another one is no other caller.
-  const arns = [...mutations(ALLOWED_ARN)].map((arn) => `${arn}/run-1`);
-  expect(arns.length).toBeGreaterThan(1_000);
-  for (const arn of arns) {
-    const callers = [signedBy(arn, { account: '111111111111', session: 'run-1' }), signedBy(arn)];
-    for (const caller of callers) expect({ arn, status: await statusFor(caller) }).toEqual({ arn, status: 403 });
-  }
-});
-
 type Combination = (typeof EVERYTHING)[number];
 
 function ruleFor({ role, client, service, operation }: Combination): AccessRule {
@@ -62,25 +50,4 @@ function ruleFor({ role, client, service, operation }: Combination): AccessRule 
 function eventFor({ role, client, service, operation }: Combination) {
   const caller = requestContext(signedBy(`arn:aws:sts::111111111111:assumed-role/${role}/run-1`));
   return functionUrlEvent({ client, service }, { rawPath: `/${operation}`, requestContext: caller });
-}
-
-async function statusFor(authorizer: unknown) {
-  const world = createBrokerWorld();
-  const acme = { client: 'acme', service: 'customer-insights' };
-  const { statusCode } = await world.invoke(functionUrlEvent(acme, { requestContext: requestContext(authorizer) }));
-  return statusCode;
-}
-
-function* mutations(text: string) {
-  const alphabet = ['a', 'B', '7', '/', ':', '-', '*', ' ', '\n', '\u0000', '\u0430', '%'];
-  for (let at = 0; at < text.length; at += 1) {
-    const [before, own, after] = [text.slice(0, at), text.charAt(at), text.slice(at + 1)];
-    const swapped = own === own.toLowerCase() ? own.toUpperCase() : own.toLowerCase();
-    yield before + after;
-    if (swapped !== own) yield before + swapped + after;
-    for (const letter of alphabet) {
-      if (letter !== own) yield before + letter + after;
-      yield before + letter + own + after;
-    }
-  }
 }

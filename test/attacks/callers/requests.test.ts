@@ -49,7 +49,7 @@ const anything = fc.oneof(
   fc.constantFrom(null, undefined, '', 0, [], {}, '__proto__', 'x'.repeat(70_000)),
 );
 
-const STRANGE_NAMES = ['globex', 'merchant-payment-cleansing', '', '../../acme', 'acme\u0000', 'ACME', '__proto__'];
+const STRANGE_NAMES = ['globex', 'merchant-payment-cleansing', '', 'acme\u0000', 'ACME', '__proto__'];
 const member = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('acme', 'customer-insights') },
   { weight: 2, arbitrary: fc.constantFrom(...STRANGE_NAMES) },
@@ -80,7 +80,7 @@ const TEXTS = [
   ...['client=acme&service=customer-insights', 'client=acme&client=globex&service=x'],
 ];
 const text = fc.oneof(
-  { weight: 6, arbitrary: members.map((value) => stringify(value)) },
+  { weight: 6, arbitrary: members.map((value) => JSON.stringify(value) ?? '') },
   { weight: 2, arbitrary: fc.constantFrom(...TEXTS) },
   { weight: 1, arbitrary: fc.nat({ max: 40_000 }).map((length) => `{"client":"${'a'.repeat(length)}"}`) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
@@ -131,14 +131,6 @@ function mostly(usual: unknown, other: fc.Arbitrary<unknown>): fc.Arbitrary<unkn
 function vary(event: { body: string }, isEncoded: boolean, dropped: number): Readonly<Record<string, unknown>> {
   const encoded = isEncoded ? { body: Buffer.from(event.body).toString('base64'), isBase64Encoded: true } : {};
   return Object.fromEntries(Object.entries({ ...event, ...encoded }).filter((_, at) => at !== dropped));
-}
-
-function stringify(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? '';
-  } catch {
-    return 'no JSON';
-  }
 }
 
 /** Whether the one configured caller asks, in a well-formed way, for the one pair that it may have, or who it is. */

@@ -127,7 +127,8 @@ async function sealed(restMs: number) {
   const token = exampleToken({ issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt });
   const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, token);
   const { token: visible, sealed: bytes } = tokenAttributes(publication?.visible, publication);
-  return visible && bytes && { ...SEEN, token: visible, sealed: bytes };
+  if (visible?.S === undefined || bytes?.B === undefined) throw new Error('there is no token to store');
+  return { ...SEEN, token: { S: visible.S }, sealed: { B: Buffer.from(bytes.B).toString('base64') } };
 }
 
 /** The world when the call comes: after the function's earlier calls, with this table. */

@@ -2,7 +2,6 @@ import { syncBuiltinESMExports } from 'node:module';
 import promises from 'node:timers/promises';
 import { expect, vi } from 'vitest';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
-import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
 import { type Send, SendFailure } from '../../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
@@ -89,7 +88,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
 
 /** AWS, behind the real clients, and the service: each answers as its weather says. */
 function createSurroundings() {
-  const state = { weathers: ALL_WELL, item: undefined as Item | undefined };
+  const state = { weathers: ALL_WELL, item: undefined as WireItem | undefined };
   const open = new Set<string>();
   const began: Name[] = [];
 
@@ -109,11 +108,10 @@ function createSurroundings() {
     ...ACCESS,
     async send({ headers, body }, { signal }) {
       const isRead = `${headers['x-amz-target']}`.endsWith('GetItem');
-      const input = JSON.parse(body, (name, value) => (name === 'B' ? Buffer.from(value, 'base64') : value));
+      const input = JSON.parse(body);
       const takesLease = input.ExpressionAttributeValues?.[':lease'] !== undefined;
       const name = isRead ? 'read' : takesLease ? 'acquire' : 'write';
-      const act = () =>
-        isRead ? answerOf({ Item: state.item && { ...wired(state.item), ...input.Key } }) : write(input);
+      const act = () => (isRead ? answerOf({ Item: state.item && { ...state.item, ...input.Key } }) : write(input));
       return lasts(name, state.weathers[name], act, signal);
     },
   });
@@ -123,7 +121,7 @@ function createSurroundings() {
     const tag = state.item?.tag?.S;
     const isSeen = tag === undefined || [values[':seen']?.S, values[':tag']?.S].includes(tag);
     if (!isSeen) return { ...answerOf({ __type: 'ConditionalCheckFailedException', Message: 'no' }), status: 400 };
-    const item: Record<string, Item[string]> = { ...state.item };
+    const item: Record<string, WireValue> = { ...state.item };
     for (const name of Object.values(names)) {
       const value = values[`:${name}`];
       if (value === undefined) delete item[name];
@@ -162,22 +160,16 @@ function createSurroundings() {
 
 interface WireUpdate {
   readonly ExpressionAttributeNames: Readonly<Record<string, string>>;
-  readonly ExpressionAttributeValues: Item;
+  readonly ExpressionAttributeValues: WireItem;
 }
+
+/** As JSON carries an item: bytes are base64. */
+type WireItem = Readonly<Record<string, WireValue>>;
+type WireValue = Readonly<Record<string, string>>;
 
 function answerOf(members: object) {
   const body = new TextEncoder().encode(JSON.stringify(members));
   return { status: 200, headers: { 'content-type': 'application/json' }, body };
-}
-
-/** As JSON carries an item. */
-function wired(item: Item) {
-  return Object.fromEntries(
-    Object.entries(item).map(([name, { B: bytes, ...value }]) => [
-      name,
-      bytes === undefined ? value : { B: Buffer.from(bytes).toString('base64') },
-    ]),
-  );
 }
 
 /** Lets time pass until the work is done, and no further. */

@@ -14,8 +14,8 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     for (const [encoding, text] of encodingsOf(mark)) {
       expect([name, encoding, findLeaks({ text: `a${text}z` }, spelling).length > 0]).toEqual([name, encoding, true]);
     }
-    // The parser of JSON quotes a part of it.
-    for (const text of [`{"a":${mark}}`, mark]) expect(findLeaks({ text: messageOf(text) }, spelling)).not.toEqual([]);
+    // The parser of JSON quotes a part of a text that it cannot read.
+    expect(findLeaks({ text: mark.slice(0, 10) }, spelling)).not.toEqual([]);
   });
 
   it('is found on every stream, on the console, in warnings of Node, in hidden members and in causes', async () => {
@@ -39,11 +39,3 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     expect(findLeaks({ item: dumpOf({ sealed: { B } }) }, spelling)).not.toEqual([]);
   });
 });
-
-function messageOf(text: string): string {
-  try {
-    return String(JSON.parse(text));
-  } catch (error) {
-    return String(error);
-  }
-}

@@ -7,26 +7,18 @@ import { exampleSettings } from '../../support/example.ts';
 const filler = 's'.repeat(60_000);
 let tokens = 0;
 
-const secretsManager = {
-  getSecretValue: async ({
-    SecretId,
-    VersionStage,
-  }: {
-    readonly SecretId: string;
-    readonly VersionStage?: string;
-  }) => ({
-    Name: SecretId,
-    VersionId: 'v1',
-    VersionStages: [VersionStage],
-    SecretString: JSON.stringify({ client_id: SecretId, secret: 'example-passphrase', filler }),
-  }),
-};
-
 const { handler } = createTokenFunction({
   environment: 'test',
   tableName: 'pairs',
   settings: exampleSettings({ clients: 'all' }),
-  secretsManager,
+  secretsManager: {
+    getSecretValue: async ({ SecretId, VersionStage }) => ({
+      Name: SecretId,
+      VersionId: 'v1',
+      VersionStages: [VersionStage],
+      SecretString: JSON.stringify({ client_id: SecretId, secret: 'example-passphrase', filler }),
+    }),
+  },
   dynamodb: { getItem: async () => undefined, updateItem: async () => undefined },
   send: async () => {
     tokens += 1;

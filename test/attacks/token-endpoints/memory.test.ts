@@ -7,6 +7,8 @@ import { bomb, CHUNK, CHUNKED, endless, head, http, type Reply, serve, write } f
 const MIB = 1_024 * 1_024;
 const MAX_GROWTH_BYTES = 8 * MIB;
 const OK = head(200);
+const ANSWERS = new URL('memory-process.ts', import.meta.url);
+const CACHES = new URL('cache-memory-process.ts', import.meta.url);
 const BOMB = bomb();
 
 it.each<[string, Reply, RegExp]>([
@@ -31,11 +33,7 @@ it('sees it when no limit ends the reading', async () => {
 
 it('1 500 pairs with the largest tokens and secrets stay far below the 512 MB of the token function', async () => {
   // A heap in which 1 000 of each have no room.
-  const { issued, heapBytes, maxBytes } = await run(
-    new URL('cache-memory-process.ts', import.meta.url),
-    [],
-    ['--expose-gc', '--max-old-space-size=112'],
-  );
+  const { issued, heapBytes, maxBytes } = await run(CACHES, [], ['--expose-gc', '--max-old-space-size=112']);
   expect(issued).toBe(1_500);
   expect(heapBytes).toBeLessThan(80 * MIB);
   expect(maxBytes).toBeLessThan(0.85 * 512 * MIB);
@@ -44,7 +42,7 @@ it('1 500 pairs with the largest tokens and secrets stay far below the 512 MB of
 async function measure(reply: Reply, maxBodyBytes: number): Promise<{ grownBytes: number; outcome: string }> {
   const calm = await serve({ onRequest: write(http(200, '{}')) });
   const attacker = await serve({ onRequest: reply });
-  return run(new URL('memory-process.ts', import.meta.url), [calm.port, attacker.port, maxBodyBytes].map(String));
+  return run(ANSWERS, [calm.port, attacker.port, maxBodyBytes].map(String));
 }
 
 /** Runs a program and gives what it tells, or its exit code when it crashes. */

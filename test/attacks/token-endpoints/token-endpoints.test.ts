@@ -4,7 +4,7 @@ import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld } from '../../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../../support/example.ts';
-import { bomb, CHUNK, CHUNKED, drip, end, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
+import { bomb, CHUNKED, drip, end, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
 
 /** Part of every answer that must not be shown. */
 const MARKED = 'marked-by-the-service';
@@ -21,7 +21,6 @@ const REJECTED = { status: 424, type: 'credential-rejected' };
 const ATTACKS: readonly (readonly [string, Reply, { readonly status: number; readonly type: string }])[] = [
   ['answers a gzip bomb', write(http(200, BOMB, 'content-encoding: gzip')), UNUSABLE],
   ['answers a gzip bomb that says nothing of it', write(http(200, BOMB)), UNUSABLE],
-  ['answers chunks without an end', endless(CHUNKED, CHUNK), UNUSABLE],
   ['answers without an end or a length', endless(`${head(200)}\r\n`), UNUSABLE],
   ['drips a body', drip(`${head(200)}content-length: 99999\r\n\r\n${TOKEN}`), TIMEOUT],
   ['never answers', () => {}, TIMEOUT],

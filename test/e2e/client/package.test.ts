@@ -62,7 +62,7 @@ describe.for([
   it.skipIf(skipped).each(['mjs', 'cjs'])(`asks the broker, or a fake in its place (.%s)${skipped}`, async (kind) => {
     const file = join(packed.project, `script.${kind}`);
     writeFileSync(file, kind === 'mjs' ? SCRIPT : inCommonJs(SCRIPT));
-    const { stdout, stderr } = await packed.run({ node, args: [file], env: BILLING });
+    const { stdout, stderr } = await packed.run(node, [file], BILLING);
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toMatchObject({
       node: version,
@@ -78,14 +78,14 @@ describe.for([
     const config = { rootDir: packed.project, testMatch: ['**/consumer.test.cjs'], cacheDirectory: packed.project };
     const jest = fileURLToPath(import.meta.resolve('jest/bin/jest'));
     const args = [jest, '--config', JSON.stringify(config), '--runInBand'];
-    const { exitCode, stderr } = await packed.run({ node, args, env: BILLING });
+    const { exitCode, stderr } = await packed.run(node, args, BILLING);
     expect(stderr).toContain('Tests:       1 passed, 1 total');
     expect(exitCode).toBe(0);
   });
 
   it.skipIf(skipped)('brings the commands of a caller', async () => {
     const program = join(packed.installed, packed.manifest.bin);
-    const run = (args: string) => packed.run({ node, args: [program, ...args.split(' ')], env: BILLING });
+    const run = (args: string) => packed.run(node, [program, ...args.split(' ')], BILLING);
     const pair = '--client acme --service customer-insights';
     expect(readFileSync(program, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
 

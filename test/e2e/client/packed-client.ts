@@ -9,13 +9,6 @@ export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 export type PackedClient = Awaited<ReturnType<typeof installPackedClient>>;
 
-/** A program, and the Node that runs it. */
-interface Program {
-  readonly node: string | undefined;
-  readonly args: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-}
-
 /** Packs the client as after a fresh clone, and unpacks it into a project with its dependencies and no others. */
 export async function installPackedClient() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
@@ -41,20 +34,17 @@ export async function installPackedClient() {
   const broker = await startLocalBroker();
   const variables = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', TOKEN_BROKER_URL: broker.url };
   return {
-    variables,
     tarball,
     project,
     installed,
     manifest,
-    /** Runs a program of Node in the project, for a broker as `npm start` makes it. */
-    run: ({ node = '', args, env = {} }: Program) => {
-      const isolated = { ...variables, ...env };
-      return new Promise<{ exitCode: number | null; stdout: string; stderr: string }>((resolve) => {
-        const child = execFile(node, args, { cwd: project, env: isolated }, (_, stdout, stderr) =>
+    /** Runs a program with a Node in the project, for a broker as `npm start` makes it. */
+    run: (node = '', args: readonly string[], env: Readonly<Record<string, string>>) =>
+      new Promise<{ exitCode: number | null; stdout: string; stderr: string }>((resolve) => {
+        const child = execFile(node, args, { cwd: project, env: { ...variables, ...env } }, (_, stdout, stderr) =>
           resolve({ exitCode: child.exitCode, stdout, stderr }),
         );
-      });
-    },
+      }),
     close: async () => {
       await broker.end();
       rmSync(folder, { recursive: true });

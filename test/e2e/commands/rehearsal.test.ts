@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../bin/local/shell.ts';
-import { type LocalBrokerProcess, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { type LocalBrokerProcess, shellVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
 import { ended, runCommandLine } from './shared/command-line.ts';
 
 let broker: LocalBrokerProcess;
@@ -12,7 +12,7 @@ let operator: Readonly<Record<string, string>>;
 beforeAll(async () => {
   broker = await startLocalBroker();
   operator = {
-    ...printedVariables(broker),
+    ...shellVariables(broker),
     AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR',
     AWS_SECRET_ACCESS_KEY: 'local-operator-secret',
     AWS_SESSION_TOKEN: '',
@@ -46,7 +46,7 @@ describe('env', () => {
     const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
     const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd, env });
 
-    const { AWS_ENDPOINT_URL_DYNAMODB } = printedVariables(broker);
+    const { AWS_ENDPOINT_URL_DYNAMODB } = shellVariables(broker);
     const services = 'customer-insights merchant-payment-cleansing';
     expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL_DYNAMODB}\n`);
   });
@@ -106,31 +106,3 @@ describe('service', () => {
     expect(await run(`service customer-insights${rest}`)).toEqual(ended(exitCode, '', stderr));
   });
 });
-
-it('a rehearsal onboards and rotates with secrets that begin with good-, and rejects any other', async () => {
-  const put = 'client put hooli --create --yes --services customer-insights';
-  const hooli = (secret: string) => ({ client_id: 'hooli-id', secret });
-  expect(await run(put, hooli('good-1'))).toEqual(ended(0, /^customer-insights +accepted /m, /./));
-  expect(await run('client put hooli --yes', hooli('good-2'))).toEqual(ended(0, /accepted/, /./));
-  // Of another client, because the broker tries a version that is not in use once in half a minute.
-  expect(await run('client put acme --yes', hooli('bad'))).toEqual(ended(1, /rejected/, /./));
-});
-
-it('says that nothing answers there, to a terminal that still has the variables of a broker that has ended', async () => {
-  const gone = Object.fromEntries(Object.keys(operator).flatMap((name) => (/URL/.test(name) ? [[name, GONE]] : [])));
-  const commands = ['token acme customer-insights', 'client list', 'audit acme', 'client disable acme --yes'];
-  const results = await Promise.all(commands.map((each) => runCommandLine(each.split(' '), { ...operator, ...gone })));
-
-  for (const result of results) {
-    const words = /(?:^|\n)error: [\w-]+: Nothing answers at http:\/\/127\.0\.0\.1:19999\nCorrect the port, start/;
-    expect(result).toEqual(ended(1, '', words));
-    // Once.
-    expect(result.stderr).not.toContain('ECONNREFUSED');
-  }
-  // A call of another broker does not fail for that.
-  const other = ['whoami', '--url', GONE.replace('http', 'https')];
-  expect((await runCommandLine(other, { ...operator, ...gone })).stderr).toMatch(/There was no answer: ECONNREFUSED\n/);
-});
-
-/** Nothing listens there. */
-const GONE = 'http://127.0.0.1:19999';

@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { FINDINGS, PROBLEMS, WARNING_METRICS } from '../../../functions/contract.ts';
-import { rulesDigest } from '../../../functions/environment.ts';
 import { createBrokerDay } from '../../support/aws/cloudwatch/broker-day.ts';
 import { functionUrlEvent, requestContext, signedBy } from '../../support/aws/function-url-events.ts';
 import { AUDIT_LINE_SCHEMA, lineFaults } from '../../support/contract/audit-watch.ts';
-import { exampleRule, exampleService } from '../../support/example.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
 const SECTION = PAGE.split('\n## ').find((part) => part.startsWith('Audit lines\n')) ?? '';
@@ -75,14 +73,3 @@ it('the operations guide explains every member of a line', async () => {
 
 /** @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_QuerySyntax.html */
 const INSIGHTS = /^(?:filter|parse|stats|sort|and|or|like|as|by|desc|ispresent|not|count|min|max)$/;
-
-it('two environments with the same rules have the same digest of them, and others another', () => {
-  const settings = { services: { 'customer-insights': exampleService() }, accessRules: [exampleRule()] };
-  const others = [
-    { accessRules: [] },
-    { accessRules: [exampleRule({ clients: 'all' })] },
-    { ...settings, principalOrgId: 'o-x' },
-  ];
-  expect(new Set([settings, structuredClone(settings), ...others].map(rulesDigest)).size).toBe(4);
-  expect(rulesDigest(settings)).toMatch(/^[0-9a-f]{16}$/);
-});

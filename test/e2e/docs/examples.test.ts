@@ -8,7 +8,7 @@ import { hasSigner, runs } from '../../support/aws/signers.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import {
   type LocalBrokerProcess,
-  printedVariables,
+  shellVariables,
   startLocalBroker,
   tokenServiceUrl,
 } from '../../support/processes/local-broker.ts';
@@ -63,13 +63,13 @@ afterAll(async () => {
 describe.each(EXAMPLES)('docs/examples/$file', (example) => {
   describe.skipIf(example.missing !== '')(`run by its language${example.missing}`, () => {
     it('gets a token from the local broker with the variables that it prints', async () => {
-      const { error, stdout, stderr } = await run(example, 'acme', printedVariables(broker));
+      const { error, stdout, stderr } = await run(example, 'acme', shellVariables(broker));
       expect({ error, stderr }).toEqual({ error: null, stderr: '' });
       expect(stdout).toMatch(/\b[0-9a-f]{16}\b/);
     });
 
     it('fails with the problem that kept it from a token', async () => {
-      const { error, stdout, stderr } = await run(example, 'initech', printedVariables(broker));
+      const { error, stdout, stderr } = await run(example, 'initech', shellVariables(broker));
       expect(error).toMatchObject({ code: expect.any(Number) });
       expect(stdout + stderr).toContain('credential-rejected');
     });
@@ -107,7 +107,7 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
 
 it('docs/examples/with-client.mjs and the three lines of README.md call a service with a token', async () => {
   const service = `${tokenServiceUrl(broker)}/customer-insights/v1/whoami`;
-  const example = await run(WITH_CLIENT, 'acme', printedVariables(broker), service);
+  const example = await run(WITH_CLIENT, 'acme', shellVariables(broker), service);
   expect(example.stdout + example.stderr).toContain('the service answered 200');
 
   const [lines = '', ...others] = blocks('js');
@@ -115,7 +115,7 @@ it('docs/examples/with-client.mjs and the three lines of README.md call a servic
   const ports = { 'http://127.0.0.1:8788': broker.url, 'http://127.0.0.1:8790': tokenServiceUrl(broker) };
   const here = Object.entries(ports).reduce((text, [from, to]) => text.replace(from, to), lines);
   const script = `${here}\nprocess.stdout.write(String(answer.status));`;
-  const variables = printedVariables(broker);
+  const variables = shellVariables(broker);
   const { stdout, stderr } = await execute(
     [...WITH_CLIENT.command, '--input-type=module', '--eval', script],
     variables,
@@ -126,7 +126,7 @@ it('docs/examples/with-client.mjs and the three lines of README.md call a servic
 describe.skipIf(noBotocore !== '')(`docs/examples/token_broker.py in a program${noBotocore}`, () => {
   it('asks once for 20 threads, replaces a token that the service turns away, and repeats no 424', async () => {
     const own = await startLocalBroker();
-    const { stdout, stderr } = await execute(['python3', '-c', PROGRAM], { ...printedVariables(own), ...PYTHON });
+    const { stdout, stderr } = await execute(['python3', '-c', PROGRAM], { ...shellVariables(own), ...PYTHON });
     const told = { fingerprints: 1, statuses: [401, 200], type: 'credential-rejected' };
     expect({ told: stdout && JSON.parse(stdout), stderr }).toEqual({ told, stderr: '' });
 

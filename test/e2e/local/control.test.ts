@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { pageUrl, printedVariables, startLocalBroker, tokenServiceUrl } from '../../support/processes/local-broker.ts';
+import { pageUrl, shellVariables, startLocalBroker, tokenServiceUrl } from '../../support/processes/local-broker.ts';
 import { send } from '../../support/requests.ts';
 
 it('each server of npm start that verifies no signature answers on loopback names with its port, and no page of another site', async () => {
   const broker = await startLocalBroker();
-  const { TOKEN_BROKER_CONTROL_URL: control = '' } = printedVariables(broker);
+  const { TOKEN_BROKER_CONTROL_URL: control = '' } = shellVariables(broker);
   for (const url of [control, tokenServiceUrl(broker), pageUrl(broker)]) {
     const { port } = new URL(url);
     const ask = async (headers: Readonly<Record<string, string>>, path = '/health-run') =>

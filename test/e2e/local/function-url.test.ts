@@ -133,7 +133,6 @@ describe('the function', () => {
   it.each([
     ['a full answer', { statusCode: 201, headers: { 'content-type': 'text/a' }, body: 'b' }, 201, 'text/a', 'b'],
     ['an answer without headers', { statusCode: 403, body: '{}' }, 403, 'application/json', '{}'],
-    ['an object of its own', { client: 'acme' }, 200, 'application/json', '{"client":"acme"}'],
     ['a text', 'plain', 200, 'application/json', 'plain'],
   ])('gives %s, which becomes HTTP', async (_what, result, status, contentType, body) => {
     const { call } = await start({ handler: async () => result });
@@ -149,13 +148,6 @@ describe('the function', () => {
     const { call } = await start({ handler, timeoutMs: 20, onAnswer: (answer) => answered.push(answer) });
     expect(await call()).toMatchObject({ status: 502, body: 'Internal Server Error' });
     expect(answered).toMatchObject([{ method: 'POST', path: '/path', status: 502, failure: expect.any(Error) }]);
-  });
-
-  it('is told its deadline', async () => {
-    const handler: FunctionUrlSettings['handler'] = async (_, { getRemainingTimeInMillis }) =>
-      getRemainingTimeInMillis();
-    const { body } = await (await start({ handler, timeoutMs: 9_000 })).call();
-    expect(Number(body)).toSatisfy((ms: number) => ms > 0 && ms <= 9_000);
   });
 
   it('gets a request of any method', async () => {
@@ -195,12 +187,14 @@ it.for<readonly [what: string, refusal: readonly string[], Signing, change?: (he
   ['a session token for a key that has none', TOKEN_INVALID, { credentials: { ...PLAIN, sessionToken: 'token' } }],
   ['another region', UNSCOPED, { scope: { region: 'eu-west-1' } }],
   ['another service', UNSCOPED, { scope: { service: 'execute-api' } }],
-  ['a scope of another day', MISMATCH, {}, altered(/20261121/, '20261120')],
-  ['another terminator', INCOMPLETE, {}, altered(/aws4_request/, 'aws3_request')],
-  ['a host that was not signed', unsigned('host'), {}, altered(/host;/, '')],
+  [
+    'a host that was not signed',
+    unsigned('host'),
+    {},
+    (headers) => ({ ...headers, authorization: `${headers.authorization}`.replace('host;', '') }),
+  ],
   ['a header that was not signed', unsigned('x-amz-added'), {}, (headers) => ({ ...headers, 'X-Amz-Added': 'later' })],
   ['no date', NO_DATE, {}, ({ 'x-amz-date': _, ...headers }) => headers],
-  ['a date of another form', NO_DATE, {}, (headers) => ({ ...headers, 'x-amz-date': '2026-11-21T06:16:00Z' })],
   ['a date that there is not', NO_DATE, {}, (headers) => ({ ...headers, 'x-amz-date': '20261321T061600Z' })],
 ])('the Function URL refuses as AWS does, and invokes nothing: %s', async ([_what, refusal, signing, change]) => {
   const { signed, events } = await start();
@@ -222,13 +216,6 @@ it.each([
   const { call } = await start({ now: () => DATE.getTime() + seconds * 1_000 });
   expect(await call()).toMatchObject({ status });
 });
-
-function altered(pattern: RegExp, replacement: string) {
-  return ({ authorization = '', ...headers }: Headers): Headers => ({
-    ...headers,
-    authorization: authorization.replace(pattern, replacement),
-  });
-}
 
 it('a Function URL does not start for a caller that is no role', async () => {
   const role = 'arn:aws:iam::111111111111:user/billing';

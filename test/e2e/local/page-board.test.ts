@@ -1,10 +1,8 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ACCEPTED_CREDENTIALS, exampleConfig } from '../../../bin/local/config.ts';
-import { startTokenService } from '../../../bin/local/token-service/server.ts';
-import { pageUrl, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { pageUrl, shellVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
 import { runCommandLine } from '../commands/shared/command-line.ts';
-import { ACME, answered, cell, INITECH, play, press, said, shows, skipped, useBrowser, way } from './page-visitor.ts';
+import { ACME, answered, INITECH, play, press, said, shows, skipped, useBrowser, way } from './page-visitor.ts';
 
 const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };
 const GLOBEX = { client: 'globex', service: 'customer-insights' };
@@ -13,11 +11,11 @@ const HOOLI = { client: 'hooli', service: 'customer-insights' };
 const { open } = useBrowser();
 
 /** The page of a broker of its own, and a terminal of its operator beside it. */
-async function openBesideTerminal(config?: unknown) {
-  const broker = await startLocalBroker({ config });
+async function openBesideTerminal() {
+  const broker = await startLocalBroker();
   onTestFinished(async () => void (await broker.end()));
   const keys = { AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR', AWS_SECRET_ACCESS_KEY: 'local-operator-secret' };
-  const variables = { ...printedVariables(broker), AWS_SESSION_TOKEN: '', ...keys };
+  const variables = { ...shellVariables(broker), AWS_SESSION_TOKEN: '', ...keys };
   const { page } = await open({}, pageUrl(broker));
   return {
     page,
@@ -53,6 +51,9 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await shows(page, HOOLI, 'deleted no rule');
     await run('client retry initech --yes');
     await shows(page, INITECH, 'unproven');
+    await run('service customer-insights --reject');
+    const incidents = page.getByRole('group', { name: 'customer-insights' });
+    await incidents.getByRole('radio', { name: 'reject', checked: true }).waitFor();
   });
 
   it('plays an outage: pause and stale token show, then the finding of a check, then recovery', async () => {
@@ -77,33 +78,6 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await shows(page, CLEANSING, 'ok .*');
     expect(await press(page, GLOBEX)).toBe('accepted');
     await shows(page, GLOBEX, 'ok token: .*');
-  });
-
-  it('shows until when a pair is held, and that the services of a configuration play no incident', async () => {
-    const service = await startTokenService({ credentials: ACCEPTED_CREDENTIALS });
-    onTestFinished(service.close);
-    service.respondWith(undefined, { status: 400 });
-    const { page } = await openBesideTerminal(exampleConfig(service.authUrl));
-    await page.getByText('The services of your configuration play none.').waitFor();
-    // A hold doubles with each answer, so that one of them lasts until the page looks.
-    const held = async () => (await press(page, ACME)) && cell(page, ACME).innerText();
-    await expect.poll(held, { timeout: 60_000 }).toMatch(/^held until [\d:]{8}$/);
-  });
-
-  it('plays rejection: a latch outlives the recovery of the service, until the operator ends it', async () => {
-    const { page, run } = await openBesideTerminal();
-    await run('service customer-insights --reject');
-    await page
-      .getByRole('group', { name: 'customer-insights' })
-      .getByRole('radio', { name: 'reject', checked: true })
-      .waitFor();
-    expect(await press(page, ACME)).toBe('credential-rejected');
-    await play(page, 'customer-insights', 'recover');
-    await shows(page, ACME, 'rejected');
-    expect(await press(page, ACME)).toBe('credential-rejected');
-    await run('client retry acme --yes');
-    await shows(page, ACME, 'unproven');
-    expect(await press(page, ACME)).toBe('issued');
   });
 
   it('runs the schedule, folds its checks, and shows what the operators are told with the commands in it', async () => {

@@ -94,6 +94,11 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     ],
     ['a check', { ...ACME, operation: 'check' }, /accepted/],
     ['who it is', { operation: 'whoami' }, /role\/operator/],
+    [
+      'names for the broker to judge',
+      { operation: 'token', client: `o'neil $(false) "<b>`, service: '' },
+      /invalid-request|argument 'client' is invalid/,
+    ],
   ])('gives three commands that ask for %s as the chosen caller when they are pasted', async (_, form, expected) => {
     const url = pageUrl(broker());
     const headers = { origin: url, 'content-type': 'application/json' };
@@ -101,7 +106,10 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...env } = process.env;
     for (const name of ['curl', 'command line', 'JavaScript']) {
-      const { stdout } = await promisify(execFile)('sh', ['-c', textOf(report, name)], { cwd: ROOT, env });
+      const { stdout } = await promisify(execFile)('sh', ['-c', `(${textOf(report, name)}) 2>&1 || true`], {
+        cwd: ROOT,
+        env,
+      });
       expect(stdout, name).toMatch(expected);
     }
   });

@@ -94,7 +94,9 @@ it.for<readonly [string, Known, Partial<Cell>]>([
     { token: { lives: '30 min', part: expect.closeTo(0.5, 2) } },
   ],
 ])('a cell of the board shows %s', async ([, known, expected]) => {
-  const { clients } = await describeAcme(known);
+  const { clients, stages } = await describeAcme(known);
+  // The services of a configuration play no incidents.
+  expect(stages).toEqual([]);
   expect(clients.find(({ name }) => name === 'acme')?.cells[0]).toMatchObject(expected);
 });
 

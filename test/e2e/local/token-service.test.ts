@@ -1,9 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import {
-  startTokenService,
-  type TokenService,
-  type TokenServiceOptions,
-} from '../../../bin/local/token-service/server.ts';
+import { startTokenService, type TokenServiceOptions } from '../../../bin/local/token-service/server.ts';
 import { START } from '../../support/example.ts';
 
 const ACME = { client: 'acme', client_id: 'acme-id', secret: 'pä:ss 🔑' };
@@ -58,26 +54,6 @@ it.each([
   expect(JSON.stringify(requests)).not.toMatch(/secret|pä|-id/);
 });
 
-it.each([
-  ['GET', '/customer-insights/auth/v1/token'],
-  ['POST', '/customer-insights/incident/constructor'],
-  ['POST', '/no-such-service/incident/down'],
-  ['POST', '/constructor/auth/v1/token'],
-])('there is nothing at %s %s', async (method, path) => {
-  const { url, requests } = await start();
-  expect((await fetch(url + path, { method, headers: basic(ACME) })).status).toBe(404);
-  expect(requests).toEqual([]);
-});
-
-it.each([
-  ['good-1', 200],
-  ['not-good-1', 401],
-])('accepts a secret of the form that is given, from any client: %s', async (secret, status) => {
-  const { ask } = await start({ acceptedSecret: /^good-/ });
-  const headers = basic({ client_id: 'hooli', secret });
-  for (const name of [CLEANSING, INSIGHTS]) expect(await ask(name, headers)).toMatchObject({ status });
-});
-
 it('an issued token is accepted by its service until its end, and no other is', async () => {
   let now = START;
   const { ask, authUrl } = await start({ now: () => now, lifetimeSeconds: 60 });
@@ -94,28 +70,17 @@ it('an issued token is accepted by its service until its end, and no other is', 
   expect(await whoAmI(INSIGHTS, json.access_token)).toBe(401);
 });
 
-type World = Awaited<ReturnType<typeof start>>;
-const TIMEOUT = { name: 'TimeoutError' };
-
-/** Trouble of tests, and the incidents with which operators rehearse. */
-it.each<readonly [string, (service: TokenService) => unknown, (service: TokenService) => unknown, object]>([
-  ['that hangs', ({ behave }) => behave(INSIGHTS, { fault: 'hang' }), ({ behave }) => behave(INSIGHTS, {}), TIMEOUT],
-  ['of the incident slow', play('slow'), play('recover'), TIMEOUT],
-  ['of the last of several incidents', play('slow', 'down', 'reject'), play('recover'), { status: 401 }],
-])('trouble %s hits its service until it ends', async (_, begin, end, expected) => {
-  const service: World = await start();
-  await begin(service);
-  const patienceMs = expected === TIMEOUT ? 300 : 60_000;
-  expect(await service.ask(INSIGHTS, basic(ACME), patienceMs).catch((error) => error)).toMatchObject(expected);
-  expect(await service.ask(CLEANSING)).toMatchObject({ status: 200 });
-  await end(service);
-  expect(await service.ask()).toMatchObject({ status: 200 });
+it.each([
+  ['slow', { name: 'TimeoutError' }],
+  ['reject', { status: 401 }],
+])('the last incident, %s, hits its service alone, until it ends', async (incident, expected) => {
+  const { ask, authUrl } = await start();
+  const play = async (name: string) =>
+    expect((await fetch(`${authUrl(INSIGHTS)}/incident/${name}`, { method: 'POST' })).status).toBe(204);
+  for (const name of ['down', incident]) await play(name);
+  const patienceMs = incident === 'slow' ? 300 : 60_000;
+  expect(await ask(INSIGHTS, basic(ACME), patienceMs).catch((error) => error)).toMatchObject(expected);
+  expect(await ask(CLEANSING)).toMatchObject({ status: 200 });
+  await play('recover');
+  expect(await ask()).toMatchObject({ status: 200 });
 });
-
-function play(...names: readonly string[]) {
-  return async ({ authUrl }: TokenService) => {
-    for (const name of names) {
-      expect((await fetch(`${authUrl(INSIGHTS)}/incident/${name}`, { method: 'POST' })).status).toBe(204);
-    }
-  };
-}

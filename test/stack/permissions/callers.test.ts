@@ -17,23 +17,16 @@ describe.each(Object.entries(environments))('in %s', (name, form) => {
   const { canCall, invokable, everyVersion } = callersOf(name);
   const others = callerAccounts(form.accessRules).filter((account) => account !== form.account);
 
-  it.each(others)(
-    'an administrator of account %s can call the URL, and cannot invoke the function past it',
-    (account) => {
-      const role = `arn:aws:iam::${account}:role/administrator`;
-      expect(canCall(role, ADMINISTRATOR)).toBe(true);
-      expect(invokable(role, ADMINISTRATOR)).toEqual([]);
-    },
-  );
-
-  it('an administrator of an account that no access rule names gets nowhere: not through the URL and not past it', () => {
-    const role = 'arn:aws:iam::999999999999:role/administrator';
-    expect(canCall(role, ADMINISTRATOR)).toBe(false);
-    expect(invokable(role, ADMINISTRATOR)).toEqual([]);
-  });
-
-  it('an administrator of the own account can invoke the function past its URL: no policy of the stack prevents it', () => {
-    expect(invokable(`arn:aws:iam::${form.account}:role/administrator`, ADMINISTRATOR)).toEqual(everyVersion);
+  it.each<[account: string, urlIsOpen: boolean, pastUrl: readonly string[]]>([
+    ...others.map((account): [string, boolean, string[]] => [account, true, []]),
+    // No access rule names it.
+    ['999999999999', false, []],
+    // Its own, where no policy of the stack prevents it.
+    [form.account, true, everyVersion],
+  ])('an administrator of account %s can call the URL: %s, and past it invoke %j', (account, urlIsOpen, pastUrl) => {
+    const role = `arn:aws:iam::${account}:role/administrator`;
+    expect(canCall(role, ADMINISTRATOR)).toBe(urlIsOpen);
+    expect(invokable(role, ADMINISTRATOR)).toEqual(pastUrl);
   });
 });
 
@@ -53,16 +46,12 @@ describe('where a whole organization may call, with 200 rules in as many account
   const elsewhere = 'arn:aws:iam::200000000199:role/administrator';
   const own = 'arn:aws:iam::222222222222:role/intern';
   const within = { 'aws:PrincipalOrgID': principalOrgId };
-  const outside = { 'aws:PrincipalOrgID': 'o-another123' };
 
   it('the policy of the function has one statement for each of both actions', () => {
     const permissions = resources.filter(({ type }) => type === 'AWS::Lambda::Permission');
     const ofCallers = permissions.filter(({ properties }) => !properties.Principal.endsWith('.amazonaws.com'));
-    const pair = { Principal: '*', PrincipalOrgID: principalOrgId, FunctionName: expect.stringMatching(/:live$/) };
-    expect(ofCallers.map(({ properties }) => properties)).toEqual([
-      { ...pair, Action: 'lambda:InvokeFunctionUrl', FunctionUrlAuthType: 'AWS_IAM' },
-      { ...pair, Action: 'lambda:InvokeFunction', InvokedViaFunctionUrl: true },
-    ]);
+    const actions = ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'];
+    expect(ofCallers.map(({ properties }) => properties.Action)).toEqual(actions);
   });
 
   it('each role of it reaches the URL, in the own account without a policy, and never goes past it by that', () => {
@@ -76,12 +65,11 @@ describe('where a whole organization may call, with 200 rules in as many account
     expect(invokable(own, ADMINISTRATOR, undefined, { ...within, ...PAST_URL })).toEqual(everyVersion);
   });
 
-  it.each([
-    ['of another one', outside],
-    ['of none', {}],
-  ])('no role of an account %s does', (_, context) => {
-    expect(canCall(elsewhere, ADMINISTRATOR, undefined, context)).toBe(false);
-    expect(invokable(elsewhere, ADMINISTRATOR, undefined, context)).toEqual([]);
+  it('no role of an account of another organization, or of none, does', () => {
+    for (const context of [{ 'aws:PrincipalOrgID': 'o-another123' }, {}]) {
+      expect(canCall(elsewhere, ADMINISTRATOR, undefined, context)).toBe(false);
+      expect(invokable(elsewhere, ADMINISTRATOR, undefined, context)).toEqual([]);
+    }
   });
 });
 

@@ -22,15 +22,12 @@ it.each<[string, boolean, object[]]>([
 });
 
 it.each<[string, string[], Context[string] | undefined, boolean]>([
-  ['StringEquals', ['b', 'a'], 'a', true],
   ['StringEquals', ['A', '*'], 'a', false],
   ['StringEquals', ['a'], undefined, false],
   ['StringEqualsIfExists', ['a'], 'b', false],
-  ['StringEqualsIfExists', ['a'], undefined, true],
   ['ArnEquals', [`${QUEUE}*`], `${QUEUE}2`, true],
   ['ArnLike', ['arn:aws:*:eu-west-1:111111111111:a'], 'arn:aws:sns:a:eu-west-1:111111111111:a', false],
   ['ArnNotEquals', [QUEUE], QUEUE, false],
-  ['Bool', ['true'], 'false', false],
   ['Bool', ['false'], undefined, false],
   ['BoolIfExists', ['false'], undefined, true],
   ['ForAllValues:StringLike', ['notify:*'], ['notify:a', 'acme'], false],

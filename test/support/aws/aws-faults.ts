@@ -15,9 +15,6 @@ export const FAULTS = {
   'key-disabled': refuse(new AwsError('KMSInvalidStateException', 'The key garbage is disabled')),
   'decryption-failure': refuse(new AwsError('DecryptionFailure', 'The secret cannot be decrypted: garbage')),
   'internal-error': refuse(new AwsError('InternalServiceError', 'An error occurred: garbage', 500)),
-  'bad-gateway': (response: ServerResponse) => {
-    response.writeHead(502, { 'content-type': 'text/html' }).end('<html>garbage</html>');
-  },
   /** A success whose body breaks off in the middle of the secret. */
   garbage: (response: ServerResponse) => {
     response.writeHead(200, HEADERS).end('{"SecretString":"garbage"garbage');

@@ -1,20 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { createAuditLog } from '../../../functions/aws/log/audit-log.ts';
-
-type CreateAuditLog = typeof createAuditLog;
-
-/** The same audit log; tells how one of its lines differs from docs/audit-line.schema.json. */
-export function watchedLog(create: CreateAuditLog, onFault: (fault: string) => void): CreateAuditLog {
-  return (options) =>
-    create({
-      ...options,
-      write(line) {
-        for (const fault of lineFaults(JSON.parse(line))) onFault(fault);
-        options.write(line);
-      },
-    });
-}
 
 /** How an audit line differs from docs/audit-line.schema.json. */
 export function lineFaults(line: unknown): readonly string[] {

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { type Description, escaped, type Response, responseOf } from './openapi.ts';
+import { escaped, type Response, readContract, responseOf } from './openapi.ts';
 
 /** One request to the broker and its answer. */
 export interface Exchange {
@@ -12,8 +12,17 @@ export interface Exchange {
   readonly body: string;
 }
 
-/** Makes a function that lists how an answer differs from an OpenAPI description. */
-export function createContract(description: Description): (exchange: Exchange) => readonly string[] {
+/** How an answer differs from docs/openapi.yaml. */
+export function faultsOf(exchange: Exchange): readonly string[] {
+  differences ??= createContract();
+  return differences(exchange).map((fault) => `${exchange.method} ${exchange.path}: ${fault}`);
+}
+
+/** Made when it is needed first: most tests ask nothing of the broker. */
+let differences: ReturnType<typeof createContract> | undefined;
+
+function createContract(): (exchange: Exchange) => readonly string[] {
+  const description = readContract();
   const { paths, components } = description;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);

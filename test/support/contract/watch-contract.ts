@@ -2,21 +2,38 @@ import { afterAll, afterEach, expect, vi } from 'vitest';
 import type * as wire from '../../../bin/local/loopback.ts';
 import type * as auditLog from '../../../functions/aws/log/audit-log.ts';
 import type * as tokenEndpoint from '../../../functions/broker/http/token-endpoint.ts';
-import { watchedLog } from './audit-watch.ts';
-import { faultsOf, undescribed, watched } from './contract-watch.ts';
+import { lineFaults } from './audit-watch.ts';
+import { faultsOf } from './contract.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
 // is every refusal of the Function URL stand-in itself; every audit line against docs/audit-line.schema.json.
 
+/** What the two do not describe, since the last test. */
+const undescribed: string[] = [];
+
 vi.mock('../../../functions/broker/http/token-endpoint.ts', async (importOriginal) => {
   const original = await importOriginal<typeof tokenEndpoint>();
-  const createTokenEndpoint = watched(original.createTokenEndpoint, (fault) => void undescribed.push(fault));
+  const createTokenEndpoint: typeof original.createTokenEndpoint = (dependencies) => {
+    const endpoint = original.createTokenEndpoint(dependencies);
+    return async (request) => {
+      const answer = await endpoint(request);
+      undescribed.push(...faultsOf({ ...answer, method: request.method, path: request.path }));
+      return answer;
+    };
+  };
   return { ...original, createTokenEndpoint };
 });
 
 vi.mock('../../../functions/aws/log/audit-log.ts', async (importOriginal) => {
   const original = await importOriginal<typeof auditLog>();
-  const createAuditLog = watchedLog(original.createAuditLog, (fault) => void undescribed.push(fault));
+  const createAuditLog: typeof original.createAuditLog = (options) =>
+    original.createAuditLog({
+      ...options,
+      write(line) {
+        undescribed.push(...lineFaults(JSON.parse(line)));
+        options.write(line);
+      },
+    });
   return { ...original, createAuditLog };
 });
 

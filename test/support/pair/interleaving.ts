@@ -124,18 +124,17 @@ async function interleave(scenario: Scenario, pick: Pick) {
   const answers: (Answer | undefined)[] = [undefined, undefined];
   let finding: CheckResult | undefined;
   let defect: unknown;
-  const fail = (error: unknown) => {
-    defect = error;
+  const calls = [first, second].slice(0, callers).map(async (instance, index) => {
+    answers[index] = instance && (await ask(instance, request));
+  });
+  const checking = async () => {
+    finding = await checker?.check();
   };
-  const asked = [first, second]
-    .slice(0, callers)
-    .map((one, index) => one && ask(one, request).then((answer) => answers.splice(index, 1, answer)));
-  const checked =
-    hasCheck &&
-    checker?.check().then((result) => {
-      finding = result;
+  for (const call of hasCheck ? [...calls, checking()] : calls) {
+    call.catch((error: unknown) => {
+      defect = error;
     });
-  for (const each of [...asked, checked]) if (each) each.catch(fail);
+  }
   await clock.settle();
   if (defect !== undefined) throw defect;
   for (const answer of answers) {
@@ -164,7 +163,14 @@ async function interleave(scenario: Scenario, pick: Pick) {
 
 /** A read that comes twice, or too late, changes nothing. */
 const READ_FAULTS: readonly Fault[] = [
-  ...(['crash', 'answer-lost', 'unavailable', 'delay', 'freeze', 'no-key', 'item-lost', 'item-restored'] as const),
+  'crash',
+  'answer-lost',
+  'unavailable',
+  'delay',
+  'freeze',
+  'no-key',
+  'item-lost',
+  'item-restored',
 ];
 export const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late'];
 

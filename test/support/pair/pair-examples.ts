@@ -90,12 +90,17 @@ export const WAIT = {
   },
 } as const;
 
-/** A record that has every member; an operator has not stopped it. */
+/** A record that has every member, its token too; an operator has not stopped it. */
 export function fullRecord(): PairRecord {
   const unheard = { unheard: true } as const;
   return {
     lease: { id: 'lease-1', until: START + 6_000 },
-    token: exampleToken(),
+    token: exampleToken({
+      accessToken: new Redacted('ünïcödé.'.repeat(1_000)),
+      passThrough: { instance_url: 'https://acme.example', nested: { list: [1, null, 'x'] } },
+      lifetimeSeenMs: 7_200_000,
+      sameTokenAgain: true,
+    }),
     attemptedAt: START + 0.25,
     forcedAt: START - 30_000,
     rejected: new Map([

@@ -13,7 +13,6 @@ import { ACCESS, START } from '../example.ts';
 
 interface Options {
   readonly keys?: SealingKeys;
-  readonly tableName?: string;
   /** Milliseconds for each call: what a busy machine needs, unless time is what a test is about. */
   readonly callMs?: number;
   readonly breaker?: CircuitBreaker;
@@ -21,7 +20,7 @@ interface Options {
 
 /** The pair table as one environment has it, with faults on the way to the DynamoDB at `target`, and a direct way for the test. */
 export async function connectPairTable(target: string, options: Options = {}) {
-  const { keys = keysOf(exampleKey()), tableName = TABLE, callMs = 10_000 } = options;
+  const { keys = keysOf(exampleKey()), callMs = 10_000 } = options;
   const endpoint = await startFaultyEndpoint(target);
   const direct = new DynamoDBClient({ endpoint: target, ...ACCESS });
   await ensurePairTable(direct, TABLE);
@@ -37,7 +36,7 @@ export async function connectPairTable(target: string, options: Options = {}) {
   const unreadable: Unreadable[] = [];
   const store = createPairTable({
     dynamodb: through,
-    tableName,
+    tableName: TABLE,
     sealer: createSealer('dev', keys),
     breaker: options.breaker ?? createCircuitBreaker(now, callMs, callMs),
     now,

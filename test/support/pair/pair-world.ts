@@ -44,7 +44,8 @@ export interface PairWorldOptions {
   readonly renewals?: readonly (Renewal | Error | undefined)[];
   /** In place of the n-th write of the table (from 1), or around it. */
   readonly onReplace?: (write: () => Promise<Seen | undefined>, of: Replacement) => Promise<Seen | undefined>;
-  readonly onRequest?: (world: { readonly clock: { now: number }; readonly shared: ReferencePairStore }) => void;
+  /** How long each of them takes. */
+  readonly requestMs?: number;
   readonly secret?: (stage: SecretStage, n: number) => SecretReading;
   /** How long Secrets Manager takes. */
   readonly secretMs?: number;
@@ -100,7 +101,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
     }),
     renewToken: async (call, attempt, deadline) => {
       sent.push({ ...call, ...attempt, deadline });
-      options.onRequest?.({ clock, shared });
+      clock.now += options.requestMs ?? 0;
       const renewal = renewals[Math.min(sent.length, renewals.length) - 1];
       if (renewal instanceof Error) throw renewal;
       const token = exampleToken({ credentialVersion: attempt.version.versionId });

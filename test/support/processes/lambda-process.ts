@@ -1,9 +1,7 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { startProgram } from './program.ts';
 
 /** A function of a template, deployed to a process of this machine. */
 export type LambdaProcess = Awaited<ReturnType<typeof startLambda>>;
@@ -32,42 +30,27 @@ export async function startLambda(lambdaFunction: LambdaFunction) {
   for (const [name, content] of Object.entries(asset)) writeFileSync(path.join(directory, name), content);
 
   const env = variablesOf(lambdaFunction, directory);
-  const child = fork(PROGRAM, { cwd: directory, env, execArgv: [], silent: true });
-  const chunks: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => chunks.push(text));
-  }
-  const calls = new Map<number, PromiseWithResolvers<unknown>>();
-  const call = (id: number) => {
-    const answer = Promise.withResolvers<unknown>();
-    calls.set(id, answer);
-    return answer.promise;
-  };
-  child.on('message', (message) => {
-    const { id, result, failure } = JSON.parse(String(message));
-    if (failure === undefined) calls.get(id)?.resolve(result);
-    else calls.get(id)?.reject(new Error(failure));
-  });
-  const closed = once(child, 'close').then(() => {
+  const { order, written, kill } = startProgram<LambdaOrder, unknown>(PROGRAM, [], { cwd: directory, env });
+  const stop = async () => {
+    await kill();
     rmSync(directory, { recursive: true });
-    for (const { reject } of calls.values()) reject(new Error(`${properties.FunctionName} ended: ${chunks.join('')}`));
+  };
+  await order({}).catch(async (error: unknown) => {
+    await stop();
+    throw error;
   });
-
-  await call(0);
   return {
     /** Calls the handler; returns its result or throws its error. */
-    invoke(event: unknown): Promise<unknown> {
-      const id = calls.size;
-      child.send(JSON.stringify({ id, event, timeoutMs: properties.Timeout * 1_000 }));
-      return call(id);
-    },
-    /** All that it wrote. */
-    written: () => chunks.join(''),
-    async stop() {
-      child.kill('SIGKILL');
-      await closed;
-    },
+    invoke: (event: unknown) => order({ event, timeoutMs: properties.Timeout * 1_000 }),
+    written,
+    stop,
   };
+}
+
+/** The first one, without an event, only waits until the handler is loaded. */
+export interface LambdaOrder {
+  readonly event?: unknown;
+  readonly timeoutMs?: number;
 }
 
 /** @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime */
@@ -96,4 +79,4 @@ function variablesOf(lambdaFunction: LambdaFunction, directory: string): Record<
   };
 }
 
-const PROGRAM = fileURLToPath(new URL('./lambda-process-main.ts', import.meta.url));
+const PROGRAM = new URL('./lambda-process-main.ts', import.meta.url);

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
 import { listen } from '../../../bin/local/loopback.ts';
+import { shellFile } from '../../../bin/local/shell.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { sign } from '../aws/signers.ts';
 import { send } from '../requests.ts';
@@ -33,8 +34,14 @@ export async function startLocalBroker(options: Options = {}) {
   const failed = ended.then(({ exitCode, stderr }) => {
     throw new Error(`The broker ended with ${exitCode} before it was ready: ${stderr}`);
   });
+  const url = await Promise.race([ready, failed]);
+  const left: { readonly callers: Readonly<Record<string, Readonly<Record<string, string>>>> } = JSON.parse(
+    readFileSync(shellFile(new URL(url).port), 'utf8'),
+  );
   return {
-    url: await Promise.race([ready, failed]),
+    url,
+    /** What it leaves for `env`. */
+    callers: left.callers,
     /** Its output so far, the greeting first. */
     output,
     /** Lets a minute pass for the broker, a moment later. */
@@ -111,10 +118,9 @@ export function pageUrl(broker: LocalBrokerProcess): string {
   return printed(broker, /^watch and try it on (\S+)$/m);
 }
 
-/** The variables of the `export` line of the greeting. */
-export function printedVariables(broker: LocalBrokerProcess): Readonly<Record<string, string>> {
-  const words = printed(broker, /^ {2}export (.*)$/m).matchAll(/(\w+)=(?:'([^']*)'|(\S+))/g);
-  return Object.fromEntries([...words].map(([, name = '', quoted, value = '']) => [name, quoted ?? value]));
+/** The variables that `env` sets for `billing`, or for the only caller. */
+export function shellVariables({ callers }: LocalBrokerProcess): Readonly<Record<string, string>> {
+  return callers.billing ?? Object.values(callers)[0] ?? {};
 }
 
 /** The part of the output that the first group of a pattern matches. */

@@ -73,7 +73,7 @@ describe('reading the secret of a client', () => {
     ['hang', 'unavailable', 'OutOfTime', 1],
     ['stall', 'unavailable', 'OutOfTime', 1],
   ])('takes %s for %s, in one word that repeats nothing of the answer: %s', async (fault, outcome, cause, times) => {
-    const { read, failWith, calls } = await start(cause === 'OutOfTime' ? { timeoutMs: 20 } : {});
+    const { read, failWith, calls } = await start(cause === 'OutOfTime' ? { timeoutMs: 500 } : {});
     failWith(fault);
     const reading = await read();
     expect(reading).toEqual({ outcome, cause });

@@ -83,7 +83,6 @@ describe('a check', () => {
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
     surroundings.secretsFault = SECRETS_DOWN;
 
-    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'traffic' });
     await clock.advance(HOUR_MS);
     const trace = newTrace();
     const found = await check('AWSCURRENT', instance, trace);
@@ -154,7 +153,6 @@ describe('a check, to the millisecond:', () => {
     ['repeats a finding', 'AWSPENDING', checked(29_999), 'misconfigured v2 by request 29999 ms ago'],
     ['sends the version again after 30 s', 'AWSPENDING', checked(30_000), 'accepted v2 by request'],
     ['throttles it within 30 s of another version', 'AWSPREVIOUS', checked(28_999), 'throttled v0 by latch, 2 s'],
-    ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), 'accepted v0 by request'],
     ['throttles AWSPENDING after AWSPREVIOUS', 'AWSPENDING', checked(1, 'v0'), 'throttled v2 by latch, 30 s'],
     [
       'stops at three',
@@ -185,7 +183,6 @@ describe('a check, to the millisecond:', () => {
     ],
     ['nothing about another version that is tried', 'AWSPENDING', {}, {}, 'throttled v2 by latch, 3600 s'],
     ['a latched one', 'AWSCURRENT', {}, latched('v1', 7), 'accepted v1 by traffic 3600000 ms ago'],
-    ['one whose token has lapsed', 'AWSCURRENT', { expiresAt: NOW }, {}, 'accepted v1 by request'],
   ])('a living token that a new one would end proves %s', async (_, stage, changes, record, result) => {
     const living = { ...token, ...changes };
     for (const one of [living, closedToken('unreadable', living)]) {
@@ -268,16 +265,6 @@ describe('a check that finds the secret gone', () => {
     expect(await check()).toMatchObject({ finding: 'disabled', provenBy: 'operator' });
     expect(tokenNow()).toBe(token);
   });
-});
-
-it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
-  const { check, shared, requests, createInstance } = setUp();
-  const bug = new TypeError('not the item that was asked for');
-  const { replace } = shared;
-  shared.replace = (...args) => (requests.length > 0 ? Promise.reject(bug) : replace(...args));
-
-  await expect(check('AWSCURRENT', createInstance())).rejects.toBe(bug);
-  expect(requests).toHaveLength(1);
 });
 
 it('trials share one request in 30 s also beside a token that no instance here can open', async () => {

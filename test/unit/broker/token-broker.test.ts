@@ -31,22 +31,6 @@ describe('the token broker', () => {
     expect(await renewing).toMatchObject({ cache: 'none' });
   });
 
-  it('looks at the table once in 15 s for a renewal whose credential is latched, and answers the rest from memory', async () => {
-    const { store, looks } = countLooks();
-    const rejection = exchange(401, { error: 'invalid_client' });
-    const first = exchange(200, { access_token: 'old', expires_in: 3_600 });
-    const { issue, clock, calls, world } = createBrokerWorld({ store, answer: (n) => (n === 1 ? first : rejection) });
-    await issue();
-    world.secret = () => found('v2');
-    clock.now += 3_300_000;
-    await issue();
-    expect(calls.tokenRequests).toBe(2);
-    clock.now += 15_000;
-    const before = looks();
-    for (let n = 0; n < 10; n += 1) await issue();
-    expect([looks() - before, calls.tokenRequests]).toEqual([1, 2]);
-  });
-
   it('gives no caller the token of another pair, also of two services that only differ in the scope they ask for', async () => {
     const clients = ['acme', 'globex'];
     const services = ['read', 'write'];

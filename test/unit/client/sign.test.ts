@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { parseEndpoint } from '../../../client/sign.ts';
@@ -45,35 +44,18 @@ describe('the address of the broker', () => {
   });
 });
 
-describe('the signature', () => {
-  it('covers the body, the host, the content type and the session token', async () => {
-    const { broker, server } = await startClientWorld(GOOD);
+it('the signature is made anew for every request, with its credentials and its time', async () => {
+  let attempts = 0;
+  const credentials = async () => ({ accessKeyId: `AKID${attempts}`, secretAccessKey: 'secret' });
+  const { broker, clock, server } = await startClientWorld(GOOD, { credentials, cache: false });
+  for (attempts of [1, 2]) {
+    clock.now += 1_000;
     await broker.token(PAIR);
-    const [request] = server.requests;
-    const digest = createHash('sha256').update(request?.body ?? '');
-    expect(request?.headers).toMatchObject({
-      'x-amz-date': '20261101T100000Z',
-      'x-amz-security-token': 'marked-session',
-      'x-amz-content-sha256': digest.digest('hex'),
-      authorization: expect.stringMatching(
-        /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/20261101\/us-east-1\/lambda\/aws4_request, SignedHeaders=accept;content-type;host;x-amz-content-sha256;x-amz-date;x-amz-security-token, Signature=[0-9a-f]{64}$/,
-      ),
-    });
-  });
-
-  it('is made anew for every request, with its credentials and its time', async () => {
-    let attempts = 0;
-    const credentials = async () => ({ accessKeyId: `AKID${attempts}`, secretAccessKey: 'secret' });
-    const { broker, clock, server } = await startClientWorld(GOOD, { credentials, cache: false });
-    for (attempts of [1, 2]) {
-      clock.now += 1_000;
-      await broker.token(PAIR);
-    }
-    expect(server.requests.map(({ headers }) => headers)).toMatchObject([
-      { 'x-amz-date': '20261101T100001Z', authorization: expect.stringContaining('Credential=AKID1/') },
-      { 'x-amz-date': '20261101T100002Z', authorization: expect.stringContaining('Credential=AKID2/') },
-    ]);
-  });
+  }
+  expect(server.requests.map(({ headers }) => headers)).toMatchObject([
+    { 'x-amz-date': '20261101T100001Z', authorization: expect.stringContaining('Credential=AKID1/') },
+    { 'x-amz-date': '20261101T100002Z', authorization: expect.stringContaining('Credential=AKID2/') },
+  ]);
 });
 
 it.each([0, -6, 6])('a Function URL takes it with a clock %d minutes off, and that is remembered', async (minutes) => {

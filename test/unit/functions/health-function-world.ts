@@ -57,14 +57,10 @@ interface Options {
   readonly services?: readonly string[];
   /** Beside those of the health role and of `billing`. */
   readonly accessRules?: readonly AccessRule[];
-  readonly probeMayInvoke?: boolean;
-  readonly probeRoleArn?: string;
 }
 
 /** The health function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
-export async function startHealthFunctionWorld(options: Options = {}) {
-  const { services = ['customer-insights'], accessRules = [] } = options;
-  const { probeMayInvoke = true, probeRoleArn = PROBE.role } = options;
+export async function startHealthFunctionWorld({ services = ['customer-insights'], accessRules = [] }: Options = {}) {
   repeatAtOnce();
   const messages: PublishedMessage[] = [];
   const lines: string[] = [];
@@ -109,7 +105,7 @@ export async function startHealthFunctionWorld(options: Options = {}) {
       checkerRoles: [HEALTH.role],
       write: (line) => lines.push(line),
     }).handler,
-    callers: [HEALTH, BILLING, { ...PROBE, mayInvoke: probeMayInvoke }],
+    callers: [HEALTH, BILLING, PROBE],
     port: 0,
   });
   onTestFinished(async () => {
@@ -120,12 +116,7 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   });
 
   const handler = createHealthFunction(
-    {
-      ...VARIABLES,
-      TOKEN_BROKER_URL: broker.url,
-      TOKEN_BROKER_SERVICES: services.join(' '),
-      TOKEN_BROKER_PROBE_ROLE: probeRoleArn,
-    },
+    { ...VARIABLES, TOKEN_BROKER_URL: broker.url, TOKEN_BROKER_SERVICES: services.join(' ') },
     { credentials: HEALTH, write: (line) => healthLines.push(line), sleep: async () => undefined },
   );
 

@@ -53,16 +53,6 @@ describe('the negative check', () => {
     const written = [...healthLines, ...messages.map(({ text }) => text)].join('\n');
     for (const word of written.split(/[^\w-]+/)) expect(tokenService.issued(word)).toBe(false);
   });
-
-  it.each([
-    ['AWS does not let it call the URL', { probeMayInvoke: false }, 'aws-forbidden'],
-    ['no role may assume it', { probeRoleArn: 'arn:aws:iam::111111111111:role/gone' }, 'aws-credentials-unavailable'],
-  ])('tells when it proves nothing because %s', async (_why, options, said) => {
-    const { run } = await startHealthFunctionWorld(options);
-    const { line, subjects } = await run();
-    expect(line).toMatchObject({ ProbeNotDenied: 1, probe: said });
-    expect(subjects).toEqual(['[token-broker test] not proven that roles without an access rule are refused']);
-  });
 });
 
 describe('when something around the run fails', () => {
@@ -79,6 +69,37 @@ describe('when something around the run fails', () => {
     expect((await run()).line).toMatchObject({ OperatorsUnreachable: 1 });
     sns.failWith(undefined);
     expect((await run()).line).toMatchObject({ OperatorsUnreachable: 0, ProbeNotDenied: 0, probe: 'access-denied' });
+  });
+});
+
+describe('an event of Secrets Manager', () => {
+  it('has a good version proven once on every service before a caller needs it, with one line for each', async () => {
+    const services = [SERVICE, 'other'];
+    const world = await startHealthFunctionWorld({ services });
+    const { caller, deliver, store, replace, tokenService, messages, healthLines } = world;
+    const tokens = () => Promise.all(services.map((service) => caller.token({ client: 'acme', service })));
+    await store('acme', CREDENTIALS.acme);
+    await tokens();
+    const event = await replace('acme', CREDENTIALS.renewed);
+    await deliver(event);
+    const requests = tokenService.requests.slice(2).map(({ service, ok }) => `${service} ${ok}`);
+    expect(requests.toSorted()).toEqual(services.map((service) => `${service} true`));
+    await tokens();
+    expect([tokenService.requests.length, messages]).toEqual([4, []]);
+    const proven = { environment: 'test', outcome: 'accepted', operation: 'health', Findings: 1, provenBy: 'request' };
+    const promoted = Object(event).detail.versionId;
+    expect(healthLines.toSorted().map((line) => JSON.parse(line))).toMatchObject(
+      services.map((service) => ({ ...proven, service, pair: `acme/${service}`, promoted })),
+    );
+  });
+
+  it('about something else leads to no check, and one line says so', async () => {
+    const { deliver, store, lines, healthLines } = await startHealthFunctionWorld();
+    const event = await store('acme', CREDENTIALS.acme);
+    await deliver({ ...event, detail: { ...event.detail, labelUpdated: 'AWSPENDING' } });
+    await deliver({ ...event, detail: null });
+    expect(lines).toEqual([]);
+    expect(healthLines.map((line) => JSON.parse(line).outcome)).toEqual(['foreign', 'malformed']);
   });
 });
 

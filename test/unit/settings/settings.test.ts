@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createAuthorize } from '../../../functions/broker/authorize.ts';
 import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/environment.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import { changed, exampleForm } from './example-form.ts';
@@ -28,27 +27,6 @@ describe('settings', () => {
     });
   });
 
-  it('prefer every written value to its default', () => {
-    const service = exampleService({
-      certificateAuthorities: [],
-      authUrl: 'https://auth.example.com/base',
-      tokenPath: '/oauth/token',
-      basicEncoding: 'form',
-      parameters: { grant_type: 'client_credentials' },
-      parametersIn: 'body',
-      headers: { accept: 'application/json;q=1, */*' },
-      response: { tokenMember: '$', lifetimeMember: 'data.ttl', lifetimeUnit: 'milliseconds', passThrough: ['tier'] },
-      tokenLifetimeSeconds: 600,
-      assumedLifetimeSeconds: 60,
-      maxLifetimeSeconds: 3_600,
-      rejectedOn403: true,
-      singleActiveToken: true,
-      requestTimeoutMs: 6_000,
-    });
-    const form = changed(exampleForm(), 'services/customer-insights', service);
-    expect(parseEnvironment('test', form).services['customer-insights']).toEqual(service);
-  });
-
   it('reach the token function in its form, with the organization and the ids of roles when they are pinned', () => {
     const plain = parseEnvironment('test', exampleForm());
     expect(Object.keys(toBrokerSettings(plain))).toEqual(['services', 'accessRules', 'provenForSeconds']);
@@ -64,17 +42,5 @@ describe('settings', () => {
   ])('make a token prove its credential until the next check: with %s for %d s', (every, seconds) => {
     const environment = parseEnvironment('test', changed(exampleForm(), 'health', { every }));
     expect(toBrokerSettings(environment).provenForSeconds).toBe(seconds);
-  });
-});
-
-describe('settings and the broker agree', () => {
-  it.each([
-    ['eu-west-1', 'arn:aws:iam::111111111111:role/aws-reserved/sso.amazonaws.com/AWSReservedSSO_ops_0123456789abcdef'],
-    ['eu-west-1', 'arn:aws:iam::111111111111:role/a+b=c,d.e@f-g_h'],
-    ['cn-north-1', 'arn:aws-cn:iam::111111111111:role/billing'],
-  ])('on what a role is: in %s %s', (region, role) => {
-    const form = { ...exampleForm(), region, accessRules: [{ role, clients: 'all', services: 'all' }] };
-    const { accessRules } = parseEnvironment('test', form);
-    expect(() => createAuthorize(accessRules, new Set())).not.toThrow();
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished } from 'vitest';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
 import { ended } from '../shared/command-line.ts';
-import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+import { it, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const CHECK = 'client check acme';
@@ -131,15 +131,6 @@ async function stages(world: OperatorWorld) {
   const versions: { version: string; stages: string[] }[] = clients[0].versions;
   return Object.fromEntries(versions.flatMap(({ version, stages }) => stages.map((stage) => [stage, version])));
 }
-
-describe('client promote', () => {
-  it('makes the pending version current when every service accepts it', async ({ world }) => {
-    const pending = await storePending(world, NEW);
-    const told = new RegExp(`acme: version ${pending} is AWSCURRENT`);
-    expect(await world.run('client promote acme')).toEqual(ended(0, told, /./));
-    expect(await stages(world)).toEqual({ AWSCURRENT: pending, AWSPREVIOUS: expect.any(String) });
-  });
-});
 
 it('client promote --force and client rollback move stages without the broker, and back', async ({ world }) => {
   await storePending(world, WRONG);

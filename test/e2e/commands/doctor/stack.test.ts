@@ -12,7 +12,6 @@ import {
   type Respond,
   serve,
 } from '../../../../bin/local/loopback.ts';
-import { rulesDigest } from '../../../../functions/environment.ts';
 import { environments } from '../../../../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../../../../lib/settings/environment.ts';
 import { motoIsInstalled, startMoto } from '../../../support/aws/moto.ts';
@@ -32,9 +31,11 @@ const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
 const DIRECT = `POST ${FUNCTION}-dev/invocations`;
 const RULE = { clients: 'all', services: 'all', operations: ['check'] };
 const LINES =
-  'alarms dashboard direct-invoke event-rule health-run key logs schedule signed-call subscriptions table table-ttl unsigned-call versions words-deleted words-denied words-disabled'.split(
+  'alarms aws-credentials call clock connection dashboard direct-invoke event-rule health-run identity key logs schedule subscriptions table table-ttl unsigned-call url versions words-deleted words-denied words-disabled'.split(
     ' ',
   );
+
+const BEGINS = 'Looking at the stack, which takes two minutes at most.\n';
 
 const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
 const XML_DENIED = { status: 403, body: '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' };
@@ -48,6 +49,7 @@ const NOT_AUTHORIZED = 'User: x is not authorized to perform: secretsmanager:Get
 /** What AWS answers in place of moto, which has no code to run, no policies and no confirmed subscriptions. */
 const ANSWERS: Readonly<Record<string, (input: string) => HttpAnswer>> = {
   [LIVE]: () => json(200, { Name: 'live', FunctionVersion: '2', RoutingConfig: null }),
+  GetCallerIdentity: () => xml('GetCallerIdentity', '<Arn>arn:aws:sts::111111111111:assumed-role/operator/me</Arn>'),
   GetTopicAttributes: () =>
     xml(
       'GetTopicAttributes',
@@ -103,7 +105,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     world.replaced.clear();
     world.blindKeys = [];
     world.asked = [];
-    world.caller = { role: SHELL_KEY.role, account: DEV.account, rules: [RULE], rules_digest: rulesDigest(DEV) };
+    world.caller = { role: SHELL_KEY.role, account: DEV.account, rules: [RULE] };
     vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', profiles('direct', 'deploy', 'emergency'));
     vi.stubEnv('AWS_CONFIG_FILE', '/nonexistent');
   });
@@ -122,7 +124,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(lines.map((line) => line.split(/ +/).slice(0, 2))).toEqual(LINES.map((name) => ['ok', name]));
     expect({ exitCode, stderr }).toEqual({
       exitCode: 0,
-      stderr: 'CLIENT  customer-insights\nacme    accepted\n17 proven, 0 failed, 0 not proven\n',
+      stderr: `${BEGINS}CLIENT  customer-insights\nacme    accepted\nNothing is wrong.\n`,
     });
     const changes = world.asked.filter((one) => !/^(?:Describe|Get|List|GET )/.test(one));
     expect(new Set(changes)).toEqual(new Set([HEALTH, DIRECT]));
@@ -167,14 +169,11 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(exitCode).toBe(1);
   });
 
-  it('fails the line unsigned-call when anything but a refusal comes, and signed-call when other rules are in force', async () => {
-    const { url, close } = await startLoopbackServer(
-      answerWith(200, { ...world.caller, rules_digest: '0'.repeat(16) }),
-    );
+  it('fails the line unsigned-call when anything but a refusal comes', async () => {
+    const { url, close } = await startLoopbackServer(answerWith(200, world.caller));
     onTestFinished(close);
     const { exitCode, lines } = await doctor('--url', url);
     expect(lines).toContainEqual(expect.stringMatching(/^FAILED +unsigned-call +It is answered with 200/));
-    expect(lines).toContainEqual(expect.stringMatching(/^FAILED +signed-call +The rules in force are 0{16}, and/));
     expect(exitCode).toBe(1);
   });
 
@@ -184,18 +183,21 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     const seen = (IsLogging: boolean) =>
       describedLines({ environment, synthesised, look: async () => ({ IsLogging }) } as unknown as World).trail?.();
     expect(await seen(true)).toEqual({ outcome: 'ok', detail: 'IsLogging: true' });
-    expect(await seen(false)).toMatchObject({ outcome: 'failed', detail: 'IsLogging: false, and must be true' });
+    expect(await seen(false)).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringMatching(/^IsLogging: false, and must be true/),
+    });
   });
 
   it.each<[line: string, said: string, operation: string, change: Change]>([
-    ['signed-call', 'no access rule names', '', ['', '']],
+    ['call', 'no access rule names', '', ['', '']],
     ['alarms', 'no data ever for', 'DescribeAlarms', [/1 datapoint [^"]*/, 'Unchecked: Initial alarm creation']],
     ['direct-invoke', 'by its own policies', DIRECT, ['service control', 'resource-based']],
     ['words-denied', 'may read secrets', 'GetSecretValue', denied('', 'ResourceNotFoundException')],
     ['words-deleted', 'No client is marked', 'ListSecrets', json(200, { SecretList: [] })],
     ['health-run', 'AWS gave no usable answer', HEALTH, { status: 503 }],
   ])('does not prove the line %s and says "%s", which is no failure', async (line, said, operation, change) => {
-    if (operation === '') world.caller = { ...world.caller, rules: [], rules_digest: undefined };
+    if (operation === '') world.caller = { ...world.caller, rules: [] };
     else alter(operation, change);
     const { exitCode, lines } = await doctor('--guarded', '--profile-direct', 'direct');
     expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^\\? +${line} +.*${said}`)));
@@ -228,11 +230,9 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     world.replaced.set('DescribeTimeToLive', ['ENABLED', 'DISABLED']);
     const report = path.join(temporaryFolder(), 'stack.md');
     const { stdout } = await doctor('--report', report, '--json');
-    const { environment, at, steps } = JSON.parse(stdout);
-    expect({ environment, at }).toEqual({ environment: 'dev', at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) });
-    expect(steps).toHaveLength(16);
+    expect(JSON.parse(stdout)).toMatchObject({ environment: 'dev', ok: false, cause: 'table-ttl' });
     const text = readFileSync(report, 'utf8');
-    expect(text).toContain(`account ${DEV.account}, region eu-west-1, ${at}: 15 proven, 1 failed, 0 not proven.\n`);
+    expect(text).toMatch(/^# The stack of dev in account 111111111111, region eu-west-1, at \d{4}-\d\d-\d\dT/);
     expect(text).toMatch(/^FAILED {2}table-ttl .*DISABLED, and must be ENABLED\. Deploy/m);
     expect(text).toMatch(/^ok {6}logs /m);
   });
@@ -258,7 +258,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
 
   it('says that a report cannot be written, after it has shown its lines', async () => {
     const { exitCode, lines, stderr } = await doctor('--report', path.join(temporaryFolder(), 'none', 'stack.md'));
-    expect({ exitCode, count: lines.length }).toEqual({ exitCode: 1, count: 16 });
+    expect({ exitCode, count: lines.length }).toEqual({ exitCode: 1, count: LINES.length - 1 });
     expect(stderr).toContain('error: report-not-written: ');
   });
 
@@ -294,7 +294,7 @@ async function answerFor(moto: string, ...[request, response]: Parameters<Respon
   const operation = target ?? action ?? `${request.method} ${request.path}`;
   world.asked.push(operation);
   const isBlind = world.blindKeys.some((key) => headerValue(request, 'authorization')?.includes(key));
-  if (isBlind && !/Stacks|Topic|AssumeRole|SecretValue|ResourcePolicy|ListSecrets/.test(operation)) {
+  if (isBlind && !/Stacks|Topic|AssumeRole|Identity|SecretValue|ResourcePolicy|ListSecrets/.test(operation)) {
     if (action !== null) return XML_DENIED;
     // As Lambda says it; the others say it in the body.
     response.setHeader('x-amzn-errortype', 'AccessDeniedException:');

@@ -2,14 +2,7 @@ import { onTestFinished, vi } from 'vitest';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { Send } from '../../../../functions/broker/token-request/send.ts';
 import { type HttpRequest, SendFailure } from '../../../../functions/broker/token-request/send.ts';
-import { type RawServer, startRawServer } from '../../../support/services/raw-server.ts';
-
-/** A raw server that ends with the test. */
-export async function serve(behaviour: Parameters<typeof startRawServer>[0]): Promise<RawServer> {
-  const server = await startRawServer(behaviour);
-  onTestFinished(server.close);
-  return server;
-}
+import type { RawServer } from '../../../support/services/raw-server.ts';
 
 export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}): HttpRequest {
   return {

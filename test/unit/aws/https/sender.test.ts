@@ -2,7 +2,8 @@ import dns from 'node:dns';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import type { Send } from '../../../../functions/broker/token-request/send.ts';
-import { answer, exampleRequest, LIMITS, outcomeOf, post, serve, stopTime } from './https-sending.ts';
+import { serve } from '../../../attacks/hostile-answers.ts';
+import { answer, exampleRequest, LIMITS, outcomeOf, post, stopTime } from './https-sending.ts';
 
 const INTERIM = 'HTTP/1.1 103 X\r\n\r\n';
 const CHUNKED_HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n';

@@ -83,10 +83,15 @@ describe('the audit line', () => {
       definition([[...BY_OUTCOME, 'version']], ['Requests']),
       definition([['environment'], BY_SERVICE], ['SecretStale']),
     ]);
-    const { _aws: quiet } = JSON.parse(written(DENIED, '7'));
-    expect(quiet.CloudWatchMetrics).toEqual(_aws.CloudWatchMetrics.slice(0, 3));
-    const { _aws: bug } = JSON.parse(written({ ...DENIED, outcome: 'internal' }, '7'));
-    expect(bug.CloudWatchMetrics).toEqual(_aws.CloudWatchMetrics.slice(0, 4));
+    const bug = { ...DENIED, outcome: 'internal' } as const;
+    for (const [record, asVersion, count] of [
+      [DENIED, '7', 3],
+      [bug, '7', 4],
+      [bug, undefined, 3],
+    ] as const) {
+      const line = JSON.parse(written(record, asVersion));
+      expect(line._aws.CloudWatchMetrics).toEqual(_aws.CloudWatchMetrics.slice(0, count));
+    }
   });
 
   it('tells what the caller asked for beside the pair, and leaves out what it did not ask for', () => {

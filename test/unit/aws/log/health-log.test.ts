@@ -96,14 +96,7 @@ it('the metrics of a line have no client and no caller as a dimension', () => {
 });
 
 function createLog() {
-  let written = '';
-  const write = (line: string) => {
-    written += line;
-  };
-  const lines = () =>
-    written
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-  return { log: createHealthLog({ environment: 'dev', now: () => START, write }), text: () => written, lines };
+  const texts: string[] = [];
+  const log = createHealthLog({ environment: 'dev', now: () => START, write: (line) => texts.push(line) });
+  return { log, text: () => texts.join(''), lines: () => texts.map((text) => JSON.parse(text)) };
 }

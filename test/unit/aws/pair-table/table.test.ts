@@ -178,45 +178,26 @@ describe('an item that is not as it should be', () => {
   });
 });
 
-describe('a token that cannot be opened', () => {
-  const { accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken();
+it.each<[string, 'unreadable' | 'no-bytes', (item: Item) => Item]>([
+  ['altered', 'unreadable', ({ token }) => ({ token: edited(token, 'Bearer', 'bearer') })],
+  ['without its bytes', 'no-bytes', () => ({ sealed: { S: 'x' } })],
+  ['without the name of its key', 'no-bytes', ({ token }) => ({ token: edited(token, '"key-1"', '1') })],
+])('shows the visible part of a token, and all else counts and can be changed: %s', async (_how, closed, alter) => {
+  const { put, item, record, write, unreadable } = await connect();
+  await write(fullRecord());
+  const altered = { ...(await item()), ...alter(await item()) };
+  await put(altered);
+  const { fingerprint } = exampleToken();
+  expect(await record()).toMatchObject({ ...fullRecord(), token: { fingerprint, closed } });
+  expect(unreadable).toEqual(closed === 'no-bytes' ? [] : ['closed']);
 
-  it('never is the token of another pair, however the items are swapped', async () => {
-    const { store, pair, put, item, write, unreadable } = await connect();
-    await write({ token: exampleToken() });
-    const other = { ...pair, client: `${pair.client}-other` };
-    await put(await item(), other);
-    const seen = await store.read(other, IN_TIME);
-    expect(seen.record.token).toEqual({ ...visible, closed: 'unreadable' });
-    expect(unreadable).toEqual(['closed']);
-  });
-
-  it.each<[string, 'unreadable' | 'no-bytes', (item: Item) => Item]>([
-    ['altered', 'unreadable', ({ token }) => ({ token: edited(token, 'Bearer', 'bearer') })],
-    ['without its bytes', 'no-bytes', () => ({ sealed: { S: 'x' } })],
-    ['without the name of its key', 'no-bytes', ({ token }) => ({ token: edited(token, '"key-1"', '1') })],
-  ])('shows its visible part, and all else counts and can be changed beside it: %s', async (_how, closed, alter) => {
-    const { put, item, record, write, unreadable } = await connect();
-    await write(fullRecord());
-    const altered = { ...(await item()), ...alter(await item()) };
-    await put(altered);
-    const told = await record();
-    expect(told).toMatchObject({ ...fullRecord(), token: { fingerprint: visible.fingerprint, closed } });
-    expect(unreadable).toEqual(closed === 'no-bytes' ? [] : ['closed']);
-
-    await write({ pause: undefined, lease: undefined });
-    const { token, sealed } = await item();
-    expect({ token, sealed }).toEqual({ token: altered.token, sealed: altered.sealed });
-    await write({ token: undefined });
-    expect(await item()).not.toMatchObject({ token: expect.anything() });
-    await write({ token: exampleToken() });
-    expect(await record()).toMatchObject({ token: exampleToken(), pause: undefined });
-  });
-
-  function edited(attribute: Item[string] | undefined, from: string, to: string): Item[string] {
-    expect(attribute?.S).toContain(from);
-    return { S: `${attribute?.S?.replace(from, to)}` };
-  }
+  await write({ pause: undefined, lease: undefined });
+  const { token, sealed } = await item();
+  expect({ token, sealed }).toEqual({ token: altered.token, sealed: altered.sealed });
+  await write({ token: undefined });
+  expect(await item()).not.toMatchObject({ token: expect.anything() });
+  await write({ token: exampleToken() });
+  expect(await record()).toMatchObject({ token: exampleToken(), pause: undefined });
 });
 
 describe('an environment without its sealing key', () => {
@@ -265,6 +246,11 @@ describe('an environment without its sealing key', () => {
 const SIGNAL = new AbortController().signal;
 const NOTHING = { record: EMPTY_RECORD, tag: undefined };
 let pairs = 0;
+
+function edited(attribute: Item[string] | undefined, from: string, to: string): Item[string] {
+  expect(attribute?.S).toContain(from);
+  return { S: `${attribute?.S?.replace(from, to)}` };
+}
 
 /** The table as an environment has it, and a pair that no other test uses. */
 async function connect(

@@ -41,7 +41,6 @@ describe('the services of a client', () => {
 
   it.each<[string, object, readonly string[], string?]>([
     ['are all when it says so', { ...shared, services: 'all' }, ['id', 's']],
-    ['are the members of an object', { ...shared, services: { [SERVICE]: {} } }, ['id', 's']],
     ['are the names in an array', { ...shared, services: ['x', SERVICE] }, ['id', 's']],
     ['may have members of their own', { ...shared, services: { [SERVICE]: own } }, ['own', 'o']],
     ['take the rest from the top level', { ...shared, services: { [SERVICE]: { secret: 'o' } } }, ['id', 'o']],
@@ -100,8 +99,7 @@ it.each(['hunter2hunter2', '', '["hunter2hunter2"]', 'null', '{"client_id":"id",
 it.each([
   [{ secret: 'hunter2' }, 'client_id is missing'],
   [{ client_id: 'id-1234', Secret: 'hunter2' }, 'secret is missing'],
-  [{ client_id: 12345, secret: 'hunter2' }, 'client_id is not a string'],
-  [{ client_id: 'id-1234', secret: null }, 'secret is not a string'],
+  [{ client_id: 'id-1234', secret: 12345 }, 'secret is not a string'],
   [{ client_id: '', secret: 'hunter2' }, 'client_id is empty'],
   [{ client_id: 'id-1234', client_secret: 'hunter2\n' }, 'client_secret holds a control character'],
   [{ client_id: 'id-1234', secret: 'hunter2\u0085' }, 'secret holds a control character'],

@@ -142,28 +142,14 @@ describe('a reading that its deadline ends', () => {
   }
 
   it.each([
-    ['when its time is over', 100],
-    ['when its timer was a little early', 95],
-  ])('gives the last known version %s, and does not count as an outage', async (_, endMs) => {
-    const { given, asked, read } = await endsAt(endMs, SECRETS_DOWN);
-    expect(given).toEqual(STALE);
+    ['gives the last known version when its time is over, which is no outage', 100, SECRETS_DOWN, STALE, found('v1')],
+    ['gives that also when its timer was a little early', 95, SECRETS_DOWN, STALE, found('v1')],
+    ['counts as an outage when it failed before', 94, SECRETS_DOWN, STALE, STALE],
+    ['counts when its answer comes at the last moment', 100, found('v2'), found('v2'), found('v2')],
+  ])('%s', async (_, endMs, reading, expected, later) => {
+    const { given, read } = await endsAt(endMs, reading);
 
-    expect(await read()).toEqual(found('v1'));
-    expect(asked).toHaveLength(2);
-  });
-
-  it('counts as an outage when it failed before its time was over', async () => {
-    const { given, read } = await endsAt(94, SECRETS_DOWN);
-    expect(given).toEqual(STALE);
-
-    expect(await read()).toEqual(STALE);
-  });
-
-  it('counts when its answer comes at the last moment', async () => {
-    const { given, read } = await endsAt(100, found('v2'));
-    expect(given).toEqual(found('v2'));
-
-    expect(await read()).toEqual(found('v2'));
+    expect([given, await read()]).toEqual([expected, later]);
   });
 });
 

@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../../functions/contract.ts';
-import { clientsNamed, createHealthWorld, DENIED, except, found, SERVICE } from '../../../support/health-world.ts';
+import {
+  about,
+  clientsNamed,
+  createHealthWorld,
+  DENIED,
+  except,
+  found,
+  SERVICE,
+} from '../../../support/health-world.ts';
 
 const DOWN = `[token-broker dev] incident: ${SERVICE} does not answer`;
 const BACK = `[token-broker dev] ${SERVICE} answers again`;
-const about = (finding: string, client: string, service = SERVICE) =>
-  `[token-broker dev] ${finding}: ${client} on ${service}`;
 /** So many clients, the first ones, get no answer. */
 const silent =
   (count: number): ReturnType<typeof except> =>

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { checkPairs } from '../../../../functions/broker/health/check-pairs.ts';
-import type { ProbeAnswer } from '../../../../functions/broker/health/evaluate.ts';
 import { pairsOf } from '../../../../functions/broker/health/run.ts';
 import { pairKey } from '../../../../functions/broker/pair.ts';
 import { MINUTE_MS, START } from '../../../support/example.ts';
@@ -18,14 +17,6 @@ describe('the pace of a run', () => {
     const { checked, milliseconds } = await run();
     expect(checked).toHaveLength(count);
     expect(milliseconds).toBeLessThan(limitMs);
-  });
-
-  it('spreads the checks evenly over eight minutes', async () => {
-    const { run, checks } = createHealthWorld({ clients: clientsNamed(1_000) });
-    await run();
-    const counts = [...Map.groupBy(checks, ({ at }) => Math.floor((at - (checks[0]?.at ?? 0)) / MINUTE_MS)).values()];
-    expect(counts).toHaveLength(8);
-    for (const { length } of counts) expect(Math.abs(length - 125)).toBeLessThanOrEqual(5);
   });
 
   it('has at most five checks under way, and catches up evenly after a standstill, not in a burst', async () => {
@@ -208,7 +199,7 @@ it.each<[string | undefined, readonly string[], readonly string[]]>([
 });
 
 describe('the role that must be refused', () => {
-  it('is tried in each run, on one pair as well as on another, and says nothing while it is refused', async () => {
+  it('is tried once in each run, on one pair as well as on another, and says nothing while it is refused', async () => {
     const { run, probed } = createHealthWorld();
     for (let runs = 0; runs < 20; runs += 1) expect((await run()).subjects).toEqual([]);
     expect(probed).toHaveLength(20);
@@ -226,13 +217,6 @@ describe('the role that must be refused', () => {
     expect((await run()).subjects).toEqual([]);
     world.probe = () => DENIED;
     expect((await run()).subjects).toEqual(['[token-broker dev] a role without an access rule is refused again']);
-  });
-
-  it('is tried again when an attempt proves nothing', async () => {
-    const { world, run } = createHealthWorld();
-    const answers: ProbeAnswer[] = [{ condition: 'unproven', said: 'timeout' }];
-    world.probe = () => answers.shift() ?? DENIED;
-    expect(await run()).toMatchObject({ probe: DENIED, subjects: [] });
   });
 
   it.each([

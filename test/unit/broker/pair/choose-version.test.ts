@@ -53,9 +53,7 @@ describe('the version to send', () => {
     ['the current one', 'v2', [staged(both)]],
     ['the previous one while the current one is latched', 'v1', [staged(both), latched('v2')]],
     ['the current one when its chance is due', 'v2', [staged(both), latched('v2'), { now: START + 15 * 60_000 }]],
-    ['the current one although the previous one is latched', 'v2', [staged(both), latched('v1')]],
     ['none while both are latched', 'credential-rejected', [staged(both), latched('v1', 'v2')]],
-    ['none when there is no other', 'credential-rejected', [staged([current, MISSING]), latched('v2')]],
     [
       'unknown while the other cannot be read',
       'secrets-unavailable 1',

@@ -52,12 +52,8 @@ describe('what an instance remembers of a pair', () => {
     expect(memory.trusted(PAIR)).toEqual(RECORD);
   });
 
-  it('is bounded: of the thousand pairs used last, and 64 MB with two bytes for each character', async () => {
+  it('is bounded, at 64 MB with two bytes for each character', async () => {
     const { memory, learn } = setUp();
-    for (let n = 0; n <= 1_000; n += 1) await learn(RECORD, { ...PAIR, client: `client-${n}` });
-    const isKnown = (n: number) => memory.trusted({ ...PAIR, client: `client-${n}` }) !== undefined;
-    expect([isKnown(0), isKnown(1), isKnown(1_000)]).toEqual([false, true, true]);
-
     const long = exampleToken({ accessToken: new Redacted('t'.repeat(12 * 2 ** 20)) });
     for (const client of ['a', 'b', 'c']) await learn({ ...EMPTY_RECORD, token: long }, { ...PAIR, client });
     const known = ['a', 'b', 'c'].map((client) => memory.trusted({ ...PAIR, client }) !== undefined);

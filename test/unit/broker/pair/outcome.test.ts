@@ -5,13 +5,12 @@ import type { Wait } from '../../../../functions/broker/pair/record.ts';
 import type { Renewal } from '../../../../functions/broker/pair/renew-token.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { SECRETS_DOWN } from '../../../support/broker-world.ts';
-import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
-import { exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
+import { HOUR_MS, SECOND_MS, START } from '../../../support/example.ts';
+import { exampleCall, exampleToken, exampleWait } from '../../../support/pair/pair-examples.ts';
 import {
   answer,
   createPairWorld,
   FAILED,
-  FINGERPRINT,
   PAIR,
   type PairWorldOptions,
   REJECTED,
@@ -92,24 +91,6 @@ describe('the token request', () => {
     expect(sent).toMatchObject([{ pair: PAIR, service, version: { versionId: 'v1' }, forced: step.forced, trace }]);
     expect(sent[0]?.record.token).toBe(token);
     expect(sent[0]?.credential.authorization.reveal()).toBe(`Basic ${btoa('id:secret')}`);
-  });
-});
-
-describe('a token', () => {
-  const hold = exampleWait(START - 1, 'token-endpoint-error', 3);
-  const record = { held: new Map([[KEY, hold]]), rejected: latches({ v1: 0 }), pause: exampleWait(START) };
-
-  it('is written, and ends the lease and all waits of its version; memory has it for a minute', async () => {
-    const { outcome, recordNow, memory, clock } = await run({ record });
-    const ended = { lease: undefined, pause: undefined, held: new Map(), rejected: new Map() };
-    const stored = { token: TOKEN, checked: undefined, ...ended };
-
-    expect(outcome).toBe(FINGERPRINT);
-    expect(recordNow()).toMatchObject(stored);
-    clock.now = START + MINUTE_MS - 1;
-    expect(memory.trusted(PAIR)).toMatchObject(stored);
-    clock.now += 1;
-    expect(memory.trusted(PAIR)).toBeUndefined();
   });
 });
 
@@ -222,10 +203,6 @@ it.each<[string, Renewal | undefined]>([
   ['misconfigured', HELD],
   ['unreachable', failed()],
   ['throttled', failed({ shape: SHAPE })],
-  [
-    'misconfigured',
-    { outcome: 'failed', problem: new Problem('token-endpoint-error', 'the certificate is not trusted') },
-  ],
 ])('a trial writes what it found, and nothing for callers: %s', async (finding, renewal) => {
   const pause = exampleWait(START - 1);
   for (const stage of ['AWSPENDING', 'AWSPREVIOUS'] as const) {

@@ -194,7 +194,6 @@ describe('the request that is sent', () => {
 
   it.each([
     ['https://auth.example.com/', '/auth/v1/token', 'https://auth.example.com/auth/v1/token'],
-    ['https://auth.example.com/base', '/oauth/token', 'https://auth.example.com/base/oauth/token'],
     ['https://auth.example.com/base/', '/oauth/token', 'https://auth.example.com/base/oauth/token'],
     ['https://auth.example.com:8443', '//evil.example/token', 'https://auth.example.com:8443//evil.example/token'],
   ])('goes to %s with the path %s appended', (authUrl, tokenPath, expected) => {

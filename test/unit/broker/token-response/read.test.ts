@@ -36,7 +36,6 @@ describe('a body that holds a token', () => {
     ['a raw JWT as application/jwt', SIGNED, { type: 'application/jwt', body: SIGNED }],
     ['a raw JWT after Bearer', SIGNED, { type: 'text/plain', body: `Bearer ${SIGNED}\n` }],
     ['padded base64', 'c29tZS1vcGFxdWUtdG9rZW4=', { type: 'text/plain', body: 'c29tZS1vcGFxdWUtdG9rZW4=' }],
-    ['a token of 16 kB', 'aZ3-'.repeat(4_096), { body: { token: 'aZ3-'.repeat(4_096) } }],
     ['a text that the settings call the token', 'short', { type: 'text/plain', body: 'short', settings: ALL_TOKEN }],
   ])('may be %s', (_, token, answer) => {
     expect(tokenOf({ body: JSON_BODY, ...answer }).accessToken.reveal()).toBe(token);
@@ -57,15 +56,12 @@ const CUT_OFF = 'not JSON, or is cut off';
 
 const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['nothing', { body: '' }, "is empty. Check the service's authUrl"],
-  ['white space', { body: ' \r\n' }, 'empty'],
   ['204', { status: 204, type: null, body: '' }, '(204) is unusable: its body is empty'],
   ['HTML', { type: 'text/html; charset=utf-8', body: '<html>LEAK</html>' }, WRONG_TYPE],
-  ['HTML as JSON', { body: '<!doctype html><p>LEAK</p>' }, CUT_OFF],
   ['HTML without a content type', { type: null, body: '<html>LEAK1234567890</html>' }, 'does not look like'],
   ['JSON of a type that tells a secret', { type: 'leak/leak', body: LEAKED }, WRONG_TYPE],
   ['XML', { type: 'application/xml', body: '<token>LEAK-4f9Kq2ZxV7mN1bR8</token>' }, WRONG_TYPE],
   ['truncated JSON', { body: JSON.stringify(LEAKED).slice(0, -4) }, CUT_OFF],
-  ['JSON that only begins well', { body: `${JSON.stringify(LEAKED)}LEAK` }, CUT_OFF],
   ['a word as JSON', { body: 'LEAK-4f9Kq2ZxV7mN1bR8' }, CUT_OFF],
   ['NaN', { body: '{"access_token":"LEAK-4f9Kq2ZxV7","expires_in":NaN}' }, CUT_OFF],
   ['UTF-16', { body: Buffer.from(`\ufeff${JSON.stringify(LEAKED)}`, 'utf16le') }, 'not UTF-8'],
@@ -88,7 +84,6 @@ const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   [400, { type: 'text/html', body: '<html>LEAK</html>' }, '400: it does not accept'],
   [400, { body: { error: 'LEAK', error_description: 'LEAK' } }, '400: it does not accept'],
   [400, { body: { error: { code: 'invalid_client' } } }, '400: '],
-  [400, { type: 'text/plain', body: 'invalid_client' }, '400: '],
   [400, { type: 'text/plain', body: 'error=invalid_client' }, '400 (invalid_client): '],
   [400, { body: { error: 'invalid_request' } }, '400 (invalid_request): it does not accept'],
   [400, { body: { error: 'invalid_scope' } }, '(invalid_scope): it does'],
@@ -140,7 +135,6 @@ describe('an answer that is no token', () => {
 
   it.each<[number, Partial<Answer>]>([
     [401, {}],
-    [401, { type: 'text/html', body: '<html>' }],
     [401, { body: LEAKED }],
     [400, { body: { error: 'invalid_client', error_description: 'LEAK' } }],
     [400, { type: 'application/problem+json', body: { error: 'invalid_client' } }],

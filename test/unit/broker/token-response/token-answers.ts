@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { parseCredential } from '../../../../functions/broker/credential/credential.ts';
 import type { Problem } from '../../../../functions/broker/problem.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
-import type { Service, TokenResponseSettings } from '../../../../functions/broker/service.ts';
+import type { Service } from '../../../../functions/broker/service.ts';
 import { readTokenResponse } from '../../../../functions/broker/token-response/read.ts';
 import { exampleService, START } from '../../../support/example.ts';
 
@@ -16,7 +16,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON unless it is text or bytes. */
   readonly body: unknown;
-  readonly settings?: Partial<Omit<Service, 'response'>> & { readonly response?: Partial<TokenResponseSettings> };
+  readonly settings?: Partial<Omit<Service, 'response'>> & { readonly response?: Partial<Service['response']> };
 }
 
 /** The request of every answer starts at `START`. */
