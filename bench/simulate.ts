@@ -1,12 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { printJson, talk } from '../client/commands/output.ts';
-import { tokenRequestChart } from '../test/support/fleet/day/chart.ts';
-import type { Outcome } from '../test/support/fleet/day/outcome.ts';
-import { reportOf, WAY_NAMES } from '../test/support/fleet/day/report.ts';
-import { type Simulation, simulateAll } from '../test/support/fleet/day/threads.ts';
-import { type Scale, WAYS } from '../test/support/fleet/day/world.ts';
+import { type Outcome, reportOf } from '../test/support/fleet/day/outcome.ts';
+import { simulateAll } from '../test/support/fleet/day/threads.ts';
+import type { Scale } from '../test/support/fleet/day/world.ts';
 
 /** `npm run simulate`: data on stdout, talk on stderr; exit 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('simulate')
@@ -17,19 +13,15 @@ const program = new Command('simulate')
   .option('--seed <n>', 'which course of events', wholeNumber(0, 2 ** 31 - 1), 1)
   .option('--calm', 'nothing ever fails', false)
   .option('--faults', 'all faults of the tests as well, one every four minutes', false)
-  .option('--charts <folder>', 'simulate fleets of other sizes as well and draw a chart of them there; takes minutes')
   .option('--json', 'answer in JSON', false)
   .showHelpAfterError('(--help shows how)')
   .exitOverride()
   .action(run);
 
-/** The numbers of instances that a chart compares. */
-const FLEETS = [1, 10, 100, 1_000, 10_000];
 const GOAL = 'simulated-fleet';
 
 interface Options extends Scale {
   readonly json: boolean;
-  readonly charts?: string | undefined;
 }
 
 try {
@@ -39,23 +31,13 @@ try {
   process.exitCode = error.exitCode === 0 ? 0 : 2;
 }
 
-async function run({ json, charts, ...scale }: Options): Promise<void> {
+async function run({ json, ...scale }: Options): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   talk(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
-
-  const simulate = (simulations: readonly Simulation[]) =>
-    simulateAll(simulations, interrupted.signal, ({ way, scale: { instances } }) =>
-      talk(process, `Simulated: ${WAY_NAMES[way]}, ${instances} instances.`),
-    );
-
-  const outcomes = await simulate(WAYS.map((way) => ({ way, scale })));
+  const outcomes = await simulateAll(scale, interrupted.signal);
   if (json) printJson(process, jsonOf(outcomes, interrupted.signal.aborted));
   else process.stdout.write(`${reportOf(outcomes)}\n`);
-  if (charts !== undefined && !interrupted.signal.aborted) {
-    const others = await simulate(otherFleets(scale));
-    if (!interrupted.signal.aborted) await draw(charts, outcomes, others);
-  }
   if (interrupted.signal.aborted) {
     talk(process, 'Interrupted: this is what was known by then.');
     process.exitCode = 130;
@@ -71,20 +53,6 @@ function jsonOf(samples: readonly Outcome[], isInterrupted: boolean) {
     skipped: [],
     samples,
   };
-}
-
-/** The same world with more or fewer instances; without a broker it has none. */
-function otherFleets(scale: Scale): readonly Simulation[] {
-  const fleets = FLEETS.filter((instances) => instances !== scale.instances);
-  return fleets.flatMap((instances) => [
-    { way: 'broker', scale: { ...scale, instances } },
-    { way: 'memory-only', scale: { ...scale, instances } },
-  ]);
-}
-
-async function draw(folder: string, outcomes: readonly Outcome[], others: readonly Outcome[]): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart([...outcomes, ...others]));
 }
 
 function wholeNumber(least: number, most: number): (text: string) => number {
