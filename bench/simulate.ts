@@ -1,5 +1,8 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { printJson, talk } from '../client/commands/output.ts';
+import { tokenRequestChart } from '../test/support/fleet/day/chart.ts';
 import { type Outcome, reportOf } from '../test/support/fleet/day/outcome.ts';
 import { simulateAll } from '../test/support/fleet/day/threads.ts';
 import type { Scale } from '../test/support/fleet/day/world.ts';
@@ -13,15 +16,19 @@ const program = new Command('simulate')
   .option('--seed <n>', 'which course of events', wholeNumber(0, 2 ** 31 - 1), 1)
   .option('--calm', 'nothing ever fails', false)
   .option('--faults', 'all faults of the tests as well, one every four minutes', false)
+  .option('--charts <folder>', 'simulate fleets of other sizes as well and draw a chart of them there; takes minutes')
   .option('--json', 'answer in JSON', false)
   .showHelpAfterError('(--help shows how)')
   .exitOverride()
   .action(run);
 
+/** The numbers of instances that a chart compares. */
+const FLEETS = [1, 10, 100, 1_000, 10_000];
 const GOAL = 'simulated-fleet';
 
 interface Options extends Scale {
   readonly json: boolean;
+  readonly charts?: string | undefined;
 }
 
 try {
@@ -31,17 +38,29 @@ try {
   process.exitCode = error.exitCode === 0 ? 0 : 2;
 }
 
-async function run({ json, ...scale }: Options): Promise<void> {
+async function run({ json, charts, ...scale }: Options): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   talk(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
   const outcomes = await simulateAll(scale, interrupted.signal);
   if (json) printJson(process, jsonOf(outcomes, interrupted.signal.aborted));
   else process.stdout.write(`${reportOf(outcomes)}\n`);
+  if (charts !== undefined) await draw(charts, scale, outcomes, interrupted.signal);
   if (interrupted.signal.aborted) {
     talk(process, 'Interrupted: this is what was known by then.');
     process.exitCode = 130;
   }
+}
+
+/** Draws the same day with fleets of other sizes; nothing when it is interrupted. */
+async function draw(folder: string, scale: Scale, known: readonly Outcome[], signal: AbortSignal): Promise<void> {
+  const outcomes = [...known];
+  for (const instances of FLEETS) {
+    if (instances !== scale.instances) outcomes.push(...(await simulateAll({ ...scale, instances }, signal)));
+    if (signal.aborted) return;
+  }
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart(outcomes));
 }
 
 /** In the form that all measurements of the project have. */

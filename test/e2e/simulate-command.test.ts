@@ -39,6 +39,6 @@ it('npm run simulate prints its results so far on Ctrl-C', async () => {
 it('npm run simulate is the script that docs/scale.md describes', async () => {
   const page = await readFile(new URL('../../docs/scale.md', import.meta.url), 'utf8');
   const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
-  expect(page.match(/(?<=^npm run simulate).*$/gm)).toEqual(['', ' -- --instances 100', ' -- --faults']);
+  expect(page.match(/(?<=^npm run simulate).*$/gm)).toEqual(['', ' -- --faults', ' -- --charts docs/charts']);
   expect(JSON.parse(manifest).scripts.simulate).toBe('node bench/simulate.ts');
 });

@@ -29,6 +29,13 @@ export function line(x1: number, y1: number, x2: number, y2: number): string {
   return `<line class="grid" x1="${short(x1)}" y1="${short(y1)}" x2="${short(x2)}" y2="${short(y2)}"/>`;
 }
 
+/** A line through the points in one of the inks, with a dot on each. */
+export function curve(points: readonly (readonly [x: number, y: number])[], ink: number): string {
+  const path = points.map(([x, y]) => `${short(x)},${short(y)}`).join(' ');
+  const dots = points.map(([x, y]) => `<circle class="fill-${ink}" cx="${short(x)}" cy="${short(y)}" r="4"/>`);
+  return [`<polyline class="curve stroke-${ink}" points="${path}"/>`, ...dots].join('\n');
+}
+
 export function bar(x: number, y: number, width: number, height: number, ink: number): string {
   return `<rect class="fill-${ink}" x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}"/>`;
 }

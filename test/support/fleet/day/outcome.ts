@@ -57,7 +57,7 @@ function explain({ tokenRequests, atMost, met }: NonNullable<Outcome['goal']>): 
 }
 
 /** With its thousands apart. */
-function shown(value = 0): string {
+export function shown(value = 0): string {
   return value.toLocaleString('en').replaceAll(',', ' ');
 }
 
