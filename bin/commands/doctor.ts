@@ -35,7 +35,7 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
 }
 
 function ofStack(flags: string, description: string): Option {
-  return new Option(flags, `of --stack: ${description}`).implies({ stack: true });
+  return new Option(flags, `${description}; implies --stack`).implies({ stack: true });
 }
 
 // `commander` gives a command all its options: those of the client package, and those that are added here.
