@@ -95,7 +95,8 @@ function base64ToBytes(name: string, value: unknown): unknown {
   return name === 'B' && typeof value === 'string' ? Buffer.from(value, 'base64') : value;
 }
 
-/** Without its name space: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException`. */
+/** Without its name space and what follows a colon: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException:http://…`. */
 function nameOf(type: unknown): string {
-  return /([^#:]+)(?::.*)?$/.exec(textOf(type) ?? '')?.[1] ?? 'UnknownError';
+  const [qualified = ''] = (textOf(type) ?? '').split(':', 1);
+  return qualified.slice(qualified.lastIndexOf('#') + 1) || 'UnknownError';
 }

@@ -172,6 +172,10 @@ describe('an answer', () => {
     expect(inspect(failure, { depth: null, showHidden: true })).not.toContain('marked');
   });
 
+  it('that names its error at great length is read in one go: to search anew from each letter would take half an hour', async () => {
+    expect(causeWord(await answered(400, { __type: `${'a'.repeat(900_000)}:\n` }))).toBe('unknown');
+  });
+
   it.each([
     ['message', 'Access to KMS is not allowed: marked', 'KMSAccessDenied'],
     ['Message', 'User: marked … with an explicit deny in a resource-based policy', 'ExplicitDeny'],
