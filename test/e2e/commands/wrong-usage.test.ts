@@ -19,13 +19,15 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   'the command line': [
     [['client'], /Usage: token-broker client/],
     [['tokens'], /unknown command 'tokens'\n\(Did you mean token\?\)/],
-    [['client', 'lst'], /unknown command 'lst'\n\(Did you mean list\?\)/],
+    [['client', 'lst'], /unknown command 'lst'\n\(Did you mean client list\?\)/],
+    [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
     [
       ['--environment', 'prdo', 'client', 'list'],
       /option '--environment <name>' is invalid\. .* has dev, staging, prod;/,
     ],
+    [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
     [['release', 'list', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
   ],
@@ -41,6 +43,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
       /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run --silent token-broker -- env operator/,
       NOTHING_SET,
     ],
+    [['token', 'acme', 'customer-insight', ...IN_DEV], /"dev" has no service "customer-insight": it has customer-/],
   ],
   'client put': [
     [[...PUT, 'marked-secret'], /too many arguments/],
@@ -66,6 +69,10 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
+    [
+      ['doctor', '--profile-deploy', 'deploy', '--environment', 'local'],
+      /"local" is npm start, of which nothing is deployed/,
+    ],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
