@@ -30,9 +30,9 @@ export function calledLines(world: World): Lines {
 }
 
 async function callUnsigned({ shell, options, outputUrl }: World): Promise<Seen> {
-  const url = options.url ?? outputUrl;
-  const answer = await ask(new URL('/whoami', url), 'POST', shell.signal);
-  if ('code' in answer) return unproven(`No answer from ${url} (${answer.code})`);
+  const url = new URL('/whoami', URL.parse(options.url ?? '') ?? outputUrl);
+  const answer = await ask(url, 'POST', shell.signal);
+  if ('code' in answer) return unproven(`No answer from ${url.origin} (${answer.code})`);
   if (answer.status === 403) return good('It is refused with 403');
   return wrong(
     `It is answered with ${answer.status}`,
