@@ -132,7 +132,7 @@ it('the credentials are those of the variables at the time of a call, and withou
   }
   for (const missing of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) {
     for (const [name, value] of Object.entries(key)) vi.stubEnv(name, name === missing ? undefined : value);
-    await expect(getItem(LOOK, signal)).rejects.toThrow('The environment variables hold no credentials.');
+    await expect(getItem(LOOK, signal)).rejects.toSatisfy((error) => causeWord(error) === 'NoCredentials');
   }
   expect(sent).toEqual([
     ['ASIAEXAMPLE', 'session'],
