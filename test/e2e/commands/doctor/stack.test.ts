@@ -31,7 +31,7 @@ const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
 const DIRECT = `POST ${FUNCTION}-dev/invocations`;
 const RULE = { clients: 'all', services: 'all', operations: ['check'] };
 const LINES =
-  'alarms aws-credentials call clock connection dashboard direct-invoke event-rule health-run identity key logs schedule subscriptions table table-ttl unsigned-call url versions words-deleted words-denied words-disabled'.split(
+  'alarms aws-credentials call clock connection dashboard direct-invoke event-rule health-run identity key key-rotation logs schedule subscriptions table table-ttl unsigned-call url versions words-deleted words-denied words-disabled'.split(
     ' ',
   );
 
@@ -140,7 +140,8 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['table', ':key/x', 'DescribeTable', [/:key\//g, ':key/x']],
     ['table-ttl', 'TimeToLiveStatus: DISABLED, and must be ENABLED', 'DescribeTimeToLive', ['ENABLED', 'DISABLED']],
     ['table', 'of this name: dynamodb:Desc', 'DescribeTable', denied('', 'ResourceNotFoundException')],
-    ['key', 'KeyRotationEnabled: false', 'GetKeyRotationStatus', ['true', 'false']],
+    ['key', 'KeyState: Disabled, and must be Enabled', 'DescribeKey', [': "Enabled"', ': "Disabled"']],
+    ['key-rotation', 'KeyRotationEnabled: false', 'GetKeyRotationStatus', ['true', 'false']],
     ['logs', 'retentionInDays: 7, 30, and must be 30', 'DescribeLogGroups', [/("retentionInDays": )30/, '$17']],
     ['logs', 'kmsKeyId: missing, arn:', 'DescribeLogGroups', [/"kmsKeyId": "[^"]*"/, '"x": 0']],
     ['logs', 'retentionInDays: missing', 'DescribeLogGroups', json(200, { logGroups: [] })],
