@@ -194,7 +194,6 @@ it.each([
   ['a check', { operation: 'check', outcome: 'unreachable' }, 'unreachable'],
   ['a token request', { TokenRequests: 1 }, 'accepted'],
   ['a token that was there', { cache: 'memory' }, undefined],
-  ['a problem', { outcome: 'token-endpoint-unavailable' }, undefined],
 ])('a pair has the finding of %s', (_, changes, expected) => {
   const feed = createFeed();
   feed.audit(line({ credentialVersion: 'version-1', ...changes }));

@@ -1,4 +1,5 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { escaped, type Response, readContract, responseOf } from './openapi.ts';
 
@@ -18,8 +19,21 @@ export function faultsOf(exchange: Exchange): readonly string[] {
   return differences(exchange).map((fault) => `${exchange.method} ${exchange.path}: ${fault}`);
 }
 
-/** Made when it is needed first: most tests ask nothing of the broker. */
+/** How an audit line differs from docs/audit-line.schema.json. */
+export function lineFaults(line: unknown): readonly string[] {
+  validateLine ??= new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile(AUDIT_LINE_SCHEMA);
+  if (validateLine(line)) return [];
+  return (validateLine.errors ?? []).map(({ instancePath, message }) => `an audit line: ${instancePath} ${message}`);
+}
+
+/** docs/audit-line.schema.json. */
+export const AUDIT_LINE_SCHEMA = JSON.parse(
+  readFileSync(new URL('../../../docs/audit-line.schema.json', import.meta.url), 'utf8'),
+);
+
+// Made when they are needed first: most tests ask nothing of the broker.
 let differences: ReturnType<typeof createContract> | undefined;
+let validateLine: ValidateFunction | undefined;
 
 function createContract(): (exchange: Exchange) => readonly string[] {
   const description = readContract();

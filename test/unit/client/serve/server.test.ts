@@ -165,7 +165,6 @@ describe('the key', () => {
 
 describe('a caller that is not on this machine', () => {
   const foreign = [
-    [421, 'Host: broker.example.com'],
     [421, 'Host: 127.0.0.1.example.com'],
     [421, 'Host:'],
     [403, 'Host: 127.0.0.1\r\nOrigin: http://127.0.0.1'],
