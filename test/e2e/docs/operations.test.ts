@@ -157,7 +157,7 @@ describe.skipIf(!hasAws)(`the commands of the page about operations${note}`, () 
       expect(block).toMatch(about);
       world.letHalfAMinutePass();
       await prepare?.(world);
-      const result = await runBlock(block, world, { input, until: exitCode === 130 ? shows : undefined });
+      const result = await runBlock(block, world, input, exitCode === 130 ? shows : undefined);
       expect(result, block).toEqual({ exitCode, output: expect.stringMatching(shows) });
       expect(result.output).not.toMatch(/marked-/);
       await world.eventsSettled();
@@ -165,13 +165,8 @@ describe.skipIf(!hasAws)(`the commands of the page about operations${note}`, () 
   });
 });
 
-interface Section {
-  readonly title: string;
-  /** Its shell blocks but for the exceptions, without their indentation. */
-  readonly blocks: readonly string[];
-}
-
-function sectionsOf(page: string): readonly Section[] {
+/** Each section with its shell blocks but for the exceptions, without their indentation. */
+function sectionsOf(page: string) {
   const [, ...parts] = page.split(/^## /m);
   return parts.map((part) => ({
     title: part.slice(0, part.indexOf('\n')),
@@ -181,14 +176,8 @@ function sectionsOf(page: string): readonly Section[] {
   }));
 }
 
-interface Typed {
-  readonly input: object | undefined;
-  /** Ctrl-C when this has been seen. */
-  readonly until: RegExp | undefined;
-}
-
-/** Runs a block as a person does: in a shell of its own, in the folder of the project. */
-async function runBlock(block: string, world: OperatorWorld, { input, until }: Typed) {
+/** Runs a block as a person does: in a shell of its own, in the folder of the project; presses Ctrl-C when `until` has been seen. */
+async function runBlock(block: string, world: OperatorWorld, input?: object, until?: RegExp) {
   const env = {
     ...ISOLATED,
     ...{ PATH: process.env.PATH, AWS_DEFAULT_REGION: 'us-east-1', TOKEN_BROKER_ENVIRONMENT: 'local' },

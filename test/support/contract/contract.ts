@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { parseJson } from '../../../functions/broker/json.ts';
 import { escaped, type Response, readContract, responseOf } from './openapi.ts';
 
 /** One request to the broker and its answer. */
@@ -70,7 +71,7 @@ function createContract(): (exchange: Exchange) => readonly string[] {
   function bodyFaults({ content = {} }: Response, pointer: string, { headers, body }: Exchange): readonly string[] {
     const type = headers['content-type'] ?? 'no content type';
     if (!Object.hasOwn(content, type)) return [`${type} is not described`];
-    return faults(`${pointer}/content/${escaped(type)}/schema`, parsed(body), 'the body');
+    return faults(`${pointer}/content/${escaped(type)}/schema`, parseJson(body) ?? body, 'the body');
   }
 
   function faults(pointer: string, value: unknown, what: string): readonly string[] {
@@ -90,14 +91,6 @@ function canBe(status: number, method: string, isKnown: boolean): boolean {
 /** AWS answers before the broker sees the path. */
 function isOfAws({ headers, status }: Exchange): boolean {
   return Object.hasOwn(headers, 'x-amzn-errortype') || status === 502;
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return body;
-  }
 }
 
 /** Callers are to expect further members one day; here, each has to be described today. */

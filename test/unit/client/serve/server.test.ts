@@ -99,7 +99,6 @@ describe('the other paths', () => {
 
   it.each([
     ['GET', '/token', 405],
-    ['PUT', '/whoami', 405],
     ['POST', '/check', 404],
     ['POST', '/token?client=acme', 404],
   ])('%s %s does not exist', async (method, path, status) => {
