@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { printJson, talk } from '../client/commands/output.ts';
 import { tokenRequestChart } from '../test/support/fleet/day/chart.ts';
-import type { Outcome } from '../test/support/fleet/day/outcome.ts';
-import { reportOf, WAY_NAMES } from '../test/support/fleet/day/report.ts';
-import { type Simulation, simulateAll } from '../test/support/fleet/day/threads.ts';
-import { type Scale, WAYS } from '../test/support/fleet/day/world.ts';
+import { type Outcome, reportOf } from '../test/support/fleet/day/outcome.ts';
+import { simulateAll } from '../test/support/fleet/day/threads.ts';
+import type { Scale } from '../test/support/fleet/day/world.ts';
 
 /** `npm run simulate`: data on stdout, talk on stderr; exit 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('simulate')
@@ -43,23 +42,25 @@ async function run({ json, charts, ...scale }: Options): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   talk(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
-
-  const simulate = (simulations: readonly Simulation[]) =>
-    simulateAll(simulations, interrupted.signal, ({ way, scale: { instances } }) =>
-      talk(process, `Simulated: ${WAY_NAMES[way]}, ${instances} instances.`),
-    );
-
-  const outcomes = await simulate(WAYS.map((way) => ({ way, scale })));
+  const outcomes = await simulateAll(scale, interrupted.signal);
   if (json) printJson(process, jsonOf(outcomes, interrupted.signal.aborted));
   else process.stdout.write(`${reportOf(outcomes)}\n`);
-  if (charts !== undefined && !interrupted.signal.aborted) {
-    const others = await simulate(otherFleets(scale));
-    if (!interrupted.signal.aborted) await draw(charts, outcomes, others);
-  }
+  if (charts !== undefined) await draw(charts, scale, outcomes, interrupted.signal);
   if (interrupted.signal.aborted) {
     talk(process, 'Interrupted: this is what was known by then.');
     process.exitCode = 130;
   }
+}
+
+/** Draws the same day with fleets of other sizes; nothing when it is interrupted. */
+async function draw(folder: string, scale: Scale, known: readonly Outcome[], signal: AbortSignal): Promise<void> {
+  const outcomes = [...known];
+  for (const instances of FLEETS) {
+    if (instances !== scale.instances) outcomes.push(...(await simulateAll({ ...scale, instances }, signal)));
+    if (signal.aborted) return;
+  }
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart(outcomes));
 }
 
 /** In the form that all measurements of the project have. */
@@ -71,20 +72,6 @@ function jsonOf(samples: readonly Outcome[], isInterrupted: boolean) {
     skipped: [],
     samples,
   };
-}
-
-/** The same world with more or fewer instances; without a broker it has none. */
-function otherFleets(scale: Scale): readonly Simulation[] {
-  const fleets = FLEETS.filter((instances) => instances !== scale.instances);
-  return fleets.flatMap((instances) => [
-    { way: 'broker', scale: { ...scale, instances } },
-    { way: 'memory-only', scale: { ...scale, instances } },
-  ]);
-}
-
-async function draw(folder: string, outcomes: readonly Outcome[], others: readonly Outcome[]): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart([...outcomes, ...others]));
 }
 
 function wholeNumber(least: number, most: number): (text: string) => number {

@@ -4,6 +4,7 @@ import { talk } from '../client/commands/output.ts';
 import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
 import type { Environment } from '../lib/settings/environment.ts';
 import { stackName } from '../lib/settings/names.ts';
+import { isTerminal, isYes } from './commands/client/confirm.ts';
 import { isRefused, openClient } from './commands/shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from './commands/shared/health-run.ts';
 
@@ -14,7 +15,7 @@ import { findingsTable, runHealth, summaryOf } from './commands/shared/health-ru
 export async function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
   try {
     talk(shell, needsOf(environment));
-    await clearFailedCreation(shell, environment);
+    if (!(await clearFailedCreation(shell, environment))) return 1;
     const exitCode = await runCdk();
     if (exitCode === 0) return await proveDeployed(shell, environment);
     talk(shell, 'What to do now: docs/operations.md, "When a deployment fails".');
@@ -42,9 +43,10 @@ function needsOf({ name, account, region, reservedConcurrency, healthConcurrency
 const UNRESERVED = 100;
 
 /**
- * Lets the CDK replace the empty stack that a failed first deployment leaves behind: it is protected from that. A stack that cannot be seen is left to the CDK.
+ * Lets the CDK replace the empty stack that a failed first deployment leaves behind: it is protected from that. False when
+ * the person at the terminal does not agree. A stack that cannot be seen is left to the CDK.
  */
-async function clearFailedCreation(shell: Shell, { name, region }: Environment): Promise<void> {
+async function clearFailedCreation(shell: Shell, { name, region }: Environment): Promise<boolean> {
   const place = { environment: name, region };
   const cloudformation = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place);
   const StackName = stackName(name);
@@ -53,12 +55,17 @@ async function clearFailedCreation(shell: Shell, { name, region }: Environment):
     if (!isRefused(error)) throw error;
     return { Stacks: [] };
   });
-  if (stack?.StackStatus !== 'ROLLBACK_COMPLETE' || !stack.EnableTerminationProtection) return;
+  if (stack?.StackStatus !== 'ROLLBACK_COMPLETE' || !stack.EnableTerminationProtection) return true;
   talk(
     shell,
     `The first deployment of ${StackName} failed, and CloudFormation took back all that it had made. This takes the protection from the empty stack that is left; then the CDK deletes it and makes it anew.`,
   );
+  if (isTerminal(shell) && !(await isYes(shell, 'Go on?'))) {
+    talk(shell, 'Nothing was changed.');
+    return false;
+  }
   await cloudformation.updateTerminationProtection({ StackName, EnableTerminationProtection: false }, send);
+  return true;
 }
 
 /** The first value of the alarm on silence, and without a canary all that asks the new version before a caller complains. */

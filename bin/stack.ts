@@ -29,6 +29,12 @@ const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--method(?:=.*)?)$
 /** A difference in the template's lines of `listAccess`, as the CDK prints it. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
 
+/** A second service in the stack's metadata, as the CDK prints it. */
+const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
+
+const UNLISTED =
+  'A secret that does not name its services is then sent to none: client list names those to store anew with client put --services.';
+
 // `npm run deploy -- dev`: the CDK's own command line, for one environment and with the arguments that it needs there.
 const [verb = '', name = '', ...rest] = process.argv.slice(2);
 endProcess(await run());
@@ -89,9 +95,12 @@ async function cdk(args: readonly string[]): Promise<number> {
   return typeof code === 'number' ? code : 1;
 }
 
-/** A line of the CDK about access, as sentences; any other line as it is. */
+/** A line of the CDK about access, as sentences; any other line as it is, one about a second service with a warning. */
 function readable(line: string): string {
-  const [, sign, role, values = ''] = ACCESS_LINE.exec(stripVTControlCharacters(line)) ?? [];
+  const text = stripVTControlCharacters(line);
+  const only = SECOND_SERVICE.exec(text)?.[1];
+  if (only !== undefined) return `${line}\n[!] ${only} is not the only service any more. ${UNLISTED}`;
+  const [, sign, role, values = ''] = ACCESS_LINE.exec(text) ?? [];
   if (role === undefined) return line;
   const [first = '', second = ''] = values.split(/(?<=\}) to (?=\{)/);
   const [before, after] = sign === '+' ? [[], accessOf(first)] : [accessOf(first), accessOf(second)];

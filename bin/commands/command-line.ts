@@ -11,6 +11,13 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
     .description('Asks a token broker, and looks after one.')
     .version(packageJson.version, '--version', 'print the version of this command line')
     .addOption(environment.default('local').argParser(parseEnvironmentName));
+  // The commands of the client package know no environment, and none may be meant as long as it is not named.
+  program.hook('preAction', async (_, command) => {
+    const { environment, client, service } = command.optsWithGlobals();
+    if (!/^(token|doctor)$/.test(command.name()) || program.getOptionValueSource('environment') === 'default') return;
+    const { checkService } = await import('./shared/environment.ts');
+    checkService(shell, service ?? command.args[client === undefined ? 1 : 0], environment, command);
+  });
   return runProgram(program, args, shell, async () => {
     const client = program
       .command('client')
@@ -23,6 +30,7 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
     for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
       (await load())(name.startsWith('client ') ? client : program, shell);
     }
+    if (!/^(help|completion|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
   });
 }
 
@@ -52,3 +60,17 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['service'], async () => (await import('./local.ts')).addServiceCommand],
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
+
+/** Words of other tools, which are near to none of ours. */
+const SYNONYMS = new Map([['remove', 'client delete']]);
+
+/** Wrong usage; suggests the commands nearest to the typed word, also below `client`. */
+async function refuse(program: Command, typed: string): Promise<void> {
+  const { nearestNames } = await import('./shared/client-secret.ts');
+  const lastOf = (name: string) => name.slice(name.indexOf(' ') + 1);
+  const all = COMMANDS.flatMap(([names]) => names);
+  const names = [...new Set(all.flatMap((name) => [name.split(' ', 1)[0] ?? name, name]))];
+  const near = nearestNames(lastOf(typed), names.map(lastOf));
+  const meant = SYNONYMS.get(lastOf(typed)) ?? names.filter((name) => near.includes(lastOf(name))).join(' or ');
+  program.error(`error: unknown command '${lastOf(typed)}'${meant === '' ? '' : `\n(Did you mean ${meant}?)`}`);
+}

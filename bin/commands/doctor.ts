@@ -1,12 +1,17 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type DoctorStep, failed, ok, unknown } from '../../client/commands/step.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import type { StackOptions } from './doctor/world.ts';
-import { knownSettings } from './shared/environment.ts';
+import { isRefused } from './shared/ask-aws.ts';
+import { versionWith } from './shared/client-secret.ts';
+import { isLocal, knownSettings } from './shared/environment.ts';
+import { openSecrets } from './shared/secrets.ts';
 
 /** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
@@ -18,14 +23,19 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
       parseAuthUrl,
     )
     .option('--stack', 'prove what only a deployed stack can show, and change nothing')
-    .option('--report <file.md>', 'with --stack: write the lines, dated, as Markdown')
-    .option('--profile-deploy <name>', 'with --stack: an AWS profile of the role that deploys')
-    .option('--profile-emergency <name>', 'with --stack: an AWS profile of the role for emergencies')
-    .option('--guarded', 'with --stack: prove that a direct invocation is denied')
-    .option(
-      '--profile-direct <name>',
-      'with --guarded: an AWS profile whose own policies allow to invoke the function',
-    );
+    .addOption(ofStack('--report <file.md>', 'write the lines, dated, as Markdown'))
+    .addOption(ofStack('--profile-deploy <name>', 'an AWS profile of the role that deploys'))
+    .addOption(ofStack('--profile-emergency <name>', 'an AWS profile of the role for emergencies'))
+    .addOption(ofStack('--guarded', 'prove that a direct invocation is denied'))
+    .addOption(ofStack('--profile-direct <name>', 'an AWS profile whose own policies allow to invoke the function'))
+    .hook('preAction', (_, command) => {
+      const { stack, environment } = command.optsWithGlobals<OperatorOptions>();
+      if (stack) knownSettings(environment, command);
+    });
+}
+
+function ofStack(flags: string, description: string): Option {
+  return new Option(flags, `of --stack: ${description}`).implies({ stack: true });
 }
 
 // `commander` gives a command all its options: those of the client package, and those that are added here.
@@ -38,8 +48,12 @@ async function* lookFurther(
   command: Command,
 ): AsyncGenerator<DoctorStep> {
   const options = given as OperatorOptions;
-  const { authUrl, stack } = options;
+  const { authUrl, client, service, stack } = options;
   if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
+  const isMissingCredential = steps.some(({ cause }) => cause === 'credential-missing');
+  if (isMissingCredential && client !== undefined && service !== undefined) {
+    yield await examineSecret(shell, options, { client, service });
+  }
   if (!stack) return;
   const settings = knownSettings(options.environment, command);
   // Imported only here, because its clients of AWS take a second to load.
@@ -77,3 +91,24 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
 
 /** The specification's examples have the first, its prose the second. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
+
+/** Why the broker has no credential for a client, as far as the operator's rights reach; reads no value. */
+async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair): Promise<DoctorStep> {
+  const step = 'secret';
+  const name = secretName(options.environment, pair.client);
+  // The secrets of a local broker are where the variable says, and nowhere else.
+  if (isLocal(options.environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
+    return unknown(step, `Where ${name} is stored is not set`);
+  }
+  try {
+    const secret = await openSecrets(shell, options).find(pair.client);
+    if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
+    const isThere = versionWith('AWSCURRENT', secret) !== undefined;
+    if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
+    const others = 'was it stored just now, or is the broker one of another environment?';
+    return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    return unknown(step, `You cannot look at ${name} yourself: ${error.detail}`);
+  }
+}

@@ -34,7 +34,7 @@ export interface About {
 /** Does a command's work; explains a failure, with advice, and ends with 1; after Ctrl-C with 130. */
 export async function explainFailure(
   shell: Shell,
-  options: About & { readonly json?: boolean | undefined },
+  options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
   work: () => Promise<void>,
 ): Promise<void> {
   try {
@@ -44,13 +44,34 @@ export async function explainFailure(
     const failure = isFailure(error) ? error : defect(error);
     if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
     if (options.json) printJson(shell, asProblem(failure));
-    talk(shell, `error: ${failure.message}`);
-    talk(shell, adviceFor(failure, options));
+    const silent = silentPlace(shell, failure, options.url);
+    talk(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
+    talk(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
+    const profile = emptyProfile(shell);
+    if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
     if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
     if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
     shell.exitCode = 1;
   }
+}
+
+/** Where on this machine nothing listens: at the URL of the broker, or at that of a stand-in for a service of AWS. */
+function silentPlace({ env }: Shell, failure: Failure, url: string | undefined): string | undefined {
+  const [, service] = /: (\w+):\w+ .*\(ECONNREFUSED\)$/.exec(failure.detail) ?? [];
+  const isOf = (name: string) => service && name.replaceAll('_', '').toLowerCase().endsWith(service);
+  const variable = Object.keys(env).find((name) => name.startsWith('AWS_ENDPOINT_URL_') && isOf(name));
+  const place = failure instanceof TokenBrokerError ? url : env[variable ?? ''];
+  const isHere = /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place ?? '');
+  return failure.message.includes('ECONNREFUSED') && isHere ? place : undefined;
+}
+
+const SILENT_ADVICE =
+  'Correct the port, start the local broker with npm start, or take the variables of one that has ended away: eval "$(npm run --silent token-broker -- env --unset)".';
+
+/** A sentence about the profile that the shell names, when no credentials came of it. */
+export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {
+  return profile && `AWS_PROFILE is "${profile}": check that it exists and that you are signed in to it.`;
 }
 
 type Failure = TokenBrokerError | CommandFailure;

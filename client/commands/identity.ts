@@ -4,7 +4,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { membersOf, parseJson } from '../../functions/broker/json.ts';
 import { ASSUMED_ROLE_ARN } from '../../functions/contract.ts';
 import type { Endpoint } from '../index.ts';
-import { aborted } from './failure.ts';
+import { aborted, emptyProfile } from './failure.ts';
 import { causeWord } from './reach.ts';
 import type { Shell } from './shell.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
@@ -26,7 +26,8 @@ export async function findCredentials(shell: Shell) {
   } catch {
     if (shell.signal.aborted) throw aborted();
     // The chain's own words may quote a profile.
-    return { step: failed(step, 'aws-credentials-missing', 'No source of AWS credentials gave any') };
+    const detail = emptyProfile(shell) || 'No source of AWS credentials gave any';
+    return { step: failed(step, 'aws-credentials-missing', detail) };
   }
 }
 

@@ -22,6 +22,7 @@ const CAUSES = {
   'permission-invoke-function-url': 'Deploy the stack again: it gives your account lambda:InvokeFunctionUrl, too.',
   'permission-invoke-function': 'Deploy the stack again: it gives your account lambda:InvokeFunction by the URL, too.',
   'permission-identity': "Attach what policy <role-arn> prints: your role's own policy lacks one of both permissions.",
+  'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
   'secret-denied':
     "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
   'auth-url-unreachable':

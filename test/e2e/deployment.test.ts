@@ -5,7 +5,7 @@ import { headerValue, json, serve } from '../../bin/local/loopback.ts';
 import type { HealthRun } from '../../functions/broker/health/run.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { openShell, SHELL_KEY } from './commands/shared/command-line.ts';
+import { keyboardOf, openShell, SHELL_KEY } from './commands/shared/command-line.ts';
 
 const DEV = parseEnvironment('dev', environments.dev);
 const PROD = parseEnvironment('prod', environments.prod);
@@ -41,6 +41,7 @@ describe('npm run deploy', () => {
   it.each<[what: string, run: Outcome, said: RegExp]>([
     ['crashes', 'crashed', /error: health-failed: A run of token-broker-health-dev did not come to its end/],
     ['cannot be asked for', 'down', /error: aws-unavailable: .*lambda:InvokeFunction/],
+    ['is not allowed', 'denied', /error: aws-access-denied: .*lambda:InvokeFunction/],
     [
       'gets no finding of the version in use',
       { missed: [{ pair: { client: 'acme', service: 'other' }, reason: 'failed', failure: 'internal' }] },
@@ -78,16 +79,25 @@ describe('npm run deploy', () => {
 });
 
 describe('npm run deploy after a first deployment that failed', () => {
-  it('says what it will do, takes the protection away and goes on, unless it may not', async () => {
+  it.each([
+    ['without a terminal', undefined],
+    ['when the person at the terminal agrees', 'y\n'],
+  ])('says what it will do, takes the protection away and goes on, %s', async (_, typed) => {
     const { deployTo } = await startWorld(ROLLED_BACK);
-    const { exitCode, toldBefore, found } = await deployTo(DEV);
+    const { exitCode, toldBefore, found } = await deployTo(DEV, { typed });
     expect({ exitCode, found }).toEqual({
       exitCode: 0,
       found: { ...ROLLED_BACK, EnableTerminationProtection: 'false' },
     });
     expect(toldBefore?.[1]).toMatch(/^The first deployment of TokenBroker-dev failed.*takes the protection/);
-    const denied = await startWorld(ROLLED_BACK, 'UpdateTerminationProtection');
-    expect(await denied.deployTo(DEV)).toMatchObject({ exitCode: 1, toldBefore: undefined });
+  });
+
+  it('changes nothing when the person does not agree, or when it may not', async () => {
+    for (const { typed, denied } of [{ typed: '\n' }, { denied: 'UpdateTerminationProtection' }]) {
+      const { deployTo, state } = await startWorld(ROLLED_BACK, denied);
+      expect(await deployTo(DEV, { typed })).toMatchObject({ exitCode: 1, toldBefore: undefined });
+      expect(state.stack).toEqual(ROLLED_BACK);
+    }
   });
 
   it.each([
@@ -101,18 +111,20 @@ describe('npm run deploy after a first deployment that failed', () => {
   });
 });
 
-type Outcome = Partial<HealthRun> | 'crashed' | 'down';
+type Outcome = Partial<HealthRun> | 'crashed' | 'denied' | 'down';
 type Stack = Readonly<Record<'StackStatus' | 'EnableTerminationProtection', string>>;
 
 /** Stands in for what CloudFormation and Lambda are asked beside the CDK; `denied` is an operation that the identity may not use. */
 async function startWorld(stack?: Stack, denied?: string) {
   const state = { stack, runs: [] as string[], run: {} as Outcome };
-  const { url, close } = await serve(async (request) => {
+  const { url, close } = await serve(async (request, response) => {
     const text = Buffer.from(request.body).toString();
     if (headerValue(request, 'content-type') !== 'application/x-www-form-urlencoded') {
       await signerOf(request, 'lambda', { keys: [SHELL_KEY] });
       state.runs.push(request.path.split('/')[3] ?? '');
       if (state.run === 'down') return json(503, {});
+      if (state.run === 'denied') response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
+      if (state.run === 'denied') return json(403, {});
       if (state.run === 'crashed') return json(200, { errorType: 'Error', errorMessage: 'broken' });
       return json(200, { ...RUN, ...state.run });
     }
@@ -134,8 +146,12 @@ async function startWorld(stack?: Stack, denied?: string) {
   return {
     state,
     /** Runs a deployment, with a CDK that only ends. */
-    async deployTo(environment: typeof DEV, { cdkExitCode = 0 } = {}) {
-      const { shell, output } = openShell(env);
+    async deployTo(
+      environment: typeof DEV,
+      { cdkExitCode = 0, typed }: { cdkExitCode?: number; typed?: string | undefined } = {},
+    ) {
+      const keyboard = typed === undefined ? undefined : keyboardOf([['[y/N] ', typed]]);
+      const { shell, output } = openShell(env, keyboard);
       const toldTo = () => output.stderr.trimEnd().split('\n');
       let atCdk: { readonly toldBefore: readonly string[]; readonly found: Stack | undefined } | undefined;
       const exitCode = await deploy(shell, environment, async () => {

@@ -76,6 +76,8 @@ describe('npm run diff', () => {
       `[+] ${BILLING} gains check for all clients on all services`,
       `[-] ${REPORTING} loses token for globex on customer-insights`,
     ]);
+    const warning = /^\[!\] customer-insights is not the only service any more\. .* client put --services\.$/m;
+    expect(`${stdout}${stderr}`).toMatch(warning);
     expect(stderr).toContain('Bundling asset TokenBroker-dev/');
     expect(stderr).not.toMatch(/TokenBroker-(?:staging|prod)/);
   });

@@ -10,7 +10,7 @@ const SEQUENCES = Number(process.env.FLEET_SEQUENCES ?? (process.env.CI ? 4_000 
 it(`keeps every promise in ${SEQUENCES} stories of a fleet (seed ${SEED})`, { timeout: 3_600_000 }, async () => {
   const stories = fc.commands(COMMANDS, { maxCommands: 120, size: 'max' });
   const property = fc.asyncProperty(stories, async (commands) => {
-    const fleet = createFleetModel({ services: { 'merchant-payment-cleansing': { singleActiveToken: true } } });
+    const fleet = createFleetModel();
     fleet.start(0);
     fleet.start(1_000);
     await fc.asyncModelRun(() => ({ model: {}, real: fleet }), commands);

@@ -63,6 +63,14 @@ describe.each(Object.entries(TEXTS))('the workflow %s', (_, text) => {
   });
 });
 
+it.each([
+  ['a member that GitHub does not know', 'ci', 'runs-on:', 'run-on:'],
+  ['an expression without a value', 'deploy-environment', 'vars.DEPLOY_ROLE_ARN', 'var.DEPLOY_ROLE_ARN'],
+  ['a job that is not there', 'deploy', 'needs: synth', 'needs: build'],
+])('%s would be found in a workflow', async (_, name, right, wrong) => {
+  expect(await faultsOf((TEXTS[name] ?? '').replace(right, wrong))).not.toEqual([]);
+});
+
 it('CI runs what .ci/run runs, and nothing else', () => {
   const ci: Workflow = parse(TEXTS.ci ?? '');
   expect(Object.values(ci.jobs).flatMap(commandsOf)).toEqual(['.ci/run']);
@@ -123,6 +131,12 @@ describe('a deployment', () => {
     const { status } = bash(script, { GITHUB_OUTPUT: output, TOKEN_BROKER_ENVIRONMENT: 'prod' });
     expect([status, readFileSync(output, 'utf8')]).toEqual([0, `region=${environments.prod?.region}\n`]);
   });
+});
+
+it('a bot proposes updates of the actions and of the packages', () => {
+  const { updates } = parse(readFileSync(path.join(ROOT, '.github/dependabot.yml'), 'utf8'));
+  const kinds = updates.map((one: Readonly<Record<string, unknown>>) => one['package-ecosystem']);
+  expect(kinds).toEqual(['github-actions', 'npm']);
 });
 
 /** What the parser that GitHub itself publishes finds wrong. */

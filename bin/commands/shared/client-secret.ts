@@ -1,3 +1,4 @@
+import { diff } from 'node:util';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -81,4 +82,12 @@ export function servicesMissing(client: string): CommandFailure {
 /** Whether a client has a service, as far as its tag says. */
 export function hasService({ servicesTag }: ClientSecret, service: string): boolean {
   return servicesOf(servicesTag, [service]).includes(service);
+}
+
+/** The names nearest to a typed one, if at most two letters have to be put in or taken out. */
+export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
+  const changes = (name: string) => diff(typed.toLowerCase(), name.toLowerCase()).filter(([change]) => change !== 0);
+  const distances = new Map(names.map((name) => [name, changes(name).length]));
+  const least = Math.min(2, ...distances.values());
+  return names.filter((name) => distances.get(name) === least);
 }

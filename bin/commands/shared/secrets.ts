@@ -13,7 +13,7 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
 import { isRefused, openClient } from './ask-aws.ts';
-import { type ClientSecret, versionWith } from './client-secret.ts';
+import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
 import type { CommandOptions } from './environment.ts';
 
 /** The clients' secrets of one environment: all that the commands do with Secrets Manager. */
@@ -155,11 +155,15 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
   };
 }
 
-/** The secret of a client that must have one. */
+/** The secret of a client that must have one; the failure names the clients nearest to it. */
 export async function findSecret(secrets: Secrets, client: string, advice = WHICH): Promise<ClientSecret> {
   const secret = await secrets.find(client);
   if (secret !== undefined) return secret;
-  throw new CommandFailure('secret-missing', `There is no client "${client}" in this environment`, advice);
+  // Without the right to list, the names are left out.
+  const clients = (await secrets.list().catch(() => [])).map((one) => one.client);
+  const near = nearestNames(client, clients).join(', ');
+  const detail = `There is no client "${client}" in this environment`;
+  throw new CommandFailure('secret-missing', detail, near === '' ? advice : `Did you mean ${near}? ${advice}`);
 }
 
 const WHICH = 'client list shows which there are; client put --create makes one.';

@@ -125,17 +125,18 @@ function readToken(
   const clientId = credential.clientId.reveal();
   const isTold = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
   const [type, scope] = [readTokenType(around, text), readScope(around, text)];
+  const [isTypeTold, isScopeTold] = [isTold(type), isTold(scope)];
   const passed = readPassThrough(body.value, service.response.passThrough, text);
   const told = passed.filter(([, value]) => isTold(value));
   return {
     token: {
       ...expiry,
       accessToken: new Redacted(text),
-      tokenType: isTold(type) ? type : 'Bearer',
-      scope: isTold(scope) ? scope : undefined,
+      tokenType: isTypeTold ? type : 'Bearer',
+      scope: isScopeTold ? scope : undefined,
       passThrough: Object.fromEntries(told),
     },
-    hasEcho: !isTold(type) || !isTold(scope) || told.length < passed.length,
+    hasEcho: !isTypeTold || !isScopeTold || told.length < passed.length,
   };
 }
 

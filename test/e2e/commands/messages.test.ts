@@ -4,13 +4,26 @@ import { describe, expect, it } from 'vitest';
 import { awsFailure } from '../../../bin/commands/shared/ask-aws.ts';
 import { mapConcurrently } from '../../../bin/commands/shared/checks.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
-import { talkOfProgress } from '../../../client/commands/output.ts';
+import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 import { runCommandLine } from './shared/command-line.ts';
 
-it.each(['something-new', 'toString'])('there is an advice on the problem "%s", which is not known', (type) => {
-  expect(adviceFor(new TokenBrokerError(type, 'detail', { retryable: false }), {})).toMatch(/does not know/);
+describe('the advice on a problem', () => {
+  const about = { environment: 'prod', client: 'acme' };
+  const advise = (type: string) => adviceFor(new TokenBrokerError(type, 'detail', { retryable: false }), about);
+
+  it('is for each a sentence of its own that a terminal can show, with every name in its place', () => {
+    for (const advice of [PROBLEM_ADVICE, FINDING_ADVICE]) {
+      expect(new Set(Object.values(advice)).size).toBe(Object.keys(advice).length);
+    }
+    for (const type of Object.keys(PROBLEM_ADVICE)) expect(advise(type), type).toMatch(/^[A-Z][^`<>]*\.$/);
+    expect(advise('credential-rejected')).toContain('token-broker/prod/acme');
+  });
+
+  it.each(['something-new', 'toString'])('has an answer for "%s", which it does not know', (type) => {
+    expect(advise(type)).toMatch(/does not know/);
+  });
 });
 
 describe('a failure of AWS', () => {
@@ -38,6 +51,10 @@ describe('a failure of AWS', () => {
     expect(detail).toBe('AWS gave no usable answer: secretsmanager:ListSecrets in eu-west-1 (ECONNREFUSED)');
     expect(awsFailure(new Error('Region is missing'), ASKED[0], undefined).type).toBe('aws-region-missing');
   });
+});
+
+it('a table has columns as wide as they must be, and no cell of it steers the terminal', () => {
+  expect(tableText(['A', 'LONG'], [['one', 'b'], ['c\u001b[2J\n']])).toBe('A       LONG\none     b\nc�[2J�\n');
 });
 
 it('the command line offers every command and option that an advice names', async () => {

@@ -33,6 +33,37 @@ async function connect() {
   return { store, admin, pair, item, put, read, write, endpoint };
 }
 
+describe('a stop', () => {
+  it('leaves all else of the record as it is, and no lease that was decided on before is taken after it', async () => {
+    const { store, admin, pair, read, write } = await connect();
+    await write(fullRecord());
+    const seen = await read();
+    await admin.disable(pair);
+    expect(await read()).toMatchObject({ record: { ...fullRecord(), disabled: { since: START } } });
+    expect(await store.replace(pair, seen, { ...seen.record, lease: undefined }, IN_TIME)).toBeUndefined();
+    expect(await admin.read(pair)).toMatchObject({ disabled: { since: START }, token: { closed: 'no-key' } });
+    await admin.enable(pair);
+    expect(await read()).toMatchObject({ record: fullRecord() });
+  });
+
+  it('holds for a pair without a record, and its end makes none', async () => {
+    const { admin, pair, item, read } = await connect();
+    await admin.enable(pair);
+    expect(await item()).toBeUndefined();
+    await admin.disable(pair);
+    expect((await read()).record).toEqual({ ...EMPTY_RECORD, disabled: { since: START } });
+  });
+
+  it('depends on no item that can be understood', async () => {
+    const { admin, pair, put, read } = await connect();
+    await put({ lease: { N: '1' }, tag: { BOOL: true }, token: { S: '{' }, rejected: { NULL: true } });
+    await admin.disable(pair);
+    expect((await read()).record.disabled).toEqual({ since: START });
+    await admin.enable(pair);
+    expect((await read()).record).toEqual(EMPTY_RECORD);
+  });
+});
+
 describe('clearing latches, holds and pauses', () => {
   it('tells what stood in the way, and touches nothing else: token, lease and stop stay', async () => {
     const { admin, pair, read, write } = await connect();

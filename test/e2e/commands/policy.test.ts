@@ -27,13 +27,17 @@ const SID = expect.stringMatching(/^[A-Za-z0-9]+$/);
 describe('policy', () => {
   const Resource = 'arn:aws:lambda:eu-west-1:222222222222:function:token-broker-prod:live';
 
-  it('prints the same for an environment and for the ARN of its function', async () => {
-    const { told } = await policy(`${REPORTING} --environment prod`);
-    expect(told.Statement).toMatchObject([
-      { Sid: SID, Resource },
-      { Sid: SID, Resource },
-    ]);
-    expect((await policy(`${REPORTING} --function-arn ${Resource}`)).told).toEqual(told);
+  it.each(['--environment prod', `--function-arn ${Resource}`])('prints the two permissions: %s', async (which) => {
+    const allow = (action: string, Condition: object) => {
+      return { Sid: SID, Effect: 'Allow', Action: `lambda:${action}`, Resource, Condition };
+    };
+    expect((await policy(`${REPORTING} ${which}`)).told).toEqual({
+      Version: '2012-10-17',
+      Statement: [
+        allow('InvokeFunctionUrl', { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } }),
+        allow('InvokeFunction', { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } }),
+      ],
+    });
   });
 
   it.each([
@@ -133,9 +137,26 @@ function spelled(part: string): string {
   return `$\{${part}}`;
 }
 
-it('policy --guard says to which account it is attached, and how', async () => {
-  const { told, stderr } = await policy('--guard --environment dev --json');
-  const policyOfGuard = { Statement: [{ Sid: SID, Effect: 'Deny' }] };
-  expect(told).toMatchObject({ environment: 'dev', account: '111111111111', policy: policyOfGuard });
-  expect(stderr).toMatch(/account 111111111111 as a service control policy.*"Guard the function"/);
+describe('policy --guard', () => {
+  const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';
+
+  it('prints a service control policy for the account of the broker, which excepts the role of --break-glass', async () => {
+    const { told, stderr } = await policy('--guard --environment dev');
+    const arn = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev';
+    const statement = {
+      Sid: SID,
+      Effect: 'Deny',
+      Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'],
+      Resource: [arn, `${arn}:*`],
+      Condition: { BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' } },
+    };
+    expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
+    expect(stderr).toMatch(/account 111111111111 as a service control policy.*"Guard the function"/);
+
+    const excepted = (await policy(`--guard --break-glass ${BREAK_GLASS} --environment dev --json`)).told;
+    const exception = { ArnNotEquals: { 'aws:PrincipalArn': BREAK_GLASS } };
+    const Condition = { ...statement.Condition, ...exception };
+    const account = '111111111111';
+    expect(excepted).toMatchObject({ environment: 'dev', account, policy: { Statement: [{ Condition }] } });
+  });
 });

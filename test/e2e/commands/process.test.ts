@@ -39,7 +39,7 @@ describe('the command line as a process of its own', () => {
     for (const args of [['client', 'list'], ['token', 'acme', 'customer-insights'], ['doctor']]) {
       const { exitCode, stdout, stderr } = await finished(startCommandLine(args, { ...world.shell, ...none }));
       expect(exitCode).toBe(1);
-      expect(stdout + stderr).toMatch(/aws-credentials-(?:missing|unavailable): .*\n?.*AWS_PROFILE/);
+      expect(stdout + stderr).toMatch(/AWS_PROFILE is "nowhere": check that it exists/);
     }
   });
 
@@ -57,12 +57,20 @@ describe('the command line as a process of its own', () => {
       expect(screen).toMatch(/client_id: .*acme-id-2.*secret: \r\n.*is AWSCURRENT/s);
       expect(exitCode).toBe(0);
     });
+
+    it('ends with 130 on Ctrl-C', async () => {
+      const other = ['client', 'put', 'hooli', '--create'];
+      const { exitCode, screen } = await runAtTerminal(other, world.shell, [['client_id: ', '\u0003']]);
+      expect({ exitCode, isStored: screen.includes('Storing') }).toEqual({ exitCode: 130, isStored: false });
+    });
   });
 });
 
 describe('the command line while it waits', () => {
   it.each([
     ['for the broker', ['token', 'acme', 'customer-insights'], {}],
+    ['for AWS credentials', ['doctor', '--json'], { AWS_ACCESS_KEY_ID: '' }],
+    ['for AWS credentials', ['client', 'list', '--environment', 'dev'], { AWS_ACCESS_KEY_ID: '' }],
     ['for AWS credentials', ['audit', 'acme', '--environment', 'dev'], { AWS_ACCESS_KEY_ID: '' }],
   ])('%s ends silently with 130 on Ctrl-C: %o', async (_, args, env) => {
     const child = await startWaiting((waiting) => waiting.kill('SIGINT'), args, env);

@@ -106,3 +106,31 @@ describe('service', () => {
     expect(await run(`service customer-insights${rest}`)).toEqual(ended(exitCode, '', stderr));
   });
 });
+
+it('a rehearsal onboards and rotates with secrets that begin with good-, and rejects any other', async () => {
+  const put = 'client put hooli --create --yes --services customer-insights';
+  const hooli = (secret: string) => ({ client_id: 'hooli-id', secret });
+  expect(await run(put, hooli('good-1'))).toEqual(ended(0, /^customer-insights +accepted /m, /./));
+  expect(await run('client put hooli --yes', hooli('good-2'))).toEqual(ended(0, /accepted/, /./));
+  // Of another client, because the broker tries a version that is not in use once in half a minute.
+  expect(await run('client put acme --yes', hooli('bad'))).toEqual(ended(1, /rejected/, /./));
+});
+
+it('says that nothing answers there, to a terminal that still has the variables of a broker that has ended', async () => {
+  const gone = Object.fromEntries(Object.keys(operator).flatMap((name) => (/URL/.test(name) ? [[name, GONE]] : [])));
+  const commands = ['token acme customer-insights', 'client list', 'audit acme', 'client disable acme --yes'];
+  const results = await Promise.all(commands.map((each) => runCommandLine(each.split(' '), { ...operator, ...gone })));
+
+  for (const result of results) {
+    const words = /(?:^|\n)error: [\w-]+: Nothing answers at http:\/\/127\.0\.0\.1:19999\nCorrect the port, start/;
+    expect(result).toEqual(ended(1, '', words));
+    // Once.
+    expect(result.stderr).not.toContain('ECONNREFUSED');
+  }
+  // A call of another broker does not fail for that.
+  const other = ['whoami', '--url', GONE.replace('http', 'https')];
+  expect((await runCommandLine(other, { ...operator, ...gone })).stderr).toMatch(/There was no answer: ECONNREFUSED\n/);
+});
+
+/** Nothing listens there. */
+const GONE = 'http://127.0.0.1:19999';

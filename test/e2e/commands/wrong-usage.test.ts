@@ -19,13 +19,15 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   'the command line': [
     [['client'], /Usage: token-broker client/],
     [['tokens'], /unknown command 'tokens'\n\(Did you mean token\?\)/],
-    [['client', 'lst'], /unknown command 'lst'\n\(Did you mean list\?\)/],
+    [['client', 'lst'], /unknown command 'lst'\n\(Did you mean client list\?\)/],
+    [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
     [
       ['--environment', 'prdo', 'client', 'list'],
       /option '--environment <name>' is invalid\. .* has dev, staging, prod;/,
     ],
+    [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
     [['release', 'list', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
   ],
@@ -41,10 +43,12 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
       /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run --silent token-broker -- env operator/,
       NOTHING_SET,
     ],
+    [['token', 'acme', 'customer-insight', ...IN_DEV], /"dev" has no service "customer-insight": it has customer-/],
   ],
   'client put': [
     [[...PUT, 'marked-secret'], /too many arguments/],
     [['client', 'put', 'marked-secret x'], /argument 'client' is invalid/],
+    [['client', 'put', 'marked-secret\u0007'], /argument 'client' is invalid/],
     [[...PUT, '--services', 'a,,b'], /--services <names>.* is invalid/],
     [[...PUT, '--url', ''], /where is the broker\?/],
     [PUT, /"local" is on this machine.*--environment/, NOTHING_SET],
@@ -65,6 +69,10 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
+    [
+      ['doctor', '--profile-deploy', 'deploy', '--environment', 'local'],
+      /"local" is npm start, of which nothing is deployed/,
+    ],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
@@ -74,13 +82,16 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   policy: [
     [['policy', 'arn:aws:sts::222222222222:assumed-role/reporting/me', ...IN_DEV], /the role itself, not a session/],
+    [['policy', 'arn:aws:iam::222222222222:role/*', ...IN_DEV], /one role/],
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
     [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
+    [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
     [
       ['policy', '--operator', '--emergency', ...IN_DEV],
       /a role, --deploy, .*--sealing-key, --deploy-trust, --guard: name one of them alone/,
     ],
     [['policy', REPORTING, '--break-glass', BREAK_GLASS, ...IN_DEV], /--break-glass is an exception to --guard/],
+    [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],
   config: [
     [['config', 'nowhere'], /argument 'environment' is invalid\. lib\/environments\.ts has dev, staging, prod;/],

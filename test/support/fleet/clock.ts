@@ -1,23 +1,23 @@
 interface Timer {
   readonly at: number;
-  readonly order: number;
   readonly wake: () => void;
-  /** Two heaps of later ones. */
-  one: Timer | undefined;
-  other: Timer | undefined;
 }
 
 /** Time that passes only when all code waits for it: a day in seconds, and every run the same. */
 export class VirtualClock {
   #now: number;
-  #order = 0;
   #events = 0;
-  #first: Timer | undefined;
+  /** Those up to the end of a minute, in the order in which they end; of the same moment, in the order in which they were set. */
+  #soon: Timer[] = [];
+  #minute: number;
+  /** Those of later minutes, in the order in which they were set. */
+  readonly #later = new Map<number, Timer[]>();
   readonly #pickDue: ((count: number) => number) | undefined;
 
   /** @param pickDue which of so many timers that are due comes next; the oldest when left out */
   constructor(start: number, pickDue?: (count: number) => number) {
     this.#now = start;
+    this.#minute = minuteOf(start);
     this.#pickDue = pickDue;
   }
 
@@ -25,10 +25,11 @@ export class VirtualClock {
 
   readonly sleep = (ms: number): Promise<void> => new Promise((wake) => this.after(ms, wake));
 
-  /** Timers of the same moment end in the order in which they were set. */
   after(ms: number, wake: () => void): void {
-    const timer = { at: this.#now + Math.max(0, ms), order: this.#order++, wake, one: undefined, other: undefined };
-    this.#first = merged(this.#first, timer);
+    const timer = { at: this.#now + Math.max(0, ms), wake };
+    const minute = minuteOf(timer.at);
+    if (minute <= this.#minute) this.#soon.splice(this.#placeOf(timer), 0, timer);
+    else if (!this.#later.get(minute)?.push(timer)) this.#later.set(minute, [timer]);
   }
 
   /** Lets time pass until the work is done. */
@@ -72,32 +73,26 @@ export class VirtualClock {
   }
 
   #next(): Timer | undefined {
-    if (this.#pickDue === undefined) return this.#removeFirst();
-    const due: Timer[] = [];
-    for (let first = this.#first; first !== undefined && first.at <= this.#now; first = this.#first) {
-      due.push(first);
-      this.#removeFirst();
+    if (this.#soon.length === 0 && this.#later.size > 0) {
+      this.#minute = Math.min(...this.#later.keys());
+      this.#soon = (this.#later.get(this.#minute) ?? []).sort((one, other) => one.at - other.at);
+      this.#later.delete(this.#minute);
     }
-    const [picked] = due.splice(due.length > 1 ? this.#pickDue(due.length) : 0, 1);
-    for (const left of due) this.#first = merged(this.#first, left);
-    return picked ?? this.#removeFirst();
+    const due = this.#pickDue && this.#placeOf({ at: this.#now });
+    return due && due > 1 ? this.#soon.splice(this.#pickDue(due), 1)[0] : this.#soon.shift();
   }
 
-  #removeFirst(): Timer | undefined {
-    const first = this.#first;
-    this.#first = merged(first?.one, first?.other);
-    if (first !== undefined) first.one = first.other = undefined;
-    return first;
+  /** Behind all timers that end no later. */
+  #placeOf({ at }: Pick<Timer, 'at'>): number {
+    let [low, high] = [0, this.#soon.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#soon[middle]?.at ?? at) <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 
-/** A skew heap: the two branches change places with every timer that comes in, so neither grows long. */
-function merged(one: Timer | undefined, other: Timer | undefined): Timer | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  const isEarlier = one.at < other.at || (one.at === other.at && one.order < other.order);
-  const [first, later] = isEarlier ? [one, other] : [other, one];
-  [first.one, first.other] = [merged(first.other, later), first.one];
-  return first;
-}
-
+const minuteOf = (at: number) => Math.floor(at / 60_000);
 const EVENTS_PER_TURN = 4_096;

@@ -78,6 +78,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       broker,
       now,
       traces,
+      isDead: () => state.isDead,
       issue: async (request: Partial<IssueRequest> = {}) =>
         broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced()),
       check: (request: Partial<CheckRequest> = {}) =>

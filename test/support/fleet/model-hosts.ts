@@ -1,17 +1,9 @@
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { type createFleet, type Instance, PATIENCE_MS } from './fleet.ts';
 
-/** One instance as the model knows it. */
-export interface Host extends Instance {
-  readonly skewMs: number;
-  readonly calls: Set<OpenCall>;
-  isDead: boolean;
-  hasJumped: boolean;
-}
-
 interface OpenCall {
-  /** Of its instance. */
-  readonly number: number;
+  /** The number of its instance. */
+  readonly from: number;
   readonly pair: Pair;
   readonly deadline: number;
   /** The versions that no other call can have sent. */
@@ -25,73 +17,71 @@ export type Hosts = ReturnType<typeof createHosts>;
  * model accuses only instances without an excuse.
  */
 export function createHosts({ clock, surroundings, createInstance }: ReturnType<typeof createFleet>) {
-  /** The living ones, by number; a day has 100 000 dead. */
-  const living = new Map<number, Host>();
-  const storeFailures = new Map<number, number>();
+  /** By number; a day has 100 000 dead. */
+  const living = new Map<number, Instance>();
   const openCalls = new Set<OpenCall>();
+  const failures = new Map<number, number>();
+  const jumped = new Set<number>();
   const accusations: string[] = [];
   let lastTroubleAt = NEVER;
-  let hasJumped = false;
 
   const hosts = {
     accusations,
     living: () => [...living.values()],
-    at: (index: number): Host | undefined => hosts.living()[index % Math.max(1, living.size)],
+    at: (index: number): Instance | undefined => hosts.living()[index % Math.max(1, living.size)],
     get: (number: number) => living.get(number),
 
-    /** Without a shared table the instances promise nothing together. */
-    accuse(of: string) {
-      if (surroundings.isShared) accusations.push(of);
+    /** Notes each of these complaints that is true. Without a shared table the instances promise nothing together. */
+    judge(who: string, complaints: Readonly<Record<string, boolean | undefined>>) {
+      for (const what in complaints) if (complaints[what] && surroundings.isShared) accusations.push(`${who} ${what}`);
     },
 
-    /** When a call of this instance to the store last failed. */
-    storeFailedAt: (number: number) => storeFailures.get(number) ?? NEVER,
-    /** Such an instance may go by itself. */
-    wasAlone: (number: number, at: number) => hosts.storeFailedAt(number) >= at - LONGEST_CALL_MS,
-    /** A clock of the fleet has been wrong by more than the skew. */
-    hasAnyClockJumped: () => hasJumped,
+    /** When a call of this instance to the store last failed, or it died. */
+    failedAt: (number: number) => failures.get(number) ?? NEVER,
+    /** Such an instance may go by itself, or keep to itself what it knows. */
+    wasAlone: (number: number, at: number) => hosts.failedAt(number) >= at - LONGEST_CALL_MS,
+    /** Its clock has been wrong by more than the skew. */
+    hasJumped: (number: number) => jumped.has(number),
+    hasAnyClockJumped: () => jumped.size > 0,
 
-    start(skewMs: number, format: number): Host {
-      const instance = createInstance({ skewMs, format });
-      const host = { ...instance, skewMs, calls: new Set<OpenCall>(), isDead: false, hasJumped: false };
+    start(skewMs: number, format: number): Instance {
+      const host = createInstance({ skewMs, format });
       living.set(host.number, host);
       return host;
     },
 
     /** Lambda ends it between two calls. */
-    retire(host: Host) {
-      host.isDead = true;
+    retire(host: Instance) {
       host.kill();
       living.delete(host.number);
     },
 
-    kill(host: Host) {
+    kill(host: Instance) {
       hosts.retire(host);
-      lastTroubleAt = clock.now();
-      for (const call of host.calls) openCalls.delete(call);
+      hosts.noteTrouble(host.number);
+      for (const call of callsOf(host.number)) openCalls.delete(call);
     },
 
     /** A clock is steady within a call. */
-    async setClock(host: Host, jumpMs: number) {
-      await until(() => host.calls.size === 0);
-      host.setClock(host.skewMs + jumpMs);
-      host.hasJumped ||= jumpMs !== 0;
-      hasJumped ||= host.hasJumped;
+    async setClock(host: Instance, jumpMs: number) {
+      await until(() => callsOf(host.number).length === 0);
+      host.setClock(jumpMs);
+      if (jumpMs !== 0) jumped.add(host.number);
     },
 
     /** Follows one call to its end, and accuses an instance that lets its caller wait for too long. */
-    async follow<Result>(host: Host, pair: Pair, work: Promise<Result>): Promise<Result> {
-      const call = { number: host.number, pair, deadline: clock.now() + PATIENCE_MS + RESERVE_MS, sent: [] };
-      host.calls.add(call);
+    async follow<Result>({ number: from }: Instance, pair: Pair, work: Promise<Result>): Promise<Result> {
+      const call = { from, pair, deadline: clock.now() + PATIENCE_MS + RESERVE_MS, sent: [] };
       openCalls.add(call);
       try {
         return await work;
       } finally {
-        host.calls.delete(call);
         openCalls.delete(call);
         accuseIfLate(call);
       }
     },
+
+    callsOf,
 
     /** Accuses those that have not answered in time so far. */
     verifyAnswers: () => openCalls.forEach(accuseIfLate),
@@ -99,25 +89,23 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     /** Lets time pass until every caller has an answer. */
     settle: () => until(() => openCalls.size === 0),
 
-    noteTrouble() {
+    /** Something went wrong; for one instance, if its number is given. */
+    noteTrouble(number?: number) {
       lastTroubleAt = clock.now();
+      if (number !== undefined) failures.set(number, lastTroubleAt);
     },
-
-    noteStoreFailure(number: number) {
-      lastTroubleAt = clock.now();
-      storeFailures.set(number, clock.now());
-    },
-
-    /** No instance has died in this story, no clock has jumped, and the store has always answered. */
-    isUntroubled: () => lastTroubleAt === NEVER && !hasJumped,
 
     /** Every fault has ended, and so has every call. */
-    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && !hasJumped,
+    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && jumped.size === 0,
   };
   return hosts;
 
-  function accuseIfLate({ number, deadline }: OpenCall): void {
-    if (clock.now() > deadline) hosts.accuse(`instance ${number} does not answer in time`);
+  function callsOf(number: number): OpenCall[] {
+    return [...openCalls].filter(({ from }) => from === number);
+  }
+
+  function accuseIfLate({ from, deadline }: OpenCall): void {
+    hosts.judge(`instance ${from}`, { 'does not answer in time': clock.now() > deadline });
   }
 
   /** Lets time pass in small pieces until something is so. */

@@ -6,11 +6,11 @@ import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { hardMarginMs, type SecretStage } from '../../../functions/contract.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { createFleet } from './fleet.ts';
-import { createHosts, type Host, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
+import { createFleet, type Instance } from './fleet.ts';
+import { createHosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
 import { keepLedger } from './model-ledger.ts';
 import { CLIENTS, createModelWorld, SERVICES, type ServiceMood } from './model-world.ts';
-import type { HandOut, SentRequest, StoreFault } from './surroundings.ts';
+import type { SentRequest, StoreFault } from './surroundings.ts';
 
 interface Ask {
   readonly pair: Pair;
@@ -18,57 +18,63 @@ interface Ask {
   readonly refuses?: 'nothing' | 'the last token' | 'an unknown token';
 }
 
-/** A fault for a share (from 0 to 1) of all calls to a dependency, drawn with a seed of its own. */
+/** A fault for a share (from 0 to 1) of all calls to a dependency. */
 interface Trouble<Fault> {
   readonly fault: Fault;
   readonly share: number;
-  readonly seed: number;
 }
 
 export type FleetModel = ReturnType<typeof createFleetModel>;
 
+/** What a service has told of a token. */
+interface HandOut {
+  readonly pair: Pair;
+  /** By the clock of the instance that requested it. */
+  readonly expiresAt: number;
+  readonly lifetimeMs: number;
+}
+
 interface Options extends NonNullable<Parameters<typeof createFleet>[0]> {
   readonly clients?: readonly string[];
+  /** Of the second service. */
+  readonly singleActiveToken?: boolean;
   /** How each service behaves while nothing is wrong with it. */
   readonly normal?: (service: string) => ServiceMood;
 }
 
 /** A fleet in a world that goes wrong in every way, watched by a witness who knows all of it. */
-export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Options = {}) {
-  const fleet = createFleet(changes);
+export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken = true, ...changes }: Options = {}) {
+  const services = { [SERVICES[0]]: { response: TOLD }, [SERVICES[1]]: { response: TOLD, singleActiveToken } };
+  const fleet = createFleet({ ...changes, services });
   const { clock, shared, surroundings } = fleet;
   const { isShared, secretsLatencyMs } = surroundings;
   const pairs = clients.flatMap((client) => SERVICES.map((service): Pair => ({ client, service })));
   const world = createModelWorld(clock, normal);
   const hosts = createHosts(fleet);
-  const { accuse } = hosts;
+  const { judge } = hosts;
   const ledger = keepLedger(fleet, hosts);
   /** By its text. */
   const handOuts = new Map<string, HandOut>();
-  let hasRepeated = false;
+  const random = seededRandom(changes.seed ?? 1);
   /** In which new instances seal. */
   let format = 1;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
 
   surroundings.secret = (client, stage) => world.read(client, stage);
   surroundings.serviceLatencyMs = changes.serviceLatencyMs ?? (({ service }) => world.moodOf(service).latencyMs);
-  surroundings.onClosedToken = hosts.noteStoreFailure;
+  surroundings.onClosedToken = hosts.noteTrouble;
   surroundings.answer = (_, request) => {
     if (isShared) ledger.seeRequest(request);
-    checkCredential(request);
+    judgeCredential(request);
     return world.answer(request.pair, request.version);
   };
-  surroundings.onHeard = (request, { response, handOut, toldMs = 0 }) => {
+  surroundings.onHeard = (request, { response, token, lifetimeMs: toldMs = 0 }) => {
     if (!isShared) return;
-    const { status, headers } = response;
-    if (status === 401 || status === 400) ledger.seeRejection(request);
-    if (status === 429) ledger.seeRetryAfter(request, world.secondsOf(headers['retry-after'], request.at));
-    if (handOut === undefined) return;
-    hasRepeated ||= handOut.tellings.length > 0;
+    if ([400, 401].includes(response.status)) ledger.seeRejection(request);
+    if (token === undefined) return;
     const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
     const skewMs = (hosts.get(request.from)?.now() ?? clock.now()) - clock.now();
-    handOut.tellings.push({ expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
-    handOuts.set(handOut.text, handOut);
+    handOuts.set(token, { pair: request.pair, expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
   };
 
   const model = {
@@ -77,7 +83,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     pairs,
     world,
 
-    async ask(host: Host, { pair, minTtlSeconds = 0, refuses = 'nothing' }: Ask): Promise<Issue | Problem> {
+    async ask(host: Instance, { pair, minTtlSeconds = 0, refuses = 'nothing' }: Ask): Promise<Issue | Problem> {
       const { lastToken } = ledger.pageOf(pair);
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
@@ -86,41 +92,40 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       const trace = host.traces.at(-1);
       const answer = await follow(host, pair, asked);
       if (!isShared) return answer;
-      const { number } = host;
       if (answer instanceof Problem) {
-        const wasAlone = hosts.wasAlone(number, startedAt - TRUST_MS);
+        const wasAlone = hosts.wasAlone(host.number, startedAt - TRUST_MS) || hosts.hasAnyClockJumped();
         const isServed = living !== undefined && living === livingToken(pair) && !wasAlone;
         // Memory may still hold the flag of an operator.
-        if (isServed && answer.type !== 'client-disabled' && !hosts.hasAnyClockJumped())
-          accuse(`instance ${number}: ${answer.type}, though a token lives`);
+        const isWrong = isServed && answer.type !== 'client-disabled';
+        judge(`instance ${host.number}`, { [`answers ${answer.type}, though a token lives`]: isWrong });
         return answer;
       }
-      ledger.pageOf(pair).lastToken = answer.token.fingerprint;
-      const who = `instance ${number}, ${answer.token.accessToken.reveal()}`;
-      judgeLife(answer, pair, host.now(), who);
-      if (answer.token.credentialVersion === world.versionWith(pair.client, 'AWSPENDING')) accuse(`${who}: of a trial`);
-      if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
-      judgeStops(answer, pair, host, startedAt, trace);
+      const { token } = answer;
+      ledger.pageOf(pair).lastToken = token.fingerprint;
+      const what = `instance ${host.number} issued ${token.fingerprint} of ${pairKey(pair)}`;
+      judge(what, complaintsOfLife(answer, pair, host.now()));
+      judge(what, complaintsOfAge(answer, pair, host.number, startedAt, trace));
+      judge(what, {
+        'of a trial': token.credentialVersion === world.versionWith(pair.client, 'AWSPENDING'),
+        'that was refused': token.fingerprint === refused,
+      });
       return answer;
     },
 
-    async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
-      const result = await follow(host, pair, host.check({ pair, stage }));
-      if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
+    async check(host: Instance, pair: Pair, stage: SecretStage): Promise<void> {
+      await follow(host, pair, host.check({ pair, stage }));
     },
 
     troubleStore(trouble: Trouble<StoreFault> | undefined) {
-      const random = seededRandom(trouble?.seed ?? 0);
       surroundings.storeFault = (_, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
         // A call that is repeated costs nothing: the store answers.
-        if (trouble.fault !== 'repeated') hosts.noteStoreFailure(from);
+        if (trouble.fault !== 'repeated') hosts.noteTrouble(from);
         return trouble.fault;
       };
     },
 
     troubleSecrets(trouble: Trouble<'unavailable' | 'denied'> | undefined) {
-      const random = seededRandom(trouble?.seed ?? 0);
       surroundings.secretsLatencyMs = trouble?.fault === 'unavailable' ? 1_000 : secretsLatencyMs;
       surroundings.secret = (client, stage) => {
         if (trouble === undefined || random() >= trouble.share) return world.read(client, stage);
@@ -171,12 +176,10 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
 
     /** Throws when a rule was broken so far. */
     verify() {
-      ledger.settle();
       hosts.verifyAnswers();
-      for (const pair of hosts.isAtRest() ? ledger.leasedPairs() : []) {
-        const { lease } = shared.peek(pair);
-        if (lease !== undefined && lease.until > clock.now()) accuse(`no instance ends the lease of ${pairKey(pair)}`);
-      }
+      const isLeft = (pair: Pair) => (shared.peek(pair).lease?.until ?? 0) > clock.now();
+      const left = hosts.isAtRest() ? pairs.filter(isLeft) : [];
+      for (const pair of left) judge(pairKey(pair), { 'keeps a lease that no instance ends': true });
       if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
     },
 
@@ -187,7 +190,6 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
       for (const service of SERVICES) world.setMood(service, undefined);
       for (const client of clients) world.setDeleted(client, false);
       for (const pair of pairs) {
-        world.setNamed(pair, true);
         if (ledger.pageOf(pair).disabledAt !== undefined) model.setDisabled(pair, false);
         world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), true);
       }
@@ -204,7 +206,7 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
         if (latch !== undefined && latch.count >= 3) continue;
         for (const host of hosts.living()) {
           const outcome = await clock.run(model.ask(host, { pair }));
-          if (outcome instanceof Problem) accuse(`${pairKey(pair)} is stuck: ${outcome.message}`);
+          judge(pairKey(pair), { 'is stuck': outcome instanceof Problem });
         }
       }
       model.verify();
@@ -213,25 +215,17 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
   return model;
 
   /** Follows one call to its answer, a result or a problem. */
-  async function follow<Result>(host: Host, pair: Pair, work: Promise<Result>): Promise<Result | Problem> {
+  async function follow<Result>(host: Instance, pair: Pair, work: Promise<Result>): Promise<Result | Problem> {
     try {
       return await hosts.follow(host, pair, work);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       const { type, retryAfterSeconds = 1 } = error;
-      // A wait counts as it was written, also by a clock that is ahead; a trial's short hold can be a long one by a clock that jumped.
-      const mayBeLong = HELD.includes(type) || hosts.hasAnyClockJumped();
-      const mostSeconds = (mayBeLong ? 3_600 : 300) + MAX_CLOCK_DIFFERENCE_MS / 1_000;
-      const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= mostSeconds;
-      if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
-      if (type === 'credential-rejected') checkBlame(pair);
+      // A wait counts as it was written, also by a clock that is ahead.
+      const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= MAX_HOLD_SECONDS + MAX_CLOCK_DIFFERENCE_MS / 1_000;
+      judge(type, { [`asks to wait ${retryAfterSeconds} s`]: !isSane });
       return error;
     }
-  }
-
-  /** Accuses an instance that reports a rejection which the service has not given. */
-  function checkBlame(pair: Pair): void {
-    if (!ledger.pageOf(pair).wasRejected) accuse(`${pairKey(pair)} is said to be rejected`);
   }
 
   /** The shared token that every instance knows by now, and may issue by its clock. */
@@ -242,52 +236,48 @@ export function createFleetModel({ clients = CLIENTS, normal, ...changes }: Opti
     return isKnown && isIssuable(token, clock.now() + MAX_SKEW_MS) ? token : undefined;
   }
 
-  /** Compares the life of a token with the one that the services handed out. */
-  function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
+  /** Compares the life of a token with the one that its service has told. */
+  function complaintsOfLife({ token }: Issue, pair: Pair, now: number) {
     const known = handOuts.get(token.accessToken.reveal());
-    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) accuse(`${who}: not this pair’s`);
-    const { tellings: all = [] } = known ?? {};
-    const tellings = all.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
-    if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
-    // All instances know of the tellings before the one that the token was issued by; when something went wrong, a
-    // later one may pass for the whole life.
-    const isUntroubled = hosts.isUntroubled();
-    const last = all.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
-    const counting = isUntroubled ? all.slice(0, last + 1) : tellings;
-    const lifetimes = counting.map(({ lifetimeMs }) => lifetimeMs);
-    const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
-    const leftMs = token.expiresAt - now;
-    // The clocks of this world count in fractions, and times are told in milliseconds.
-    if (leftMs <= marginMs - 1) accuse(`${who}: issued ${leftMs} ms before its end, with a margin of ${marginMs} ms`);
+    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) return { 'of another pair': true };
+    return {
+      'with a longer life than the service has told': token.expiresAt > known.expiresAt,
+      // The clocks of this world count in fractions, and times are told in milliseconds.
+      'too close to its end': token.expiresAt - now <= hardMarginMs(known.lifetimeMs) - 1,
+    };
   }
 
-  /**
-   * Whether the pair had been disabled, its token withdrawn, or its credential gone for long when the call began. A clock
-   * that has jumped cannot tell ages, and an instance that cannot ask cannot know.
-   */
-  function judgeStops({ cache }: Issue, pair: Pair, host: Host, startedAt: number, trace: Trace | undefined): void {
+  /** How long before its call a stop may have come. A clock that has jumped cannot tell ages, and an instance that cannot ask cannot know. */
+  function complaintsOfAge({ cache }: Issue, pair: Pair, from: number, startedAt: number, trace: Trace | undefined) {
     const { disabledAt, withdrawnAt } = ledger.pageOf(pair);
-    const who = `instance ${host.number} issued a token of ${pairKey(pair)}`;
-    const isOld = (at = Infinity, failedAt = hosts.storeFailedAt(host.number)) =>
-      !host.hasJumped && startedAt - Math.max(at, failedAt) > TRUST_MS;
-    if (isOld(disabledAt)) accuse(`${who} long after it was disabled`);
-    if (cache !== 'none' && isOld(withdrawnAt)) accuse(`${who} long after it was withdrawn`);
+    const isOld = (at = Infinity, failedAt = hosts.failedAt(from)) =>
+      !hosts.hasJumped(from) && startedAt - Math.max(at, failedAt) > TRUST_MS;
     const isAlone = cache === 'memory' && trace?.warnings.has('shared-cache-unavailable');
-    if (isAlone && isOld(world.goneAt(pair), secretsFailedAt)) accuse(`${who} long after its credential was gone`);
+    return {
+      'long after it was disabled': isOld(disabledAt),
+      'long after it was withdrawn': cache !== 'none' && isOld(withdrawnAt),
+      'long after its credential was gone': isAlone && isOld(world.deletedAt(pair.client), secretsFailedAt),
+    };
   }
 
-  /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
-  function checkCredential({ from, pair, version, at }: SentRequest): void {
-    const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
+  /** A credential that is deleted is not sent: each call reads the secret anew. */
+  function judgeCredential({ from, pair, version, at }: SentRequest): void {
+    const goneMs = at - Math.max(world.deletedAt(pair.client) ?? at, secretsFailedAt);
     const isLate = goneMs > LONGEST_CALL_MS + (hosts.wasAlone(from, at) ? TRUST_MS : 0);
-    if (isLate && !hosts.hasAnyClockJumped()) accuse(`instance ${from} sent ${version} ${goneMs} ms after it was gone`);
+    judge(`instance ${from} sent ${version}`, { 'long after it was deleted': isLate && !hosts.hasAnyClockJumped() });
   }
 }
 
+/** Where answers hold a token and its life time: no search for them. */
+const TOLD = {
+  tokenMember: 'access_token',
+  lifetimeMember: 'expires_in',
+  lifetimeUnit: 'seconds',
+  passThrough: [],
+} as const;
 /** How long memory is trusted, and a secret by an instance that is alone. */
 const TRUST_MS = 60_000;
-/** The problems of a hold, which lasts an hour at most; a pause lasts five minutes. */
-const HELD = ['token-response-unusable', 'token-endpoint-error', 'token-endpoint-timeout'];
+const MAX_HOLD_SECONDS = 3_600;
 const MAX_LIFETIME_MS = 86_400_000;
 
 /** An instance’s own latch, which no operator reaches, by the worst clock. */

@@ -29,21 +29,10 @@ export interface SentRequest {
   readonly latencyMs: number;
 }
 
-/** A token as its service handed it out. */
-export interface HandOut {
-  readonly text: string;
-  readonly pair: Pair;
-  /** By the true time. */
-  readonly endsAt: number;
-  /** The ends of its life that the service told the instances, by their clocks. */
-  readonly tellings: { readonly expiresAt: number; readonly lifetimeMs: number }[];
-}
-
-/** An answer of a service, and the token in it as the service knows it. */
+/** An answer of a service, and the token in it. */
 export interface ServiceAnswer extends TokenExchange {
-  readonly handOut?: HandOut;
-  /** The life time that it states, or that the settings assume. */
-  readonly toldMs?: number;
+  readonly token?: string;
+  readonly lifetimeMs?: number;
 }
 
 /** The behaviour of the world outside the broker; tests change it while the fleet runs. */
@@ -197,14 +186,13 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
 
     requestToken({ number: from, now, sleep }: Asker): RequestToken {
       return async (asked, credential, deadline) => {
-        const version = credential.secret.reveal().replace(/^secret of /, '');
+        const version = credential.secret.reveal();
         const service = Object.keys(services).find((name) => services[name] === asked) ?? 'unknown';
         const pair = { client: credential.clientId.reveal(), service };
         const requestStartedAt = now();
         const end = Math.min(deadline, requestStartedAt + asked.requestTimeoutMs);
         const n = requests.length + 1;
-        const { serviceLatencyMs } = surroundings;
-        const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
+        const latencyMs = drawn(surroundings.serviceLatencyMs, pair);
         const request = { at: clock.now(), from, pair, version, latencyMs };
         const answer = surroundings.answer?.(n, request) ?? normalAnswer(version, n);
         const isRejected = !(answer instanceof Problem) && answer.response.status === 401;
@@ -231,8 +219,8 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
 }
 
 /** A latency: fixed, or drawn for each call. */
-export function drawn(ms: number | (() => number)): number {
-  return typeof ms === 'number' ? ms : ms();
+export function drawn<Facts extends unknown[]>(ms: number | ((...facts: Facts) => number), ...facts: Facts): number {
+  return typeof ms === 'number' ? ms : ms(...facts);
 }
 
 function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {

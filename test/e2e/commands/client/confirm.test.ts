@@ -52,8 +52,8 @@ describe('a command that changes something', () => {
     expect(await stateOf(world)).toEqual(before);
   });
 
-  it('refuses a client that is not there', async ({ world }) => {
-    const refusal = /error: secret-missing: There is no client "acmee" .*\n.*client list shows which there are/;
+  it('refuses a client that is not there, and names its neighbour', async ({ world }) => {
+    const refusal = /error: secret-missing: There is no client "acmee" .*\nDid you mean acme\? /;
     const commands = `disable, disable --service ${INSIGHTS}, enable, promote --force, rollback, retry, discard, delete, restore`;
     for (const command of commands.split(', ')) {
       const [verb, ...options] = command.split(' ');

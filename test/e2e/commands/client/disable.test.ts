@@ -130,7 +130,7 @@ describe('client disable, refused or failed', () => {
     expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
       'The flag is not set on every service: there the broker may go on issuing tokens of acme.',
       'The secret is denied to the broker: no instance of the function can use it any more.',
-      expect.stringMatching(/^error: aws-unavailable: /),
+      expect.stringMatching(/^error: aws-unavailable: Nothing answers at http:\/\/127\.0\.0\.1:9$/),
       expect.any(String),
       '',
     ]);
@@ -156,7 +156,7 @@ describe('client disable, refused or failed', () => {
       ...Array(PLAN_LINES).fill(expect.any(String)),
       FLAG_SET,
       ALONE,
-      expect.stringMatching(/^error: aws-unavailable: /),
+      expect.stringMatching(/^error: aws-unavailable: Nothing answers at http:\/\/127\.0\.0\.1:9$/),
       expect.any(String),
       '',
     ]);
@@ -178,6 +178,15 @@ describe('client disable, refused or failed', () => {
       `${EMERGENCY} client ${verb} acme --environment local`,
       '',
     ]);
+    await close();
+  });
+
+  it('sets the flags with the policy of an operator, who can take them away again', async ({ world }) => {
+    const { env, close } = await secretsManagerOfOperator();
+    await world.run(DISABLE, { env });
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+    // The emergency role has written no denial.
+    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
     await close();
   });
 });

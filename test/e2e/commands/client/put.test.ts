@@ -192,10 +192,16 @@ describe('client put', () => {
     const refused = /no caller had a token of the client before\. client check tries it again\.\n$/;
     expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
   });
+
+  it('takes the members of other tools, and a byte order mark', async ({ world }) => {
+    const other = `\ufeff${JSON.stringify({ username: NEW.client_id, password: NEW.secret })}\r\n`;
+    expect(await world.run(PUT, { input: other })).toMatchObject({ exitCode: 0 });
+  });
 });
 
 const OTHER_SERVICES = /credential-malformed: .*services names none, or others than the client is to have/;
-const TYPING_ERROR = /^error: secret-missing: .* "amce" .*\nNothing was stored\. --create makes a new client\.\n$/;
+const TYPING_ERROR =
+  /^error: secret-missing: .* "amce" .*\nDid you mean acme\? Nothing was stored\. --create makes a new client\.\n$/;
 const TWICE = JSON.stringify(NEW).replace('}', ',"secret":"marked-second"}');
 
 describe('client put stores nothing, and repeats nothing', () => {

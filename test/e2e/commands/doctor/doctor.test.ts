@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
+import { DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../../bin/local/loopback.ts';
 import type { Cause } from '../../../../client/commands/step.ts';
@@ -51,13 +52,17 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     const { shell } = await startOperatorWorld();
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
+  'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
   'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
 };
 
 /** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
 const FAILED = {
+  'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
   'aws-forbidden': () => front({ policy: 'denied' }),
+  'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
+  'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
   'token-response-unusable': () => withWorld(answering(200, '{"a":"marked-value"}')),
 } satisfies Readonly<Record<string, () => Promise<Situation>>>;
@@ -106,12 +111,15 @@ describe('doctor', () => {
     expect(await world.run(DOCTOR)).toEqual(ended(0, had, unproven));
   });
 
-  it('looks at the named function', async () => {
+  it('looks at the named function, and lists the places that the operator may not read', async ({ world }) => {
     const { env } = await front({ policy: [] });
     const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
     // The stand-in knows the policy of another function only.
     const steps = expect.arrayContaining([expect.objectContaining({ step: 'permissions', outcome: 'unknown' })]);
     expect(await diagnose(env, '--function-arn', arn)).toMatchObject({ steps });
+    const closed = { AWS_ENDPOINT_URL_SECRETS_MANAGER: (await startFront({})).url };
+    const { stdout } = await world.run(`doctor --client globex --service ${INSIGHTS}`, { env: closed });
+    expect(stdout).toMatch(/\? +secret +You cannot look at token-broker\/local\/globex yourself/);
   });
 });
 
@@ -157,6 +165,8 @@ async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Sit
   await happen(world);
   return { env: world.shell };
 }
+
+const SECRET = { SecretId: 'token-broker/local/acme' };
 
 function answering(status: number, body: string) {
   return async ({ tokenService }: OperatorWorld) =>

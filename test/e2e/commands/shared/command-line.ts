@@ -89,7 +89,7 @@ export async function typeAtCommandLine(args: readonly string[], env: Variables,
 }
 
 /** The standard input of a terminal at which a person types these replies. */
-function keyboardOf(dialogue: Dialogue): Shell['stdin'] {
+export function keyboardOf(dialogue: Dialogue): Shell['stdin'] {
   const keyboard = Object.assign(new PassThrough(), { isTTY: true });
   const waiting = [...dialogue];
   let position = 0;

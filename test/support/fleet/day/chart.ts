@@ -1,6 +1,5 @@
 import { curve, drawing, line, text, ticksUpTo } from '../../svg.ts';
-import type { Outcome } from './outcome.ts';
-import { shown, WAY_NAMES } from './report.ts';
+import { type Outcome, shown } from './outcome.ts';
 import { WAYS } from './world.ts';
 
 /** How many token requests each way makes as the fleet grows; without a broker there is no fleet to grow. */
@@ -14,7 +13,7 @@ export function tokenRequestChart(outcomes: readonly Outcome[]): string {
   const series = WAYS.map((way) => {
     const own = outcomes.filter((outcome) => outcome.way === way);
     const at = (instances: number) => own.find(({ scale }) => scale.instances === instances) ?? own[0];
-    return { name: WAY_NAMES[way], requests: fleets.map((instances) => at(instances)?.tokenRequests.all ?? 0) };
+    return { name: way.replace('-', ' '), requests: fleets.map((instances) => at(instances)?.tokenRequests.all ?? 0) };
   });
   const first = outcomes[0];
   return drawing({

@@ -80,13 +80,12 @@ function direct({ model, clock, tally, note }: Day): { obtain: Obtain; check: Ch
         caller.version = reading.secret.versionId;
       }
       const askedAt = clock.now();
-      const { serviceLatencyMs } = surroundings;
-      const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
+      const latencyMs = drawn(surroundings.serviceLatencyMs, pair);
       const answer = world.answer(pair, caller.version);
       note(answer, latencyMs);
       await clock.sleep(Math.min(latencyMs, REQUEST_TIMEOUT_MS));
       if (answer instanceof Problem || latencyMs >= REQUEST_TIMEOUT_MS) return { retryAfterMs: DIRECT_RETRY_MS };
-      if (answer.handOut !== undefined) return { endsAt: askedAt + (answer.toldMs ?? 0) };
+      if (answer.lifetimeMs !== undefined) return { endsAt: askedAt + answer.lifetimeMs };
       const isRejected = [400, 401].includes(answer.response.status);
       if (isRejected) caller.version = undefined;
       return { retryAfterMs: isRejected ? MINUTE_MS : DIRECT_RETRY_MS };

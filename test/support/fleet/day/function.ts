@@ -1,9 +1,9 @@
 import { HOUR_MS } from '../../example.ts';
-import type { Host } from '../model-hosts.ts';
+import type { Instance } from '../fleet.ts';
 import type { Day } from './world.ts';
 
 /** Runs one call in an idle instance, and repeats it until an instance has answered. */
-export type Invoke = <Answer>(work: (host: Host) => Promise<Answer>) => Promise<Answer>;
+export type Invoke = <Answer>(work: (host: Instance) => Promise<Answer>) => Promise<Answer>;
 
 /**
  * The token function as a caller of its URL sees it. Each instance takes one call at a time, is frozen in between, and is
@@ -35,7 +35,10 @@ export function createInvoke({ scale, model, clock, tally, random }: Day): Invok
     return places[n];
   }
 
-  async function runIn<Answer>(place: Place, work: (host: Host) => Promise<Answer>): Promise<Answer | typeof CRASHED> {
+  async function runIn<Answer>(
+    place: Place,
+    work: (host: Instance) => Promise<Answer>,
+  ): Promise<Answer | typeof CRASHED> {
     const startedAt = clock.now();
     counts.invocations += 1;
     place.isBusy = true;
@@ -50,9 +53,9 @@ export function createInvoke({ scale, model, clock, tally, random }: Day): Invok
     return answer;
   }
 
-  async function hostIn(place: Place): Promise<Host> {
+  async function hostIn(place: Place): Promise<Instance> {
     const { host } = place;
-    if (host !== undefined && !host.isDead && clock.now() < place.endsAt) return host;
+    if (host !== undefined && !host.isDead() && clock.now() < place.endsAt) return host;
     if (host !== undefined) model.retire(host);
     counts.coldStarts += 1;
     await clock.sleep(logNormal(INIT_MS, INIT_SPREAD));
@@ -62,23 +65,26 @@ export function createInvoke({ scale, model, clock, tally, random }: Day): Invok
   }
 
   /** The caller of an instance that crashes is told so. */
-  function untilCrash<Answer>(host: Host, answer: Promise<Answer>): Promise<Answer | typeof CRASHED> {
+  function untilCrash<Answer>(host: Instance, answer: Promise<Answer>): Promise<Answer | typeof CRASHED> {
     if (scale.calm || !chance(CRASH_SHARE)) return answer;
-    const calls = [...host.calls];
+    let isOver = false;
     const crash = async () => {
       await clock.sleep(uniform() * CRASH_WITHIN_MS);
-      if (!calls.every((call) => host.calls.has(call))) return answer;
+      if (isOver) return answer;
       counts.crashes += 1;
       model.kill(host);
       return CRASHED;
     };
+    void answer.finally(() => {
+      isOver = true;
+    });
     return Promise.race([answer, crash()]);
   }
 }
 
 /** Where one instance can be. */
 interface Place {
-  host?: Host;
+  host?: Instance;
   endsAt: number;
   isBusy: boolean;
 }

@@ -1,3 +1,4 @@
+import { tableText } from '../../../../client/commands/output.ts';
 import { HOUR_MS } from '../../example.ts';
 import { costOf } from './cost.ts';
 import type { Course, Scale, Way } from './world.ts';
@@ -30,6 +31,38 @@ export function outcomeOf(way: Way, scale: Scale, { tally, elapsedMs }: Course) 
   };
 }
 
+/** The numbers of all ways side by side, under their names, and the distance from the goal. */
+export function reportOf(outcomes: readonly Outcome[]): string {
+  const columns = outcomes.map(({ way: _, scale: __, goal: ___, ...numbers }) => new Map(numbersIn(numbers)));
+  const names = new Set(columns.flatMap((column) => [...column.keys()]));
+  const rows = [...names].map((name) => [name, ...columns.map((column) => shown(column.get(name)).padStart(WIDTH))]);
+  const goals = outcomes.flatMap(({ goal }) => (goal === undefined ? [] : ['', explain(goal)]));
+  return [tableText(['', ...outcomes.map(({ way }) => way.padStart(WIDTH))], rows).trimEnd(), ...goals].join('\n');
+}
+
+/** `{ waitMs: { p50: 5 } }` is `waitMs p50`, 5. */
+function numbersIn(members: object): [name: string, value: number][] {
+  return Object.entries(members).flatMap(([name, value]): [string, number][] =>
+    typeof value === 'number' ? [[name, value]] : numbersIn(value).map(([inner, each]) => [`${name} ${inner}`, each]),
+  );
+}
+
+function explain({ tokenRequests, atMost, met }: NonNullable<Outcome['goal']>): string {
+  const share = Math.abs(1 - tokenRequests / atMost) * 100;
+  return (
+    'Goal: token requests ≤ 1.01 × pairs × elapsed ÷ mean time from issue to refresh + checks\n' +
+    `      ${shown(tokenRequests)} of at most ${shown(atMost)}: ` +
+    `${met ? 'met' : 'MISSED'}, ${share.toFixed(1)} % ${met ? 'below' : 'above'}`
+  );
+}
+
+/** With its thousands apart. */
+export function shown(value = 0): string {
+  return value.toLocaleString('en').replaceAll(',', ' ');
+}
+
 function rounded(value: number): number {
   return Number(value.toFixed(2));
 }
+
+const WIDTH = 12;

@@ -39,7 +39,7 @@ export function createDay(way: Way, scale: Scale) {
     seed,
     clients: Array.from({ length: Math.ceil(scale.pairs / 2) }, (_, n) => CLIENTS[n] ?? `client-${n + 1}`),
     isShared: way === 'broker',
-    services: { [SERVICES[1]]: { singleActiveToken: faults } },
+    singleActiveToken: faults,
     normal: (service) => ({ ...CALM, latencyMs: 150, lifetimeSeconds: service === SERVICES[0] ? 3_600 : 7_200 }),
     storeLatencyMs: () => logNormal(5, 0.4),
     secretsLatencyMs: () => logNormal(15, 0.5),
@@ -58,7 +58,7 @@ export function createDay(way: Way, scale: Scale) {
   const { answer } = world;
   world.answer = (...request) => (isFault(SERVICE_FAULT_SHARE / 2) ? exchange(503, {}) : answer(...request));
   if (!calm) {
-    model.troubleStore({ fault: 'hanging', share: AWS_FAULT_SHARE, seed });
+    model.troubleStore({ fault: 'hanging', share: AWS_FAULT_SHARE });
     surroundings.secret = (client, stage) => (isFault(AWS_FAULT_SHARE) ? SECRETS_DOWN : world.read(client, stage));
   }
 
