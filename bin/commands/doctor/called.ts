@@ -50,7 +50,7 @@ async function runOnce({ shell, as, environment }: World): Promise<Seen> {
 }
 
 /** A run of a few clients takes seconds; that of thousands is for the schedule to show. */
-const RUN_MS = 100_000;
+const RUN_MS = 80_000;
 
 /** Whether the guard denies a direct invocation: Lambda decides upon a dry run as upon an invocation, and runs nothing. */
 async function tryDirectInvocation(world: World): Promise<Seen> {
