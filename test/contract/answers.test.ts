@@ -20,10 +20,6 @@ function answered(changes: Partial<Exchange> = {}, members: object = {}): Exchan
 }
 
 describe('an answer that docs/openapi.yaml describes', () => {
-  it('has no fault', () => {
-    expect(faultsOf(answered())).toEqual([]);
-  });
-
   it('has no fault when AWS gives it for a function that failed', () => {
     const { headers, body } = FUNCTION_FAILED;
     expect(

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { exampleConfig } from '../../bin/local/config.ts';
 import { serve as serveLoopback } from '../../bin/local/loopback.ts';
 import { createTokenBroker } from '../../client/index.ts';
 import { startServer } from '../../client/serve/server.ts';
+import { finished } from '../e2e/commands/shared/command-line.ts';
 import { runs, sign } from '../support/aws/signers.ts';
 import { type LocalBrokerProcess, startLocalBroker } from '../support/processes/local-broker.ts';
 
@@ -104,11 +105,8 @@ function python(file: string, module: string): readonly string[] | undefined {
 /** Runs a program of the folder; tells the JSON of each line that it wrote. */
 async function run([command = '', ...args]: readonly string[] = [], variables: Readonly<Record<string, string>>) {
   const env = { PATH: process.env.PATH, ...variables };
-  return new Promise<{ told: readonly Told[]; stderr: string }>((resolve) => {
-    execFile(command, args, { cwd: FOLDER, env }, (_, stdout, stderr) => {
-      resolve({ told: stdout.split('\n').flatMap((line) => (line === '' ? [] : JSON.parse(line))), stderr });
-    });
-  });
+  const { stdout, stderr } = await finished(spawn(command, args, { cwd: FOLDER, env }));
+  return { told: stdout.split('\n').flatMap((line): readonly Told[] => (line === '' ? [] : JSON.parse(line))), stderr };
 }
 
 type Told = Readonly<Record<'token' | 'denied' | 'again', string | undefined>>;

@@ -1,25 +1,20 @@
 import { spawn } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import type { Resource } from '../support/stack/synthesise.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { finished } from './commands/shared/command-line.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-let work: string;
-
-beforeAll(async () => {
-  work = await mkdtemp(path.join(tmpdir(), 'token-broker-test-'));
-});
-afterAll(() => rm(work, { recursive: true }));
 
 describe('cdk synth, with no AWS credentials and no network', () => {
   it('gives every environment its stack, with its own settings in the code asset', { timeout: 120_000 }, async () => {
-    const out = path.join(work, 'all');
+    const out = temporaryFolder();
     const { exitCode, stderr } = await cdkSynth('--output', out);
     expect(exitCode, stderr).toBe(0);
     const names = Object.keys(environments);
@@ -42,8 +37,8 @@ describe('cdk synth, with no AWS credentials and no network', () => {
 
 describe('wrong settings', () => {
   it('stop synth with every path and reason, and without a template', async () => {
-    const project = path.join(work, 'project');
-    const out = path.join(work, 'wrong');
+    const project = temporaryFolder();
+    const out = path.join(project, 'cdk.out');
     for (const part of ['bin', 'client', 'lib', 'functions']) {
       await cp(path.join(root, part), path.join(project, part), { recursive: true });
     }
@@ -89,7 +84,7 @@ function cdkSynth(...args: string[]) {
 
 function run(args: string[], { cwd, variables }: { readonly cwd: string; readonly variables: NodeJS.Dict<string> }) {
   const directories = [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter);
-  const env = { PATH: directories, HOME: work, USERPROFILE: work, ...variables };
+  const env = { PATH: directories, HOME: tmpdir(), USERPROFILE: tmpdir(), ...variables };
   return finished(spawn(process.execPath, args, { cwd, env }));
 }
 

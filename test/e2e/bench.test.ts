@@ -13,7 +13,6 @@ it.each([
   ['bench', ['--rounds', '0'], 2, '', /--help shows how/],
   ['simulate', ['--help'], 0, /--instances.*--pairs.*--hours.*--seed.*--charts.*--json/s, ''],
   ['simulate', ['--pairs', '10001'], 2, '', /--help shows how/],
-  ['simulate', ['--seed', 'x'], 2, '', /--help shows how/],
 ] as const)('npm run %s says how it is used: %s', async (name, args, exitCode, stdout, stderr) => {
   expect(await finished(startScript(`bench/${name}.ts`, ...args))).toEqual(ended(exitCode, stdout, stderr));
 });

@@ -142,7 +142,6 @@ it('npm start says that its own port is taken', async () => {
 });
 
 it.each<readonly [string, Parameters<typeof runLocalBroker>[0], number, string | RegExp]>([
-  ['a port', { env: { PORT: 'abc' } }, 1, 'PORT must be a port number, not "abc"\n'],
   ['an option', { args: ['--confg', 'file.json'] }, 2, /unknown option '--confg'.*Did you mean --config/s],
   ['no JSON', { config: '{ "a":\n{ "acme": "marked", } }' }, 1, /^\S+\/config\.json is not valid JSON \(line 2 colu/],
   ['no file', { args: ['--config', '/nonexistent/x'] }, 1, 'cannot read /nonexistent/x: ENOENT\n'],

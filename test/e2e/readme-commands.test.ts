@@ -97,13 +97,8 @@ async function startsOnThisMachine(command: string) {
   expect(isReady).toBe(true);
 }
 
-function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // The process has ended already.
-  }
+function signalAll({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, signal);
 }
 
 describe('a command of README.md', () => {

@@ -26,22 +26,20 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect(stdout).toMatch(new RegExp(`^cdk ${verb} `));
   });
 
-  it.each([
-    ['deploy', 'AKIDEXAMPLE'],
-    ['diff', 'AKIDEXAMPLE'],
-    ['bootstrap', 'AKIDEXAMPLE'],
-    ['deploy', 'AKIDOTHER', '--profile', 'other'],
-    ['deploy', 'AKIDOTHER', '--profile=other'],
-  ])('%s nothing when the account is a foreign one, that of the key %s', async (verb, key, ...args) => {
-    const { env, requests } = await signedInTo('333333333333');
-    const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
-    const refused = 'You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.';
-    const told = await run([verb, 'dev', ...args], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
-    // Before it, the SDK warns of a profile beside the keys in variables.
-    expect(told).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(`(?:^|\n)error: ${refused}\n$`) });
-    const body = expect.stringContaining('Action=GetCallerIdentity');
-    expect(requests).toMatchObject([{ body, headers: { authorization: expect.stringContaining(`=${key}/`) } }]);
-  });
+  it.each([['AKIDEXAMPLE'], ['AKIDOTHER', '--profile', 'other'], ['AKIDOTHER', '--profile=other']])(
+    'do nothing when the account is a foreign one, that of the key %s',
+    async (key, ...args) => {
+      const { env, requests } = await signedInTo('333333333333');
+      const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
+      const refused =
+        'You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.';
+      const told = await run(['deploy', 'dev', ...args], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
+      // Before it, the SDK warns of a profile beside the keys in variables.
+      expect(told).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(`(?:^|\n)error: ${refused}\n$`) });
+      const body = expect.stringContaining('Action=GetCallerIdentity');
+      expect(requests).toMatchObject([{ body, headers: { authorization: expect.stringContaining(`=${key}/`) } }]);
+    },
+  );
 
   it('go on when AWS does not say in seconds whose account it is', { timeout: 60_000 }, async () => {
     const { url, close } = await startLoopbackServer(() => undefined);
@@ -51,8 +49,7 @@ describe('npm run deploy, diff and bootstrap', () => {
   });
 
   it.each([
-    ['no environment', ['deploy']],
-    ['an unknown one', ['deploy', 'toString']],
+    ['an unknown environment', ['deploy', 'toString']],
     ['no verb', ['destroy', 'dev']],
   ])('take %s for wrong usage', async (_, args) => {
     const usage = 'npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod';

@@ -1,7 +1,6 @@
-import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTokenBroker } from '../../client/token-broker.ts';
-import { BILLING, deployWorld, NEXT_CREDENTIAL } from '../support/stack/deployed-world.ts';
+import { BILLING, deployWorld } from '../support/stack/deployed-world.ts';
 
 let world: Awaited<ReturnType<typeof deployWorld>>;
 // The CDK bundles three functions.
@@ -11,19 +10,19 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
-/** The output of a process may arrive after its answer. */
-const PATIENCE = { timeout: 60_000 };
 
 describe('the assets of a deployment, alone in processes of their own', () => {
   it('issue a token to a caller who signs', async () => {
-    const { accessToken, expirySource } = await brokerFor(BILLING).token(PAIR);
+    const broker = createTokenBroker({ url: world.url, credentials: BILLING, maxAttempts: 1 });
+    const { accessToken, expirySource } = await broker.token(PAIR);
     expect(world.tokenService.issued(accessToken)).toBe(true);
     expect(expirySource).toBe('response');
+    // The output of a process may arrive after its answer.
     await vi.waitFor(() => {
       expect(lines(world.functions.token)).toContainEqual(
         expect.objectContaining({ outcome: 'issued', pair: 'acme/customer-insights', version: '1' }),
       );
-    }, PATIENCE);
+    }, 60_000);
   });
 
   it('check every pair on schedule, and find that a stranger is refused', async () => {
@@ -35,25 +34,6 @@ describe('the assets of a deployment, alone in processes of their own', () => {
       probe: { condition: 'denied' },
       reported: { failures: [] },
     });
-  });
-
-  it('check a new credential when it is put into use', async () => {
-    const { VersionId, Name, ARN } = await world.secretsManager.send(
-      new PutSecretValueCommand({ SecretId: 'token-broker/test/acme', SecretString: JSON.stringify(NEXT_CREDENTIAL) }),
-    );
-    await world.functions.health.invoke({
-      source: 'aws.secretsmanager',
-      'detail-type': 'Secret Label Updated',
-      account: '111111111111',
-      region: 'eu-west-1',
-      detail: { name: Name, arn: ARN, versionId: VersionId, labelUpdated: 'AWSCURRENT' },
-    });
-    await vi.waitFor(() => {
-      const checks = lines(world.functions.health).filter(({ promoted }) => promoted === VersionId);
-      expect(checks.map(({ pair, outcome, version }) => `${pair} ${outcome} ${version}`).toSorted()).toEqual(
-        ['customer-insights', 'merchant-payment-cleansing'].map((service) => `acme/${service} accepted ${VersionId}`),
-      );
-    }, PATIENCE);
   });
 
   it('ask a new version before a caller does, and find nothing against it', async () => {
@@ -96,10 +76,6 @@ describe.each(['token', 'health', 'releaseCheck'] as const)('the %s function', (
     expect(started.written()).toBe('');
   });
 });
-
-function brokerFor(credentials: typeof BILLING) {
-  return createTokenBroker({ url: world.url, credentials, cache: false, maxAttempts: 1 });
-}
 
 function lines({ written }: { readonly written: () => string }): readonly Record<string, unknown>[] {
   return written()

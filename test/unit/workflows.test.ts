@@ -12,9 +12,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 interface Job {
   readonly if?: string;
-  readonly needs?: string;
-  readonly uses?: string;
-  readonly with?: Readonly<Record<string, string>>;
   readonly environment?: string;
   readonly permissions?: Readonly<Record<string, string>>;
   readonly steps?: readonly Step[];
@@ -22,10 +19,7 @@ interface Job {
 
 interface Step {
   readonly id?: string;
-  readonly uses?: string;
   readonly run?: string;
-  readonly with?: Readonly<Record<string, string>>;
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 interface Workflow {

@@ -5,7 +5,7 @@ import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import { START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { exampleKey, keysOf } from '../../support/pair/pair-table.ts';
-import { ALL_WELL, NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather } from './world.ts';
+import { type ALL_WELL, NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather } from './world.ts';
 
 let world: ReturnType<typeof startDeadlineWorld> | undefined;
 afterEach(() => end());
@@ -38,41 +38,6 @@ describe('with any dependency slow, silent or broken, and any amount of time lef
       }),
       { numRuns: 150, seed: 7 },
     );
-  });
-});
-
-describe('a request with little time', () => {
-  const start = () => {
-    world = startDeadlineWorld(START);
-    const { state } = world;
-    const weathers = (changes: Partial<typeof ALL_WELL>) => {
-      state.weathers = { ...ALL_WELL, ...changes };
-    };
-    return { ...world, weathers };
-  };
-
-  it('is answered with its token, although that cannot be stored', async () => {
-    const { invoke, weathers } = start();
-    weathers({ tokenEndpoint: { delayMs: 2_900 }, write: NEVER });
-    expect(await invoke(3_500)).toMatchObject({ status: 200, leftMs: 300 });
-    weathers({ read: NEVER, tokenEndpoint: NEVER });
-    expect(await invoke(1_000)).toMatchObject({ status: 200 });
-  });
-
-  it('does not blame Secrets Manager when the table has taken all of its time', async () => {
-    const { invoke, weathers, count } = start();
-    weathers({ read: NEVER });
-    expect((await invoke(1_000)).json.type).toBe('token-endpoint-timeout');
-    expect(count('secret')).toBe(0);
-  });
-
-  it('is answered in time although it shares the wait of a request with more time', async () => {
-    const { invokeAll, weathers, expectSilence } = start();
-    weathers({ tokenEndpoint: NEVER });
-    const [patient, hurried] = await invokeAll([15_000, 1_000]);
-    expect(hurried).toMatchObject({ status: 504, leftMs: 250 });
-    expect(patient).toMatchObject({ status: 504, json: { detail: expect.stringContaining('auth.example.com') } });
-    await expectSilence();
   });
 });
 

@@ -44,7 +44,6 @@ const VERSION = '11111111-1111-4111-8111-111111111111';
 
 it.each<[string, Fault | undefined, Fault | undefined, Reply, number, readonly (number | string)[], string?]>([
   ['nothing is wrong', undefined, undefined, write(TOKEN), 15_000, [200]],
-  ['DynamoDB is silent', 'hang', undefined, write(TOKEN), 1_000, [TIMEOUT]],
   ['Secrets Manager stops in its answer', undefined, 'stall', write(TOKEN), 1_000, [TIMEOUT, 'secrets-unavailable']],
   ['the service drips', undefined, undefined, drip(TOKEN), 1_500, [TIMEOUT]],
   ['all are silent to a check', 'hang', 'hang', SILENT, 1_000, [TIMEOUT, 'secrets-unavailable'], '/check'],

@@ -51,12 +51,8 @@ export function startDeadlineWorld(start: number, seed = 1) {
 
   return {
     state,
-    /** How often it was called. */
-    count: (name: Name) => began.filter((one) => one === name).length,
     readFirst: () => run(tokenFunction.readFirst()),
     invoke: (...request: Parameters<typeof ask>) => run(ask(...request)),
-    /** Invokes once for each, all at the same time. */
-    invokeAll: (times: readonly number[]) => run(Promise.all(times.map((remainingMs) => ask(remainingMs)))),
     pass: (ms: number) => void vi.setSystemTime(Date.now() + ms),
 
     /** Expects that no work is under way, and that no work begins later. */

@@ -27,7 +27,6 @@ const BYTES: readonly Row<string>[] = [
   ['200 and a type', echoed(200, 'content-type'), UNUSABLE],
   ['999', echoed(999, 'x-echo'), ODD],
   ['JSON that is cut off', (_, echo) => http(200, `{"echo":"${echo}`), UNUSABLE],
-  ['a text that is said to be JSON', (marks) => http(200, marks.secret), UNUSABLE],
   ['a compressed body', (_, echo) => http(200, gzipSync(echo).toString('latin1'), 'content-encoding: gzip'), UNUSABLE],
   ['a body without an end', (_, echo) => `${CHUNKED}4000\r\n${echo}`, 'token-endpoint-timeout'],
   ['headers that are too large', (_, echo) => `${head(200)}x-echo: ${echo.repeat(300)}\r\n\r\n`, UNUSABLE],
@@ -48,7 +47,6 @@ const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
   [200, 'a token with NUL', (marks) => ({ access_token: `${marks.token}\u0000${marks.secret}` }), UNUSABLE],
   [500, 'a fault of a gateway', (_, echo) => ({ fault: { faultstring: echo, detail: [echo] } }), UNAVAILABLE],
   [200, 'the secret as the token', (marks) => ({ access_token: marks.secret }), UNUSABLE],
-  [200, 'the Basic value as the token', (marks) => ({ access_token: basicOf(marks) }), UNUSABLE],
 ];
 
 /** The members beside a token. */

@@ -1,9 +1,10 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startLocalBroker } from '../../support/processes/local-broker.ts';
+import { finished } from '../commands/shared/command-line.ts';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -40,11 +41,7 @@ export async function installPackedClient() {
     manifest,
     /** Runs a program with a Node in the project, for a broker as `npm start` makes it. */
     run: (node = '', args: readonly string[], env: Readonly<Record<string, string>>) =>
-      new Promise<{ exitCode: number | null; stdout: string; stderr: string }>((resolve) => {
-        const child = execFile(node, args, { cwd: project, env: { ...variables, ...env } }, (_, stdout, stderr) =>
-          resolve({ exitCode: child.exitCode, stdout, stderr }),
-        );
-      }),
+      finished(spawn(node, args, { cwd: project, env: { ...variables, ...env } })),
     close: async () => {
       await broker.end();
       rmSync(folder, { recursive: true });

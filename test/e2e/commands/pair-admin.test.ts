@@ -46,9 +46,10 @@ describe('a stop', () => {
     expect(await read()).toMatchObject({ record: fullRecord() });
   });
 
-  it('holds for a pair without a record, and its end makes none', async () => {
-    const { admin, pair, item, read } = await connect();
+  it('holds for a pair without a record, and its end makes none and asks once', async () => {
+    const { admin, pair, item, read, endpoint } = await connect();
     await admin.enable(pair);
+    expect(endpoint.operations).toEqual(['UpdateItem']);
     expect(await item()).toBeUndefined();
     await admin.disable(pair);
     expect((await read()).record).toEqual({ ...EMPTY_RECORD, disabled: { since: START } });

@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { FINDINGS, PROBLEMS, WARNING_METRICS } from '../../../functions/contract.ts';
 import { createBrokerDay } from '../../support/aws/cloudwatch/broker-day.ts';
 import { functionUrlEvent, requestContext, signedBy } from '../../support/aws/function-url-events.ts';
-import { AUDIT_LINE_SCHEMA, lineFaults } from '../../support/contract/audit-watch.ts';
+import { AUDIT_LINE_SCHEMA, lineFaults } from '../../support/contract/contract.ts';
+import { blocks } from '../../support/readme.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
 const SECTION = PAGE.split('\n## ').find((part) => part.startsWith('Audit lines\n')) ?? '';
-const QUERIES = [...SECTION.matchAll(/^```text\n(.*?)^```$/gms)].map(([, query = '']) => query);
+const QUERIES = blocks('text', SECTION);
 const ACME = { client: 'acme', service: 'customer-insights' };
 
 /** The log lines of a day with two roles, with the time that CloudWatch adds. */

@@ -9,6 +9,7 @@ import { environments } from '../../../lib/environments.ts';
 import { environmentSchema, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
 import { runs } from '../../support/aws/signers.ts';
+import { blocks } from '../../support/readme.ts';
 import { ISOLATED } from '../commands/shared/command-line.ts';
 import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/shared/operator-world.ts';
 
@@ -113,11 +114,11 @@ describe('the page about operations', () => {
   });
 
   it.skipIf(!hasAws)(`shows commands about a deployed function that the AWS command line takes${note}`, () => {
-    const blocks = [...PAGE.matchAll(/^ *```sh\n +?(aws lambda (?:\S+-concurrency|delete-function).*)\n *```$/gm)];
-    expect(blocks.length).toBeGreaterThanOrEqual(4);
+    const commands = [...PAGE.matchAll(/^ *```sh\n +?(aws lambda (?:\S+-concurrency|delete-function).*)\n *```$/gm)];
+    expect(commands.length).toBeGreaterThanOrEqual(4);
     const nowhere = { AWS_ENDPOINT_URL: 'http://127.0.0.1:9', AWS_MAX_ATTEMPTS: '1', AWS_DEFAULT_REGION: 'eu-west-1' };
     const env = { ...ISOLATED, PATH: process.env.PATH, TOKEN_BROKER_ENVIRONMENT: 'dev', ...nowhere };
-    for (const [, command = ''] of blocks) {
+    for (const [, command = ''] of commands) {
       const { stderr } = spawnSync('sh', ['-c', command], { env, encoding: 'utf8' });
       // A command that it does not understand is never sent.
       expect(stderr, command).toContain('Could not connect to the endpoint URL: "http://127.0.0.1:9/');
@@ -127,8 +128,7 @@ describe('the page about operations', () => {
   const SERVICE = 'customer-insights';
 
   it('shows settings that are right, and has every setting of how an environment is run', () => {
-    const members = [...PAGE.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text]) => text).join('');
-    const settings = JSON.parse(JSON.stringify(runInNewContext(`({ ${members} })`)));
+    const settings = JSON.parse(JSON.stringify(runInNewContext(`({ ${blocks('ts', PAGE).join('')} })`)));
     expect(Object.keys(settings)).toEqual(['vpc', SERVICE, 'keyArn']);
     // A service is shown by itself; its certificates lie beside the settings of the reader.
     delete settings[SERVICE];
@@ -139,7 +139,7 @@ describe('the page about operations', () => {
   });
 
   it('closes the secrets to every role but that of the token function', () => {
-    const [, policy = ''] = /^```json\n(.*?)^```$/ms.exec(PAGE) ?? [];
+    const [policy = ''] = blocks('json', PAGE);
     const [statement] = JSON.parse(policy).Statement;
     const role = `arn:aws:iam::${environments.prod?.account}:role/${tokenRoleName('prod')}`;
     const denied = { Effect: 'Deny', Principal: '*', Action: 'secretsmanager:GetSecretValue' };
@@ -150,14 +150,14 @@ describe('the page about operations', () => {
 describe.skipIf(!hasAws)(`the commands of the page about operations${note}`, () => {
   it.each(Object.entries(SECTIONS))('%s', { timeout: 120_000 }, async (title, expected) => {
     const world = await startOperatorWorld();
-    const blocks = sectionsOf(PAGE).find((section) => section.title === title)?.blocks ?? [];
-    expect(blocks).toHaveLength(expected.length);
-    for (const [index, block] of blocks.entries()) {
+    const steps = sectionsOf(PAGE).find((section) => section.title === title)?.blocks ?? [];
+    expect(steps).toHaveLength(expected.length);
+    for (const [index, block] of steps.entries()) {
       const { about, exitCode = 0, input, shows = /./, prepare } = expected[index] ?? { about: /^$/ };
       expect(block).toMatch(about);
       world.letHalfAMinutePass();
       await prepare?.(world);
-      const result = await runBlock(block, world, { input, until: exitCode === 130 ? shows : undefined });
+      const result = await runBlock(block, world, input, exitCode === 130 ? shows : undefined);
       expect(result, block).toEqual({ exitCode, output: expect.stringMatching(shows) });
       expect(result.output).not.toMatch(/marked-/);
       await world.eventsSettled();
@@ -165,13 +165,8 @@ describe.skipIf(!hasAws)(`the commands of the page about operations${note}`, () 
   });
 });
 
-interface Section {
-  readonly title: string;
-  /** Its shell blocks but for the exceptions, without their indentation. */
-  readonly blocks: readonly string[];
-}
-
-function sectionsOf(page: string): readonly Section[] {
+/** Each section with its shell blocks but for the exceptions, without their indentation. */
+function sectionsOf(page: string) {
   const [, ...parts] = page.split(/^## /m);
   return parts.map((part) => ({
     title: part.slice(0, part.indexOf('\n')),
@@ -181,14 +176,8 @@ function sectionsOf(page: string): readonly Section[] {
   }));
 }
 
-interface Typed {
-  readonly input: object | undefined;
-  /** Ctrl-C when this has been seen. */
-  readonly until: RegExp | undefined;
-}
-
-/** Runs a block as a person does: in a shell of its own, in the folder of the project. */
-async function runBlock(block: string, world: OperatorWorld, { input, until }: Typed) {
+/** Runs a block as a person does: in a shell of its own, in the folder of the project; presses Ctrl-C when `until` has been seen. */
+async function runBlock(block: string, world: OperatorWorld, input?: object, until?: RegExp) {
   const env = {
     ...ISOLATED,
     ...{ PATH: process.env.PATH, AWS_DEFAULT_REGION: 'us-east-1', TOKEN_BROKER_ENVIRONMENT: 'local' },

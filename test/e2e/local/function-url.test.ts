@@ -150,11 +150,6 @@ describe('the function', () => {
     expect(answered).toMatchObject([{ method: 'POST', path: '/path', status: 502, failure: expect.any(Error) }]);
   });
 
-  it('gets a request of any method', async () => {
-    const { call } = await start({ handler: async ({ requestContext }) => requestContext.http.method });
-    expect(await call({ method: 'OPTIONS', body: '' })).toMatchObject({ status: 200, body: 'OPTIONS' });
-  });
-
   it('is not called for more than an event holds, nor as often as Lambda is told to throttle', async () => {
     const { call, throttle, events } = await start();
     expect(await call({ body: new Uint8Array(MAX_BODY_BYTES + 1) })).toMatchObject({ status: 413 });
@@ -184,7 +179,6 @@ it.for<readonly [what: string, refusal: readonly string[], Signing, change?: (he
   ['a key that does not exist', TOKEN_INVALID, { credentials: { ...PLAIN, accessKeyId: 'AKIDOTHER' } }],
   ['a wrong secret access key', MISMATCH, { credentials: { ...PLAIN, secretAccessKey: 'wrong' } }],
   ['a missing session token', TOKEN_INVALID, { credentials: { ...CALLER, sessionToken: undefined } }],
-  ['a session token for a key that has none', TOKEN_INVALID, { credentials: { ...PLAIN, sessionToken: 'token' } }],
   ['another region', UNSCOPED, { scope: { region: 'eu-west-1' } }],
   ['another service', UNSCOPED, { scope: { service: 'execute-api' } }],
   [

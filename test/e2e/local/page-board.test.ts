@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { pageUrl, shellVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { describe, expect, it } from 'vitest';
+import { type LocalBrokerProcess, shellVariables } from '../../support/processes/local-broker.ts';
 import { runCommandLine } from '../commands/shared/command-line.ts';
 import { ACME, answered, INITECH, play, press, said, shows, skipped, useBrowser, way } from './page-visitor.ts';
 
@@ -10,20 +10,13 @@ const HOOLI = { client: 'hooli', service: 'customer-insights' };
 
 const { open } = useBrowser();
 
-/** The page of a broker of its own, and a terminal of its operator beside it. */
-async function openBesideTerminal() {
-  const broker = await startLocalBroker();
-  onTestFinished(async () => void (await broker.end()));
+/** A terminal of the operator of a broker. */
+function terminalOf(broker: LocalBrokerProcess) {
   const keys = { AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR', AWS_SECRET_ACCESS_KEY: 'local-operator-secret' };
   const variables = { ...shellVariables(broker), AWS_SESSION_TOKEN: '', ...keys };
-  const { page } = await open({}, pageUrl(broker));
-  return {
-    page,
-    passMinute: broker.passMinute,
-    run: async (line: string, input?: string) => {
-      const { exitCode, stderr } = await runCommandLine(line.split(' '), variables, input);
-      expect(exitCode, stderr).toBe(0);
-    },
+  return async (line: string, input?: string) => {
+    const { exitCode, stderr } = await runCommandLine(line.split(' '), variables, input);
+    expect(exitCode, stderr).toBe(0);
   };
 }
 
@@ -31,7 +24,8 @@ const refuse = (page: Page) => answered(page, page.getByRole('button', { name: '
 
 describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
   it('shows pairs as ok, unproven, rejected, disabled and deleted, and follows the command line in another terminal', async () => {
-    const { page, run } = await openBesideTerminal();
+    const { page, broker } = await open();
+    const run = terminalOf(broker);
     await shows(page, ACME, 'unproven');
     await press(page, ACME);
     await shows(page, ACME, 'ok token: 59 min');
@@ -57,7 +51,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
   });
 
   it('plays an outage: pause and stale token show, then the finding of a check, then recovery', async () => {
-    const { page } = await openBesideTerminal();
+    const { page } = await open();
     await press(page, ACME);
     await press(page, CLEANSING);
     await play(page, 'customer-insights', 'down');
@@ -81,7 +75,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
   });
 
   it('runs the schedule, folds its checks, and shows what the operators are told with the commands in it', async () => {
-    const { page } = await openBesideTerminal();
+    const { page } = await open();
     await page.getByRole('button', { name: 'Run the checks of the schedule' }).click();
     await said(page, 'Every pair was checked.');
     const messages = page.getByRole('region', { name: 'Messages to the operators' });
@@ -99,8 +93,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
   });
 
   it('shows the way of a token from the service, from memory and from the table, and counts what that saved', async () => {
-    const { page, passMinute } = await openBesideTerminal();
-    const url = page.url();
+    const { page, broker } = await open();
     await press(page, ACME);
     expect(await way(page)).toEqual([
       ...['caller passed: signed', 'broker passed: allowed', 'table passed: read, written', 'lease passed: taken'],
@@ -109,7 +102,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     const service = page.getByRole('list', { name: 'The way of the call' }).getByRole('listitem').last();
     expect(await service.innerText()).toMatch(/\d+ ms$/);
 
-    const { page: other } = await open({}, url);
+    const { page: other } = await open({}, broker);
     await press(other, ACME);
     expect(await way(other)).toEqual([
       'caller passed: signed',
@@ -118,7 +111,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     ]);
     // An instance that has looked into the table within the last minute answers from its memory.
     const next = async () => {
-      passMinute();
+      broker.passMinute();
       await press(page, ACME);
       return way(page);
     };
@@ -130,7 +123,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
   });
 
   it('shows the way of a refusal by rule, by service and by latch, and of a service that fails', async () => {
-    const { page } = await openBesideTerminal();
+    const { page } = await open();
     const allowed = ['caller passed: signed', 'broker passed: allowed'];
     await page.getByRole('radio', { name: 'stranger' }).check();
     await press(page, ACME);

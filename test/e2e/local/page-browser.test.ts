@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../bin/local/config.ts';
 import type { CallReport } from '../../../bin/local/page/messages.ts';
-import { ask, freePorts, pageUrl, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { ask, freePorts, pageUrl } from '../../support/processes/local-broker.ts';
 import { send } from '../../support/requests.ts';
 import {
   ACME,
@@ -16,6 +16,7 @@ import {
   press,
   said,
   skipped,
+  startOwnBroker,
   unfold,
   useBrowser,
 } from './page-visitor.ts';
@@ -29,12 +30,12 @@ const SECRETS = [
   ...Object.values(exampleConfig(String).credentials).flatMap((credential) => Object.values(credential)),
 ];
 
-const { open, broker, browser } = useBrowser();
+const { open, browser } = useBrowser();
 
 /** What a request comes to, page-calls.test.ts and page-state.test.ts show; the board and the ways, page-board.test.ts. */
 describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   it('asks as the chosen caller, greys what no rule allows, and receives no key and no token', async () => {
-    const { page, received } = await open();
+    const { page, broker, received } = await open();
     const denied = () => page.getByRole('button', { name: /^Ask for .* no rule/ }).count();
     await page.getByRole('radio', { name: 'reporting' }).check();
     expect(await denied()).toBe(5);
@@ -52,7 +53,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await page.getByRole('button', { name: 'Who am I?' }).click();
     await said(page, 'identified: operator asked who it is, 200');
 
-    const tokens = PAIRS.slice(0, 3).map(async (pair) => (await ask(broker(), BILLING, pair)).json.access_token);
+    const tokens = PAIRS.slice(0, 3).map(async (pair) => (await ask(broker, BILLING, pair)).json.access_token);
     const seen = (await received()) + (await page.content());
     expect(seen).toContain('operator');
     for (const hidden of [...SECRETS, ...(await Promise.all(tokens))]) expect(seen).not.toContain(hidden);
@@ -100,7 +101,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
       /invalid-request|argument 'client' is invalid/,
     ],
   ])('gives three commands that ask for %s as the chosen caller when they are pasted', async (_, form, expected) => {
-    const url = pageUrl(broker());
+    const url = pageUrl(await startOwnBroker());
     const headers = { origin: url, 'content-type': 'application/json' };
     const body = JSON.stringify({ caller: 'AKIDLOCALOPERATOR', ...form });
     const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
@@ -115,9 +116,9 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 
   it('shows a token only while it is told to', async () => {
-    const { page } = await open();
+    const { page, broker } = await open();
     await press(page, ACME);
-    const { json } = await ask(broker(), BILLING, ACME);
+    const { json } = await ask(broker, BILLING, ACME);
     const show = page.getByRole('button', { name: 'Show token' });
     await show.click();
     await page.getByText(json.access_token).waitFor();
@@ -161,16 +162,16 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 
   it('lists each request as it comes, those of others and those that AWS refuses too, with their audit lines', async () => {
-    const { page } = await open();
+    const { page, broker } = await open();
     const rows = page.getByRole('region', { name: 'What happened' }).locator('details');
-    await ask(broker(), BILLING, { ...ACME, client: 'umbrella' });
+    await ask(broker, BILLING, { ...ACME, client: 'umbrella' });
     const row = rows.filter({ hasText: 'umbrella/customer-insights' });
     expect(await row.locator('summary').innerText()).toMatch(
       /^[\d:]{8} access-denied billing, umbrella\/customer-insights, \d+ ms$/,
     );
     await row.locator('summary').click();
     await row.locator('pre').filter({ hasText: '"outcome": "access-denied"' }).waitFor();
-    await ask(broker(), { ...BILLING, secretAccessKey: 'wrong' }, ACME);
+    await ask(broker, { ...BILLING, secretAccessKey: 'wrong' }, ACME);
     const refused = rows.first().filter({ hasText: 'AWS answered 403' });
     await refused.locator('summary').click();
     await refused.getByText('the broker did not hear of it').waitFor();
@@ -178,7 +179,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
 
   it('comes back to a broker that was started again', async () => {
     const env = { PORT: `${await freePorts(9)}` };
-    const first = await startLocalBroker({ env });
+    const first = await startOwnBroker({ env });
     const context = await browser().newContext();
     onTestFinished(() => context.close());
     const page = await context.newPage();
@@ -193,8 +194,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await page.getByText('not running', { exact: true }).waitFor();
     await cell(page, ACME).click();
     await said(page, 'No answer: is npm start still running?');
-    const second = await startLocalBroker({ env });
-    onTestFinished(async () => void (await second.end()));
+    await startOwnBroker({ env });
     await connected(page);
     await requests.getByText('Nothing yet.').waitFor();
     // The caller that was chosen before is still the one who asks.

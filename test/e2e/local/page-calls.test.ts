@@ -51,10 +51,8 @@ it('a call says so when the broker is gone', async () => {
 });
 
 it.each([
-  ['in its own member', { access_token: TOKEN, number: 1 }],
   ['in a member that a service is set to hand on', { access_token: 'a', refresh: { deep: [TOKEN] } }],
   ['in an answer that is no object', [TOKEN]],
-  ['in an answer that is no JSON', `token=${TOKEN}`],
 ])('a token comes to the page only where the call asks for it: %s', async (_, body) => {
   const { call } = await startPageWorld({ body });
 

@@ -1,7 +1,6 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { pageUrl, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { describe, expect, it } from 'vitest';
 import {
   ACME,
   answered,
@@ -12,18 +11,12 @@ import {
   said,
   shows,
   skipped,
+  startOwnBroker,
   unfold,
   useBrowser,
 } from './page-visitor.ts';
 
-const browser = useBrowser();
-
-/** A visit to a broker of its own: an incident that one test plays must not be there for the next. */
-async function open(options: Parameters<typeof browser.open>[0] = {}) {
-  const own = await startLocalBroker();
-  onTestFinished(async () => void (await own.end()));
-  return browser.open(options, pageUrl(own));
-}
+const { open } = useBrowser();
 
 const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };
 
@@ -107,6 +100,21 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     }
   });
 
+  it.each([
+    [1280, 800],
+    [390, 844],
+  ])('fills the first screen of %i by %i, without an address', async (width, height) => {
+    const { page } = await open({ viewport: { width, height } });
+    const sections = await page.getByRole('region').all();
+    const boxes = await Promise.all(sections.map((section) => section.boundingBox()));
+    const shown = boxes.flatMap((box) =>
+      box && box.y < height ? [{ ...box, bottom: Math.min(height, box.y + box.height) }] : [],
+    );
+    const area = shown.reduce((sum, box) => sum + box.width * (box.bottom - box.y), 0);
+    expect(area / (width * height)).toBeGreaterThan(0.7);
+    expect(await page.getByText('http://').filter({ visible: true }).count()).toBe(0);
+  });
+
   it.each([320, 390, 768, 1280])(
     'has the answer in sight, and all of its width, when it is %i px wide',
     async (width) => {
@@ -125,28 +133,12 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     },
   );
 
-  it.each([
-    [1280, 800],
-    [390, 844],
-  ])('fills the first screen of %i by %i, without an address', async (width, height) => {
-    const { page } = await open({ viewport: { width, height } });
-    const sections = await page.getByRole('region').all();
-    const boxes = await Promise.all(sections.map((section) => section.boundingBox()));
-    const shown = boxes.flatMap((box) =>
-      box && box.y < height ? [{ ...box, bottom: Math.min(height, box.y + box.height) }] : [],
-    );
-    const area = shown.reduce((sum, box) => sum + box.width * (box.bottom - box.y), 0);
-    expect(area / (width * height)).toBeGreaterThan(0.7);
-    expect(await page.getByText('http://').filter({ visible: true }).count()).toBe(0);
-  });
-
   /** `PAGE_SCREENSHOT=docs/page.png npx vitest run test/e2e/local/page-looks` makes the picture of README.md anew. */
   const { PAGE_SCREENSHOT: path } = process.env;
   if (path === undefined) return;
   it('is pictured', async () => {
-    const own = await startLocalBroker({ env: { PORT: '8788' } });
-    onTestFinished(async () => void (await own.end()));
-    const { page } = await browser.open({ viewport: { width: 1280, height: 800 } }, pageUrl(own));
+    const broker = await startOwnBroker({ env: { PORT: '8788' } });
+    const { page } = await open({ viewport: { width: 1280, height: 800 } }, broker);
     for (const pair of PAIRS) await press(page, pair);
     await play(page, 'merchant-payment-cleansing', 'throttle');
     for (const pair of [CLEANSING, ACME]) {

@@ -136,14 +136,6 @@ function toldAfter(...lines: readonly string[]) {
   return feed.told('http://127.0.0.1:8788');
 }
 
-it('the list of requests tells of a check, and of a request for no pair', () => {
-  const told = toldAfter(
-    line({ operation: 'check', outcome: 'accepted', cache: undefined }),
-    line({ pair: undefined, operation: undefined, caller: undefined }),
-  );
-  expect(told.requests).toMatchObject([{ subject: '' }, { origin: 'check' }]);
-});
-
 it('the list of requests has each request once, those too that AWS answered by itself, and no line about others', () => {
   const feed = createFeed(() => 2_000);
   const answered = { method: 'POST', path: '/token', status: 200, failure: undefined };
@@ -187,14 +179,13 @@ it('the list of requests has one row for a run of the schedule, which is no good
     { outcome: { word: 'checked', kind: 'good' }, subject: '1 accepted, 1 probe access-denied' },
     SEEN,
   ]);
-  expect(requests[1]?.folded?.map(({ id }) => id)).toEqual(['probe-2', 'probe-1', 'check-1']);
+  expect(requests[1]?.folded).toMatchObject([{ id: 'probe-2' }, { id: 'probe-1' }, { id: 'check-1', origin: 'check' }]);
 });
 
 it.each([
   ['a check', { operation: 'check', outcome: 'unreachable' }, 'unreachable'],
   ['a token request', { TokenRequests: 1 }, 'accepted'],
   ['a token that was there', { cache: 'memory' }, undefined],
-  ['a problem', { outcome: 'token-endpoint-unavailable' }, undefined],
 ])('a pair has the finding of %s', (_, changes, expected) => {
   const feed = createFeed();
   feed.audit(line({ credentialVersion: 'version-1', ...changes }));

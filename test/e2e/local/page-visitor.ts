@@ -33,23 +33,25 @@ export const PAIRS = ['acme', 'globex', 'initech'].flatMap((client) =>
   ['customer-insights', 'merchant-payment-cleansing'].map((service) => ({ client, service })),
 );
 
-/** A browser and a broker for all tests of a file. */
+/** A broker for one test: an incident that it plays must not be there for the next. */
+export async function startOwnBroker(options?: Parameters<typeof startLocalBroker>[0]): Promise<LocalBrokerProcess> {
+  const broker = await startLocalBroker(options);
+  onTestFinished(async () => expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' }));
+  return broker;
+}
+
+/** A browser for all tests of a file. */
 export function useBrowser() {
   let browser: Browser;
-  let broker: LocalBrokerProcess;
   beforeAll(async () => {
-    if (CHROMIUM !== undefined) [browser, broker] = await Promise.all([startChromium(CHROMIUM), startLocalBroker()]);
+    if (CHROMIUM !== undefined) browser = await startChromium(CHROMIUM);
   });
-  afterAll(async () => {
-    if (CHROMIUM === undefined) return;
-    await browser.close();
-    expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
-  });
+  afterAll(() => browser?.close());
   return {
-    broker: () => broker,
     browser: () => browser,
-    /** Opens the page for the length of a test, which fails when the page complains about anything. */
-    async open(options: BrowserContextOptions = {}, url = pageUrl(broker)) {
+    /** Opens the page of a broker for the length of a test, which fails when the page complains about anything. */
+    async open(options: BrowserContextOptions = {}, given?: LocalBrokerProcess) {
+      const broker = given ?? (await startOwnBroker());
       const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
       context.setDefaultTimeout(PATIENCE_MS);
       const page = await context.newPage();
@@ -64,11 +66,11 @@ export function useBrowser() {
         await context.close();
         expect(complaints).toEqual([]);
       });
-      await page.goto(url);
+      await page.goto(pageUrl(broker));
       await connected(page);
       /** The texts of all answers so far. */
       const received = async () => (await Promise.all(responses.map((each) => each.text()))).join('\n');
-      return { page, received };
+      return { page, broker, received };
     },
   };
 }

@@ -12,23 +12,6 @@ const VERIFIER = { ...SCOPE, keys: [KEY], now: () => DATE.getTime() };
 const REQUEST = { method: 'GET', path: '/', query: '', headers: [], body: Buffer.of() };
 
 describe('verifySigV4', () => {
-  it.each([
-    ['get-vanilla', '', '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31'],
-    [
-      'get-vanilla-query-order-key-case',
-      'Param2=value2&Param1=value1',
-      'b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500',
-    ],
-  ])('agrees with the signature that AWS publishes for %s', async (_name, query, signature) => {
-    const scope = 'Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request';
-    const headers = [
-      ['Host', 'example.amazonaws.com'],
-      ['X-Amz-Date', '20150830T123600Z'],
-      ['Authorization', `AWS4-HMAC-SHA256 ${scope}, SignedHeaders=host;x-amz-date, Signature=${signature}`],
-    ] as const;
-    expect(await verifySigV4({ ...REQUEST, query, headers }, VERIFIER)).toBe(KEY);
-  });
-
   it('keeps the order in which a repeated header was sent', async () => {
     const headers = await signedHeaders({ 'x-twice': 'one,other' });
     const swapped = headers.map(([name, value]) => [name, name === 'x-twice' ? 'other,one' : value] as const);

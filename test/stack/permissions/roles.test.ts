@@ -1,15 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, type Policies, parsePolicy } from '../../support/aws/iam.ts';
-import { policiesOf } from '../../support/aws/iam-world.ts';
+import { isAllowed, type Policies } from '../../support/aws/iam.ts';
+import { policiesOf, withDefaultKeyPolicy } from '../../support/aws/iam-world.ts';
 import { type DeployedStack, deployStack } from '../../support/stack/deployed-stack.ts';
 import { furtherRequestsTo, requestsTo } from '../../support/stack/role-requests.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
-
-/** AWS's own policy of a new key, which a key that is given back by `keyArn` may still have. */
-const DEFAULT_KEY_POLICY = {
-  Version: '2012-10-17',
-  Statement: { Effect: 'Allow', Principal: { AWS: 'arn:aws:iam::111111111111:root' }, Action: 'kms:*', Resource: '*' },
-};
 
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const plain = deployStack('test', exampleForm());
@@ -24,16 +18,11 @@ describe.each<{ what: string; stack: DeployedStack; policies: Policies; further?
     policies: policiesOf(large.resources),
     further: furtherRequestsTo,
   },
+  // As a key that is given back by `keyArn` still may.
   {
     what: 'a stack whose key leaves everything to the account',
     stack: plain,
-    policies: {
-      ...policies,
-      ofResource: (arn) =>
-        arn === plain.arnOf('ClientSecrets', 'AWS::KMS::Key')
-          ? parsePolicy(DEFAULT_KEY_POLICY)
-          : policies.ofResource(arn),
-    },
+    policies: withDefaultKeyPolicy(policies),
   },
 ])('in $what', ({ stack, policies: own, further = () => [] }) => {
   const rows = [...requestsTo(stack), ...further(stack)];

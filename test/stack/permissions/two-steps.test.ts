@@ -5,9 +5,8 @@ import { permissionsBoundary } from '../../../bin/commands/policy.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
 import type { Deployed } from '../../support/aws/cloudformation.ts';
-import { parsePolicy } from '../../support/aws/iam.ts';
 import { type Actor, assumeRoles, can, canDo, STEPS, type World } from '../../support/aws/iam-steps.ts';
-import { policiesOf } from '../../support/aws/iam-world.ts';
+import { policiesOf, withDefaultKeyPolicy } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
 import { requestsTo } from '../../support/stack/role-requests.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
@@ -73,11 +72,6 @@ it.each(['`--operator`', '`--emergency`', '`--operator`, `--emergency`', '`--sea
   },
 );
 
-const DEFAULT_KEY_POLICY = parsePolicy({
-  Version: '2012-10-17',
-  Statement: { ...allow('kms:*'), Principal: { AWS: 'arn:aws:iam::111111111111:root' } },
-});
-
 it.each<[actions: string[], thing: string, way: string]>([
   [['secretsmanager:GetSecretValue', 'kms:Decrypt'], 'a credential', 'by itself'],
   [['secretsmanager:PutResourcePolicy', 'kms:Decrypt'], 'a credential', '`PutResourcePolicy`'],
@@ -92,10 +86,9 @@ it.each<[actions: string[], thing: string, way: string]>([
   [['lambda:UpdateFunctionConfiguration'], 'the sealing key', '`UpdateFunctionConfiguration`'],
   [['iam:PassRole', 'lambda:CreateFunction'], 'the whole account', '`PassRole` with `CreateFunction`'],
 ])('the model finds that %j is a way to %s', (actions, thing, way) => {
-  const { policies, ...world } = worldOf([[allow(actions)]]);
+  const world = worldOf([[allow(actions)]]);
   // As it is for a key of one's own: the stack's key lends itself to DynamoDB only.
-  const ofResource = (arn: string) => (arn.includes(':kms:') ? DEFAULT_KEY_POLICY : policies.ofResource(arn));
-  const ways = waysOf({ ...world, policies: { ...policies, ofResource } });
+  const ways = waysOf({ ...world, policies: withDefaultKeyPolicy(world.policies) });
   expect(ways[Object.keys(THINGS).indexOf(thing)]).toBe(way);
 });
 

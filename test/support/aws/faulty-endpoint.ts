@@ -8,18 +8,6 @@ import { FAULTS, type Fault } from './aws-faults.ts';
 /** The faults of a call of AWS on its way; `lost-answer` lets it reach its target. */
 type CallFault = Fault | 'lost-answer' | ((inPlaceOfTarget: ServerResponse) => void);
 
-export interface FaultyEndpoint {
-  readonly url: string;
-  /** The operations that were called, with their parameters, in order. */
-  readonly calls: readonly AwsCall[];
-  readonly operations: readonly string[];
-  /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
-  readonly failWith: (fault: CallFault | undefined, times?: number) => void;
-  /** The same for all calls for which there is a fault. */
-  readonly failWhere: (faultOf: FaultOf) => void;
-  readonly close: () => Promise<void>;
-}
-
 export type FaultOf = (call: AwsCall) => CallFault | undefined;
 
 export interface AwsCall {
@@ -28,7 +16,7 @@ export interface AwsCall {
 }
 
 /** Stands between an AWS client and the server at this URL, on 127.0.0.1, and adds the faults of a network. */
-export async function startFaultyEndpoint(server: string): Promise<FaultyEndpoint> {
+export async function startFaultyEndpoint(server: string) {
   const calls: AwsCall[] = [];
   const operations: string[] = [];
   let faultOf: FaultOf = () => undefined;
@@ -55,12 +43,15 @@ export async function startFaultyEndpoint(server: string): Promise<FaultyEndpoin
   };
   return {
     url: `http://127.0.0.1:${await listen(front, 0)}`,
+    /** The operations that were called, with their parameters, in order. */
     calls,
     operations,
-    failWith: (fault, times = Infinity) => {
+    /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
+    failWith: (fault: CallFault | undefined, times = Infinity) => {
       let left = times;
       failWhere(() => (left-- > 0 ? fault : undefined));
     },
+    /** The same for all calls for which there is a fault. */
     failWhere,
     close: () => stop(front),
   };

@@ -22,16 +22,10 @@ export function requestContext(authorizer: unknown, method = 'POST') {
   return { requestId: 'request-1', http: { method, path: '/token', sourceIp: '192.0.2.1' }, authorizer };
 }
 
-/** The signer as Lambda describes it; account and session are those of the ARN unless they are given. */
-export function signedBy(userArn: string, { account = userArn.split(':')[4], session = userArn.split('/')[2] } = {}) {
-  const userId = `AROAEXAMPLE:${session}`;
-  const iam = {
-    accessKey: 'ASIAEXAMPLE',
-    accountId: account,
-    callerId: userId,
-    userArn,
-    userId,
-    cognitoIdentity: null,
-  };
+/** The signer as Lambda describes it; account and session are those of the ARN. */
+export function signedBy(userArn: string) {
+  const userId = `AROAEXAMPLE:${userArn.split('/')[2]}`;
+  const accountId = userArn.split(':')[4];
+  const iam = { accessKey: 'ASIAEXAMPLE', accountId, callerId: userId, userArn, userId, cognitoIdentity: null };
   return { iam };
 }

@@ -22,6 +22,14 @@ export function policiesOf(stack: readonly Deployed[], others: Readonly<Record<s
   };
 }
 
+/** The same where keys have AWS's own policy of a new key, which leaves everything to the account. */
+export function withDefaultKeyPolicy(policies: Policies): Policies {
+  const Principal = { AWS: 'arn:aws:iam::111111111111:root' };
+  const Statement = { Effect: 'Allow', Principal, Action: 'kms:*', Resource: '*' };
+  const ofKey = parsePolicy({ Version: '2012-10-17', Statement });
+  return { ...policies, ofResource: (arn) => (arn.includes(':kms:') ? ofKey : policies.ofResource(arn)) };
+}
+
 function ownPolicies({ ref, properties }: Deployed, stack: readonly Deployed[]): readonly Statement[] {
   for (const elsewhere of ['Policies', 'ManagedPolicyArns']) {
     if (elsewhere in properties) throw new Error(`${ref} has ${elsewhere}`);

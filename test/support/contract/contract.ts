@@ -1,5 +1,7 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { parseJson } from '../../../functions/broker/json.ts';
 import { escaped, type Response, readContract, responseOf } from './openapi.ts';
 
 /** One request to the broker and its answer. */
@@ -18,8 +20,21 @@ export function faultsOf(exchange: Exchange): readonly string[] {
   return differences(exchange).map((fault) => `${exchange.method} ${exchange.path}: ${fault}`);
 }
 
-/** Made when it is needed first: most tests ask nothing of the broker. */
+/** How an audit line differs from docs/audit-line.schema.json. */
+export function lineFaults(line: unknown): readonly string[] {
+  validateLine ??= new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile(AUDIT_LINE_SCHEMA);
+  if (validateLine(line)) return [];
+  return (validateLine.errors ?? []).map(({ instancePath, message }) => `an audit line: ${instancePath} ${message}`);
+}
+
+/** docs/audit-line.schema.json. */
+export const AUDIT_LINE_SCHEMA = JSON.parse(
+  readFileSync(new URL('../../../docs/audit-line.schema.json', import.meta.url), 'utf8'),
+);
+
+// Made when they are needed first: most tests ask nothing of the broker.
 let differences: ReturnType<typeof createContract> | undefined;
+let validateLine: ValidateFunction | undefined;
 
 function createContract(): (exchange: Exchange) => readonly string[] {
   const description = readContract();
@@ -56,7 +71,7 @@ function createContract(): (exchange: Exchange) => readonly string[] {
   function bodyFaults({ content = {} }: Response, pointer: string, { headers, body }: Exchange): readonly string[] {
     const type = headers['content-type'] ?? 'no content type';
     if (!Object.hasOwn(content, type)) return [`${type} is not described`];
-    return faults(`${pointer}/content/${escaped(type)}/schema`, parsed(body), 'the body');
+    return faults(`${pointer}/content/${escaped(type)}/schema`, parseJson(body) ?? body, 'the body');
   }
 
   function faults(pointer: string, value: unknown, what: string): readonly string[] {
@@ -76,14 +91,6 @@ function canBe(status: number, method: string, isKnown: boolean): boolean {
 /** AWS answers before the broker sees the path. */
 function isOfAws({ headers, status }: Exchange): boolean {
   return Object.hasOwn(headers, 'x-amzn-errortype') || status === 502;
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return body;
-  }
 }
 
 /** Callers are to expect further members one day; here, each has to be described today. */

@@ -1,44 +1,36 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
+type Named<Value> = Readonly<Record<string, Value>>;
+
 /** One response of an OpenAPI description. */
 export interface Response {
   readonly description: string;
-  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
-  readonly content?: Readonly<Record<string, Media>>;
+  readonly headers?: Named<{ readonly $ref: string }>;
+  readonly content?: Named<Media>;
 }
 
 export interface Media {
   readonly schema: object;
   readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+  readonly examples?: Named<{ readonly value: unknown }>;
 }
 
 /** The members of an OpenAPI description that the tests read. */
 export interface Description {
   readonly info: { readonly version: string };
-  readonly paths: Readonly<
-    Record<
-      string,
-      {
-        readonly post: {
-          readonly requestBody: { readonly content: Readonly<Record<string, Media>> };
-          readonly responses: Readonly<Record<string, Response | { readonly $ref: string }>>;
-        };
-      }
-    >
-  >;
+  readonly paths: Named<{ readonly post: { readonly responses: Named<Response | { readonly $ref: string }> } }>;
   readonly components: {
-    readonly headers: Readonly<Record<string, { readonly schema: object }>>;
-    readonly responses: Readonly<Record<string, Response>>;
-    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly headers: Named<object>;
+    readonly responses: Named<Response>;
+    readonly schemas: Named<Schema>;
   };
 }
 
 interface Schema {
   readonly enum?: readonly string[];
   readonly pattern?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly properties?: Named<Schema>;
 }
 
 /** Reads docs/openapi.yaml, the contract. */

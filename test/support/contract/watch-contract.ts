@@ -2,8 +2,7 @@ import { afterAll, afterEach, expect, vi } from 'vitest';
 import type * as wire from '../../../bin/local/loopback.ts';
 import type * as auditLog from '../../../functions/aws/log/audit-log.ts';
 import type * as tokenEndpoint from '../../../functions/broker/http/token-endpoint.ts';
-import { lineFaults } from './audit-watch.ts';
-import { faultsOf } from './contract.ts';
+import { faultsOf, lineFaults } from './contract.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
 // is every refusal of the Function URL stand-in itself; every audit line against docs/audit-line.schema.json.

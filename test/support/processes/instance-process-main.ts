@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import promises from 'node:timers/promises';
 import { assumedRoleIdentity, functionUrlEvent } from '../../../bin/local/function-url/event.ts';
 import type { TokenFunction } from '../../../functions/token-function.ts';
 import type { InstanceAnswer, Order, ProcessSettings } from './instance-process.ts';
 import { answerOrders } from './program.ts';
-import { slowDown } from './slow-motion.ts';
 
 // The program of `startInstanceProcess`: makes instances and asks them.
 const { code, role, slowMotion, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
@@ -12,7 +12,7 @@ const { createTokenFunction }: typeof import('../../../functions/token-function.
 const identity = assumedRoleIdentity(role, 'AKIDEXAMPLE');
 const instances = new Map<number, TokenFunction['handler']>();
 
-const machine = { now: Date.now, sleep };
+const machine = { now: Date.now, sleep: promises.setTimeout };
 slowDown(slowMotion.factor, slowMotion.since);
 
 answerOrders(async ({ instances: numbers, body, at }: Order): Promise<readonly InstanceAnswer[]> => {
@@ -42,6 +42,26 @@ async function ask(handler: TokenFunction['handler'], body: object): Promise<Ins
   const passedMs = () => (performance.now() - startedAt) / slowMotion.factor;
   const answer = await handler(event, { getRemainingTimeInMillis: () => TIMEOUT_MS - passedMs() });
   return { status: answer.statusCode, body: JSON.parse(answer.body), waitMs: passedMs() };
+}
+
+/**
+ * From now on a second of this process takes as many seconds of the machine as `factor` says: Date and
+ * timers run slower, while computing and the network are as fast as ever. Hundreds of instances, of
+ * which each has a machine of its own in Lambda, have on a few processors the time that they would have there.
+ *
+ * @param since when all processes began to be slow, epoch milliseconds
+ */
+function slowDown(factor: number, since: number): void {
+  const { now } = Date;
+  const { setTimeout } = globalThis;
+  const { setTimeout: sleep } = promises;
+  Date.now = () => since + (now() - since) / factor;
+  globalThis.setTimeout = Object.assign(
+    (call: (...given: unknown[]) => void, ms = 0, ...given: unknown[]) => setTimeout(call, ms * factor, ...given),
+    setTimeout,
+  );
+  promises.setTimeout = (ms, ...rest) => sleep((ms ?? 0) * factor, ...rest);
+  syncBuiltinESMExports();
 }
 
 /** The time-out of the token function. */

@@ -5,11 +5,7 @@ export interface ServerCertificate {
   readonly cert: string;
 }
 
-export interface CertificateAuthority {
-  /** The authority's own certificate (PEM), for a client that is to trust it. */
-  readonly ca: string;
-  readonly issue: (options?: IssueOptions) => Promise<ServerCertificate>;
-}
+export type CertificateAuthority = Awaited<ReturnType<typeof createCertificateAuthority>>;
 
 interface IssueOptions {
   readonly host?: string;
@@ -18,7 +14,7 @@ interface IssueOptions {
 }
 
 /** A certificate authority that lives as long as the test and signs certificates for servers on loopback. */
-export async function createCertificateAuthority(): Promise<CertificateAuthority> {
+export async function createCertificateAuthority() {
   const authority = await generate([{ name: 'commonName', value: 'Test authority' }], {
     ...KEYS,
     extensions: [
@@ -28,8 +24,9 @@ export async function createCertificateAuthority(): Promise<CertificateAuthority
   });
 
   return {
+    /** The authority's own certificate (PEM), for a client that is to trust it. */
     ca: authority.cert,
-    async issue({ host = 'localhost', notBefore, notAfter } = {}) {
+    async issue({ host = 'localhost', notBefore, notAfter }: IssueOptions = {}): Promise<ServerCertificate> {
       const issued = await generate([{ name: 'commonName', value: host }], {
         ...KEYS,
         ca: { key: authority.private, cert: authority.cert },

@@ -3,13 +3,7 @@ import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
 import type { ServerCertificate } from './certificates.ts';
 
-export interface RawServer {
-  readonly port: number;
-  /** Every request as it arrived, head and body. */
-  readonly requests: readonly string[];
-  readonly connections: () => number;
-  readonly close: () => Promise<void>;
-}
+export type RawServer = Awaited<ReturnType<typeof startRawServer>>;
 
 interface Behaviour {
   /** Called for each complete request, counted from 1 per server. */
@@ -19,7 +13,7 @@ interface Behaviour {
 }
 
 /** A server that writes exactly the bytes a test wants, over plain TCP or TLS. */
-export async function startRawServer({ onRequest, onConnection, certificate }: Behaviour): Promise<RawServer> {
+export async function startRawServer({ onRequest, onConnection, certificate }: Behaviour) {
   const requests: string[] = [];
   const sockets = new Set<Socket>();
 
@@ -46,6 +40,7 @@ export async function startRawServer({ onRequest, onConnection, certificate }: B
   if (address === null || typeof address === 'string') throw new Error('The server has no port.');
   return {
     port: address.port,
+    /** Every request as it arrived, head and body. */
     requests,
     connections: () => sockets.size,
     async close() {

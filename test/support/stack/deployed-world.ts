@@ -1,5 +1,4 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
@@ -16,9 +15,8 @@ const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
 const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth', releaseCheck: 'ReleaseCheck' } as const;
 
-/** The credentials of `acme` that the services accept: the stored one and its successor. */
+/** The credential of `acme`, which the services accept. */
 const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret', services: 'all' };
-export const NEXT_CREDENTIAL = { client_id: 'acme-id', secret: 'marked-next-secret', services: 'all' };
 
 /** A role that an access rule names. */
 export const BILLING = roleKey(`arn:aws:iam::${account}:role/billing`);
@@ -35,7 +33,7 @@ export async function deployWorld() {
     return one;
   };
 
-  const accepted = [CREDENTIAL, NEXT_CREDENTIAL].map((credential) => ({ client: 'acme', ...credential }));
+  const accepted = [{ client: 'acme', ...CREDENTIAL }];
   const tokenService = await started(
     startTokenService({ credentials: Object.fromEntries(Object.keys(services).map((name) => [name, accepted])) }),
   );
@@ -61,15 +59,11 @@ export async function deployWorld() {
   );
 
   // The resources of CloudFormation, then the secrets of an operator.
-  const asOperator = { region, credentials: operator };
-  const table = new DynamoDBClient({ ...asOperator, endpoint: dynamodb.url });
+  const table = new DynamoDBClient({ region, credentials: operator, endpoint: dynamodb.url });
   await ensurePairTable(table, find('PairTable', 'AWS::DynamoDB::Table').ref);
   table.destroy();
-  const secretsManager = new SecretsManagerClient({ ...asOperator, endpoint: secrets.url });
-  closers.push(() => secretsManager.destroy());
   secrets.store.put(sealingKeyName(ENVIRONMENT), btoa('k'.repeat(48)));
-  const secret = { Name: `token-broker/${ENVIRONMENT}/acme`, SecretString: JSON.stringify(CREDENTIAL) };
-  await secretsManager.send(new CreateSecretCommand(secret));
+  secrets.store.put(`token-broker/${ENVIRONMENT}/acme`, JSON.stringify(CREDENTIAL));
 
   /** The variables of a function as the template has them, with the one that only this deployment knows. */
   const variablesOf = (name: keyof typeof FUNCTIONS): Readonly<Record<string, string>> => ({
@@ -99,7 +93,6 @@ export async function deployWorld() {
     start,
     variablesOf,
     tokenService,
-    secretsManager,
     close: async () => {
       for (const close of closers.toReversed()) await close();
     },

@@ -53,6 +53,7 @@ describe("AWS's own answers, which may repeat the signed request, are not quoted
 
 it.each([
   ['HTML', answerWith(404, '<html>marked</html>', HTML)],
+  ['HTML with a 200', answerWith(200, '<html>marked</html>', HTML)],
   ['an empty 204', answerWith(204, '')],
   ['a token beside five megabytes', answerWith(200, issued(NOW, { beside: 'x'.repeat(5_000_000) }))],
   ['a redirect', answerWith(302, '', { location: 'https://example.com/marked' })],

@@ -30,7 +30,6 @@ describe('the address of the broker', () => {
   it.each([
     ['a region that does not look like one', FUNCTION_URL, /must look like eu-west-1/, 'Ireland'],
     ['a text that is not a URL', 'broker', /https:/],
-    ['another scheme', 'ftp://broker.example.com', /https:/],
     ['plain HTTP to another machine', 'http://broker.example.com', /only on loopback/],
     ['plain HTTP to a host that looks like loopback', 'http://127.0.0.1.example.com', /only on loopback/],
     ['a password', 'https://me:marked-password@broker.example.com', /user name or password/],

@@ -41,12 +41,6 @@ describe('a local configuration', () => {
     expect(JSON.stringify(config)).not.toMatch(/AROAEXAMPLE|o-exampleorg/);
   });
 
-  it('may send token requests over http to this machine alone', () => {
-    const authUrl = (url: string) => changed(exampleConfig(), 'services/customer-insights/authUrl', url);
-    expect(() => parseLocalConfig(authUrl('http://127.0.0.1:8080'))).not.toThrow();
-    expect(() => parseLocalConfig(authUrl('http://auth.example.com'))).toThrow('must be an https URL (got http:)');
-  });
-
   it.each<[path: string, value: unknown, fault: string]>([
     ['callers', undefined, 'callers: is missing'],
     ['callers', [], 'callers: must not be empty'],

@@ -7,12 +7,8 @@ export interface Alarm {
   readonly AlarmName: string;
   readonly AlarmDescription: string;
   readonly AlarmActions?: readonly string[];
-  readonly OKActions?: readonly string[];
   readonly EvaluationPeriods: number;
-  readonly DatapointsToAlarm: number;
   readonly Threshold: number;
-  readonly ComparisonOperator: string;
-  readonly TreatMissingData: string;
   /** Every metric that the alarm reads, as `metricKey` names it. */
   readonly metrics: readonly string[];
   /** The one period that all metrics of the alarm have. */
