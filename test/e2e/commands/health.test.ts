@@ -3,8 +3,8 @@ import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
 import { startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { checked } from '../../unit/client/broker-answers.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
+import { answerWith } from '../../unit/client/loopback-server.ts';
+import { answering, beginCommandLine, ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
 import { it, OLD, type OperatorWorld, SERVICES, WRONG } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -31,7 +31,7 @@ describe('health', () => {
     onTestFinished(standIn.close);
     const secret = standIn.store.create('token-broker/dev/acme', { Tags: ONE_SERVICE });
     secret.versions.add('version-1'.padEnd(32, '0'), { SecretString: JSON.stringify(OLD) }, ['AWSCURRENT']);
-    const url = await answering(answerWith(200, checked({ client: 'acme', service: INSIGHTS })));
+    const { url } = await answering(answerWith(200, checked({ client: 'acme', service: INSIGHTS })));
     const env = { TOKEN_BROKER_URL: url, AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url };
     const advice = /\nacme: the credential is older than 365 days \(credentialMaxAgeDays\); client put rotates it\.\n$/;
     expect(await runCommandLine(['health', '--environment', 'dev'], env)).toEqual(ended(0, /accepted/, advice));
@@ -65,7 +65,7 @@ describe('health --watch', () => {
 
   it('goes on when one look in between fails, but ends with 1 when already the first fails', async ({ world }) => {
     const seen = () => watching.output.screen;
-    const url = await answering((response, request) => {
+    const { url } = await answering((response, request) => {
       const isDown = seen() !== '' && !seen().includes('error');
       const { client, service, stage } = JSON.parse(request.body);
       const answer = isDown ? answerWith(404, 'nothing here') : answerWith(200, checked({ client, service, stage }));
@@ -76,7 +76,7 @@ describe('health --watch', () => {
     watching.interrupt();
     expect(await watching.finished).toMatchObject({ exitCode: 130 });
     const nothing = await answering(answerWith(404, ''));
-    expect(await world.run(`${WATCH.join(' ')} --url ${nothing}`)).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(await world.run(`${WATCH.join(' ')} --url ${nothing.url}`)).toMatchObject({ exitCode: 1, stdout: '' });
   });
 });
 
@@ -94,13 +94,7 @@ describe('health --run', () => {
     expect(await order('http://broker.example.com')).toEqual(ended(1, '', /^error: control-unknown: /));
     const gone = /^error: control-unreachable: Nothing answers at http:\/\/127\.0\.0\.1:19999 /;
     expect(await order('http://127.0.0.1:19999')).toEqual(ended(1, '', gone));
-    const url = await answering(answerWith(500, { message: 'marked' }));
+    const { url } = await answering(answerWith(500, { message: 'marked' }));
     expect(await order(url)).toEqual(ended(1, '', /^error: control-failed: .* 500\n(?:(?!marked).)*\n$/));
   });
 });
-
-async function answering(answer: Answer): Promise<string> {
-  const { url, close } = await startLoopbackServer(answer);
-  onTestFinished(close);
-  return url;
-}

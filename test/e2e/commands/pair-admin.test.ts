@@ -46,14 +46,6 @@ describe('a stop', () => {
     expect(await read()).toMatchObject({ record: fullRecord() });
   });
 
-  it('holds for a pair without a record, and its end makes none', async () => {
-    const { admin, pair, item, read } = await connect();
-    await admin.enable(pair);
-    expect(await item()).toBeUndefined();
-    await admin.disable(pair);
-    expect((await read()).record).toEqual({ ...EMPTY_RECORD, disabled: { since: START } });
-  });
-
   it('depends on no item that can be understood', async () => {
     const { admin, pair, put, read } = await connect();
     await put({ lease: { N: '1' }, tag: { BOOL: true }, token: { S: '{' }, rejected: { NULL: true } });

@@ -2,8 +2,8 @@ import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/cli
 import { describe, expect } from 'vitest';
 import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
-import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
-import { ended } from '../shared/command-line.ts';
+import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, ended } from '../shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
 
 const CHECK = 'client check acme';
@@ -139,13 +139,12 @@ describe('client disable, refused or failed', () => {
   });
 
   it('sets the other flags when one cannot be set, and says which one it is', async ({ world }) => {
-    const { url, close } = await startLoopbackServer((response, request) => {
+    const { url } = await answering((response, request) => {
       const isDenied = request.body.includes(`/${INSIGHTS}`);
       answerWith(isDenied ? 400 : 200, isDenied ? { __type: 'AccessDeniedException' } : {})(response, request);
     });
     const told = /\nDone for 1 of 2, not for acme on customer-insights\.\n(?!.*UpdateItem.*UpdateItem).*UpdateItem/s;
     expect(await world.run(DISABLE, { env: { AWS_ENDPOINT_URL_DYNAMODB: url } })).toEqual(ended(1, '', told));
-    await close();
   });
 
   it('says that the flags hold when Secrets Manager cannot be reached', async ({ world }) => {
@@ -169,7 +168,7 @@ describe('client disable, refused or failed', () => {
     ['disable', 'PutResourcePolicy', [FLAG_SET, ALONE], undefined],
     ['enable', 'DeleteResourcePolicy', [STILL], { Statement: [{ Sid: 'TokenBrokerDisabled' }] }],
   ] as const)('leaves the policy to the emergency role: %s', async ([verb, action, state, policy], { world }) => {
-    const { env, close } = await secretsManagerOfOperator(policy);
+    const env = await secretsManagerOfOperator(policy);
     const { exitCode, stdout, stderr } = await world.run(`client ${verb} acme --yes`, { env });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
@@ -178,16 +177,14 @@ describe('client disable, refused or failed', () => {
       `${EMERGENCY} client ${verb} acme --environment local`,
       '',
     ]);
-    await close();
   });
 
   it('sets the flags with the policy of an operator, who can take them away again', async ({ world }) => {
-    const { env, close } = await secretsManagerOfOperator();
+    const env = await secretsManagerOfOperator();
     await world.run(DISABLE, { env });
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
     // The emergency role has written no denial.
     expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
-    await close();
   });
 });
 
@@ -197,10 +194,10 @@ const EMERGENCY = 'The emergency role may (policy --emergency), the operator may
 async function secretsManagerOfOperator(policy?: object) {
   const ARN = 'arn:aws:secretsmanager:us-east-1:111111111111:secret:token-broker/local/acme-A1b2C3';
   const found = { ARN, Name: SecretId, ...(policy && { ResourcePolicy: JSON.stringify(policy) }) };
-  const { url, close } = await startLoopbackServer((response, request) => {
+  const { url } = await answering((response, request) => {
     const isWrite = /\.(?:Put|Delete)ResourcePolicy$/.test(`${request.headers['x-amz-target']}`);
     const answer = isWrite ? answerWith(400, { __type: 'AccessDeniedException' }) : answerWith(200, found);
     answer(response, request);
   });
-  return { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: url }, close };
+  return { AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
 }

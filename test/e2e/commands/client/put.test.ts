@@ -133,26 +133,6 @@ describe('client put', () => {
     expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, dropped));
   });
 
-  it('says first what it will change and where, reads nothing with --dry-run, and needs a yes', async ({ world }) => {
-    const before = await describeSecret(world);
-    const place = /^In the environment local \(account 111111111111, region us-east-1\) this\n/.source;
-    const stores =
-      /- stores another version of the secret token-broker\/local\/acme, tries it on customer-insights, and/;
-    const unread = { input: '{"marked' };
-    const dry = await world.run(`client put acme --services ${INSIGHTS} --dry-run`, unread);
-    expect(dry).toEqual(ended(0, '', new RegExp(place + stores.source)));
-    expect(dry.stderr).toMatch(/Nothing was changed: --dry-run\.\n$/);
-    const asked = /no terminal to ask at, so nothing was changed: --yes/;
-    const refused = await world.run(`client put acme --services ${INSIGHTS}`, unread);
-    expect(refused).toEqual(ended(2, '', new RegExp(place + stores.source)));
-    expect(refused.stderr).toMatch(asked);
-    const created = await world.run('client put new --create --dry-run', unread);
-    const makes =
-      /- makes the new client new on customer-insights, merchant-payment-cleansing: the secret token-broker\/local\/new/;
-    expect(created).toEqual(ended(0, '', new RegExp(place + makes.source)));
-    expect(await describeSecret(world)).toEqual(before);
-  });
-
   it('tells of another client_id and of blanks, and shows neither', async ({ world }) => {
     const plan = async (input: object, env = {}) => (await world.run(PUT, { input, env })).stderr.match(/^- .*$/gm);
     const [OTHER, BLANK] = [/changes the client_id: it is another one/, /stores also the blank with which/];

@@ -1,8 +1,8 @@
 import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
-import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
-import { ended } from '../shared/command-line.ts';
+import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, ended } from '../shared/command-line.ts';
 import { it, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -32,8 +32,7 @@ describe('client check', () => {
     const told = (finding: string) => checked({ client: 'acme', service: INSIGHTS, stage: 'AWSPENDING', finding });
     const answers = [answerWith(200, told('throttled'), { 'retry-after': '0' }), answerWith(200, told('accepted'))];
     const late = answerWith(200, told('throttled'), { 'retry-after': '3600' });
-    const broker = await startLoopbackServer((...call) => (answers.shift() ?? late)(...call));
-    onTestFinished(broker.close);
+    const broker = await answering((...call) => (answers.shift() ?? late)(...call));
     const pending = `${CHECK} --service ${INSIGHTS} --stage AWSPENDING --url ${broker.url}`;
     const waited = /^customer-insights: the broker may try this version again in 0 s, and is asked again then\.\n$/;
     expect(await world.run(pending)).toEqual(ended(0, /customer-insights +accepted/, waited));
@@ -100,10 +99,9 @@ describe('client retry', () => {
 });
 
 it('goes on after a problem of one service', async ({ world }) => {
-  const broker = await startLoopbackServer(problem('internal'));
+  const broker = await answering(problem('internal'));
   const { checks } = await world.json(`${CHECK} --url ${broker.url}`);
   expect(checks).toMatchObject(SERVICES.map((service) => ({ service, problem: { type: 'internal' } })));
-  await broker.close();
 });
 
 it('a client whose tag names no service is not taken for one that every service accepts', async ({ world }) => {

@@ -6,8 +6,8 @@ import { listen } from '../../../../bin/local/loopback.ts';
 import type { Cause } from '../../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../../support/services/certificates.ts';
 import { problem } from '../../../unit/client/broker-answers.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
-import { ended, runCommandLine } from '../shared/command-line.ts';
+import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, ended, runCommandLine } from '../shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES, startOperatorWorld } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
@@ -54,7 +54,7 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
   },
   'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
-  'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
+  'token-path-wrong': () => withWorld(serviceAnswering(404, '{"error":"not_found"}')),
 };
 
 /** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
@@ -64,7 +64,7 @@ const FAILED = {
   'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
-  'token-response-unusable': () => withWorld(answering(200, '{"a":"marked-value"}')),
+  'token-response-unusable': () => withWorld(serviceAnswering(200, '{"a":"marked-value"}')),
 } satisfies Readonly<Record<string, () => Promise<Situation>>>;
 
 describe('doctor names the cause', () => {
@@ -129,7 +129,7 @@ async function diagnose(env: Situation['env'], ...args: readonly string[]) {
 
 describe('doctor --auth-url', () => {
   it('tells which of the documented paths there is, with requests that carry nothing', async () => {
-    const { env } = await withWorld(answering(404, ''));
+    const { env } = await withWorld(serviceAnswering(404, ''));
     const { url, requests } = await startFront({});
     const { cause, steps } = await diagnose(env, '--auth-url', `${url}/base/`);
     expect(cause).toBe('token-path-wrong');
@@ -168,7 +168,7 @@ async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Sit
 
 const SECRET = { SecretId: 'token-broker/local/acme' };
 
-function answering(status: number, body: string) {
+function serviceAnswering(status: number, body: string) {
   return async ({ tokenService }: OperatorWorld) =>
     tokenService.respondWith(INSIGHTS, { status, headers: { 'content-type': 'application/json' }, body });
 }
@@ -197,7 +197,7 @@ interface Front {
 /** Plays AWS in front of a broker, the two AWS services that tell more, and a token endpoint at `/base/oauth/token`. */
 async function startFront(front: Front) {
   const { identity = 'arn:aws:sts::111111111111:assumed-role/billing/run-1', policy = [] } = front;
-  const server = await startLoopbackServer((response, request) => {
+  return answering((response, request) => {
     const { url, method, headers, body } = request;
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
     if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
@@ -209,8 +209,6 @@ async function startFront(front: Front) {
     else if (method === 'POST') answerWith(404, '')(response, request);
     else (front.unsigned ?? FORBIDDEN)(response, request);
   });
-  onTestFinished(server.close);
-  return server;
 }
 
 const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { describedLines } from '../../../../bin/commands/doctor/described.ts';
 import type { World } from '../../../../bin/commands/doctor/world.ts';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
@@ -18,8 +18,8 @@ import { motoIsInstalled, startMoto } from '../../../support/aws/moto.ts';
 import { deployStack } from '../../../support/stack/deployed-stack.ts';
 import { makeInMoto } from '../../../support/stack/moto-stack.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
-import { beginCommandLine, openShell, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
+import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, beginCommandLine, openShell, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
 
 const NAMES =
   'CLOUDFORMATION CLOUDTRAIL CLOUDWATCH CLOUDWATCH_LOGS DYNAMODB EVENTBRIDGE KMS LAMBDA SCHEDULER SECRETS_MANAGER SNS STS';
@@ -170,8 +170,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   });
 
   it('fails the line unsigned-call when anything but a refusal comes', async () => {
-    const { url, close } = await startLoopbackServer(answerWith(200, world.caller));
-    onTestFinished(close);
+    const { url } = await answering(answerWith(200, world.caller));
     const { exitCode, lines } = await doctor('--url', url);
     expect(lines).toContainEqual(expect.stringMatching(/^FAILED +unsigned-call +It is answered with 200/));
     expect(exitCode).toBe(1);

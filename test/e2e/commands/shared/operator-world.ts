@@ -28,15 +28,8 @@ const [OPERATOR, BILLING, STRANGER] = ['operator', 'billing', 'stranger'].map((n
 /** A test that may ask for a `world`: a whole local broker of its own. */
 export const it = test.extend('world', startOperatorWorld);
 
-/** A whole local broker for one test. */
-export async function startOperatorWorld(): Promise<OperatorWorld> {
-  const { close, ...world } = await createOperatorWorld();
-  onTestFinished(close);
-  return world;
-}
-
-/** A local broker with the client `acme`, and everything that an operator's shell needs to look after it. */
-export async function createOperatorWorld() {
+/** A local broker for one test, with the client `acme`, and everything that an operator's shell needs to look after it. */
+export async function startOperatorWorld() {
   for (const name of SET_BY_BROKER) vi.stubEnv(name, undefined);
   const realNow = Date.now;
   let lateMs = 0;
@@ -64,6 +57,15 @@ export async function createOperatorWorld() {
     },
   });
   const secretsManager = new SecretsManagerClient();
+  onTestFinished(async () => {
+    secretsManager.destroy();
+    await broker.eventsSettled();
+    await broker.close();
+    await tokenService.close();
+    clock.mockRestore();
+    vi.unstubAllEnvs();
+    expect(failures).toEqual([]);
+  });
   const standIns = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`);
   const shell = {
     TOKEN_BROKER_URL: broker.url,
@@ -90,15 +92,6 @@ export async function createOperatorWorld() {
   }
 
   return {
-    async close(): Promise<void> {
-      secretsManager.destroy();
-      await broker.eventsSettled();
-      await broker.close();
-      await tokenService.close();
-      clock.mockRestore();
-      vi.unstubAllEnvs();
-      expect(failures).toEqual([]);
-    },
     letHalfAMinutePass,
     tokenService,
     secretsManager,
@@ -175,4 +168,4 @@ function keysOf({ accessKeyId, secretAccessKey }: LocalCaller) {
   return { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 }
 
-export type OperatorWorld = Omit<Awaited<ReturnType<typeof createOperatorWorld>>, 'close'>;
+export type OperatorWorld = Awaited<ReturnType<typeof startOperatorWorld>>;
