@@ -1,24 +1,12 @@
 import { PassThrough } from 'node:stream';
-import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
 import { startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { checked } from '../../unit/client/broker-answers.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, beginCommandLine, ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
-import { it, OLD, type OperatorWorld, SERVICES, WRONG } from './shared/operator-world.ts';
+import { it, OLD, SERVICES, WRONG } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
-const ONE_SERVICE = [{ Key: 'services', Value: INSIGHTS }];
-
-/** `globex`, on one service only, whose credential is wrong. */
-async function addGlobex({ secretsManager }: OperatorWorld) {
-  const secret = {
-    Name: 'token-broker/local/globex',
-    SecretString: JSON.stringify({ ...WRONG, services: 'all' }),
-    Tags: ONE_SERVICE,
-  };
-  await secretsManager.send(new CreateSecretCommand(secret));
-}
 
 describe('health', () => {
   it('shows a table of clients and services, and ends with 0 when all is well', async ({ world }) => {
@@ -29,7 +17,7 @@ describe('health', () => {
   it('names the clients whose credential is old, which alone is nothing wrong', async () => {
     const standIn = await startSecretsManager({ keys: [SHELL_KEY], now: () => Date.now() - 366 * 24 * 60 * 60_000 });
     onTestFinished(standIn.close);
-    const secret = standIn.store.create('token-broker/dev/acme', { Tags: ONE_SERVICE });
+    const secret = standIn.store.create('token-broker/dev/acme', { Tags: [{ Key: 'services', Value: INSIGHTS }] });
     secret.versions.add('version-1'.padEnd(32, '0'), { SecretString: JSON.stringify(OLD) }, ['AWSCURRENT']);
     const { url } = await answering(answerWith(200, checked({ client: 'acme', service: INSIGHTS })));
     const env = { TOKEN_BROKER_URL: url, AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url };
@@ -38,7 +26,7 @@ describe('health', () => {
   });
 
   it('ends with 1 when a credential does not work, and leaves out services that a client lacks', async ({ world }) => {
-    await addGlobex(world);
+    await world.addClient('globex', INSIGHTS, WRONG);
     const summary = '3 pairs: 2 accepted, 1 rejected\n';
     expect(await world.run('health')).toEqual(ended(1, /^globex +rejected +-$/m, summary));
     expect(await world.json('health')).toMatchObject({

@@ -27,14 +27,11 @@ const SID = expect.stringMatching(/^[A-Za-z0-9]+$/);
 describe('policy', () => {
   const Resource = 'arn:aws:lambda:eu-west-1:222222222222:function:token-broker-prod:live';
 
-  it.each(['--environment prod', `--function-arn ${Resource}`])(
-    'prints both permissions on the function: %s',
-    async (which) => {
-      const { Statement } = (await policy(`${REPORTING} ${which}`)).told;
-      const actions = ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'];
-      expect(Statement).toMatchObject(actions.map((Action) => ({ Action, Resource })));
-    },
-  );
+  it.each(['--environment prod', `--function-arn ${Resource}`])('prints both permissions: %s', async (which) => {
+    const { Statement } = (await policy(`${REPORTING} ${which}`)).told;
+    const actions = ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'];
+    expect(Statement).toMatchObject(actions.map((Action) => ({ Sid: SID, Action, Resource })));
+  });
 
   it.each([
     ['a rule covers the role', REPORTING, /of dev let it: token for acme on customer-insights\./],
@@ -134,7 +131,7 @@ describe('policy --guard', () => {
 
   it('prints a service control policy for the account of the broker, which excepts the role of --break-glass', async () => {
     const { told, stderr } = await policy('--guard --environment dev');
-    expect(told.Statement).toMatchObject([{ Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'] }]);
+    expect(told.Statement).toMatchObject([{ Sid: SID, Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'] }]);
     expect(stderr).toMatch(/account 111111111111 as a service control policy.*"Guard the function"/);
 
     const excepted = (await policy(`--guard --break-glass ${BREAK_GLASS} --environment dev --json`)).told;

@@ -1,7 +1,5 @@
 import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { ended } from './shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES } from './shared/operator-world.ts';
 
@@ -55,6 +53,5 @@ async function stagesIn({ secretsManager }: OperatorWorld) {
 
 /** Of the token that an instance issues which has just started. */
 async function fingerprintIn({ newInstance }: OperatorWorld): Promise<string> {
-  const caller = await newInstance(createDynamoDB({ send: createHttpsSender() }));
-  return (await caller.token(PAIR)).fingerprint;
+  return (await (await newInstance()).token(PAIR)).fingerprint;
 }

@@ -23,10 +23,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
-    [
-      ['--environment', 'prdo', 'client', 'list'],
-      /option '--environment <name>' is invalid\. .* has dev, staging, prod;/,
-    ],
+    [['--environment', 'prdo', 'client', 'list'], /--environment <name>' is invalid\. .* has dev, staging, prod;/],
     [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
     [['release', 'list', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
@@ -38,11 +35,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [[...TOKEN, 'acme'], /too many arguments/],
     [[...TOKEN, '--password=marked-secret'], /unknown option '--password'\n/],
     [[...TOKEN, '--url', 'http://broker.example.com'], /must start with https:/],
-    [
-      TOKEN,
-      /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run --silent token-broker -- env operator/,
-      NOTHING_SET,
-    ],
+    [TOKEN, /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run .* env operator/, NOTHING_SET],
     [['token', 'acme', 'customer-insight', ...IN_DEV], /"dev" has no service "customer-insight": it has customer-/],
   ],
   'client put': [
@@ -55,11 +48,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   'other commands about clients': [
     [['client', 'check', 'acme', '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
-    [
-      ['client', 'disable', 'acme', '--yes'],
-      /"local" .*AWS_ENDPOINT_URL_DYNAMODB is not set.* env operator/,
-      NOTHING_SET,
-    ],
+    [['client', 'disable', 'acme', '--yes'], /"local" .*_DYNAMODB is not set.* env operator/, NOTHING_SET],
     [['client', 'rollback', 'acme', '--yes'], /"local" .*AWS_ENDPOINT_URL_SECRETS_MANAGER is not set/, NOTHING_SET],
   ],
   health: [
@@ -69,10 +58,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
-    [
-      ['doctor', '--profile-deploy', 'deploy', '--environment', 'local'],
-      /"local" is npm start, of which nothing is deployed/,
-    ],
+    [['doctor', '--profile-deploy', 'me', '--environment', 'local'], /"local" is npm start, of which nothing is/],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
@@ -86,10 +72,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
     [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
     [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
-    [
-      ['policy', '--operator', '--emergency', ...IN_DEV],
-      /a role, --deploy, .*--sealing-key, --deploy-trust, --guard: name one of them alone/,
-    ],
+    [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name one of them alone/],
     [['policy', REPORTING, '--break-glass', BREAK_GLASS, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],

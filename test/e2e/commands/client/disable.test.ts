@@ -1,7 +1,5 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
-import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, ended } from '../shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
@@ -108,7 +106,7 @@ async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
 
 /** The answers of a new instance, one for each service, without DynamoDB; it reads secrets as the broker does. */
 async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<readonly string[]> {
-  const caller = await newInstance(createDynamoDB({ send: createHttpsSender(), endpoint: 'http://127.0.0.1:9' }));
+  const caller = await newInstance('http://127.0.0.1:9');
   const ask = (service: string) => caller.token({ client: 'acme', service });
   const answers = await Promise.allSettled(SERVICES.map(ask));
   return answers.map((answer) =>

@@ -1,4 +1,4 @@
-import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
+import { PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
@@ -16,13 +16,7 @@ describe('client check', () => {
   it.for<Row>([
     ['shows a finding for each service of the client', CHECK, 0, ACCEPTED],
     ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
-    [
-      'names the services that there are',
-      `${CHECK} --service insights`,
-      2,
-      '',
-      /has no service "insights": it has customer-/,
-    ],
+    ['names the services that there are', `${CHECK} --service insights`, 2, '', /no service "insights": it has cust/],
     ['names the obstacle only once', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
   ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
     expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
@@ -76,16 +70,8 @@ describe('client retry', () => {
   });
 
   it('lets every client of a service be sent again after an outage, and lists the ended pauses', async ({ world }) => {
-    const clients = { globex: INSIGHTS, hooli: CLEANSING };
-    for (const [client, services] of Object.entries(clients)) {
-      const Tags = [{ Key: 'services', Value: services }];
-      const secret = {
-        Name: `token-broker/local/${client}`,
-        SecretString: JSON.stringify({ ...OLD, services: 'all' }),
-        Tags,
-      };
-      await world.secretsManager.send(new CreateSecretCommand(secret));
-    }
+    await world.addClient('globex', INSIGHTS, OLD);
+    await world.addClient('hooli', CLEANSING, OLD);
     world.tokenService.respondWith(INSIGHTS, { status: 503, headers: { 'retry-after': '300' } });
     for (const client of ['acme', 'globex']) await world.run(`client check ${client} --service ${INSIGHTS}`);
     world.tokenService.respondWith(INSIGHTS, undefined);

@@ -44,23 +44,18 @@ const xml = (action: string, result: string) => ({
   status: 200,
   body: `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>`,
 });
+const CONFIRMED = '<key>SubscriptionsConfirmed</key><value>1</value>';
 const NOT_AUTHORIZED = 'User: x is not authorized to perform: secretsmanager:GetSecretValue on resource: y';
 
 /** What AWS answers in place of moto, which has no code to run, no policies and no confirmed subscriptions. */
 const ANSWERS: Readonly<Record<string, (input: string) => HttpAnswer>> = {
   [LIVE]: () => json(200, { Name: 'live', FunctionVersion: '2', RoutingConfig: null }),
   GetCallerIdentity: () => xml('GetCallerIdentity', '<Arn>arn:aws:sts::111111111111:assumed-role/operator/me</Arn>'),
-  GetTopicAttributes: () =>
-    xml(
-      'GetTopicAttributes',
-      '<Attributes><entry><key>SubscriptionsConfirmed</key><value>1</value></entry></Attributes>',
-    ),
+  GetTopicAttributes: () => xml('GetTopicAttributes', `<Attributes><entry>${CONFIRMED}</entry></Attributes>`),
   [HEALTH]: () => json(200, RUN),
   [DIRECT]: () => denied('x with an explicit deny in a service control policy'),
   GetSecretValue: (input) =>
-    denied(
-      `${NOT_AUTHORIZED}${input.includes('sealing') ? ' with an explicit deny in a resource-based policy' : ' because no identity-based policy allows it'}`,
-    ),
+    denied(NOT_AUTHORIZED + (input.includes('sealing') ? ' with an explicit deny in a resource-based policy' : '')),
   GetResourcePolicy: () => denied('it was marked for deletion', 'InvalidRequestException'),
 };
 
@@ -131,12 +126,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   });
 
   it.each<[line: string, said: string, operation: string, change: Change]>([
-    [
-      'table',
-      'Table.DeletionProtectionEnabled: false, and must be true',
-      'DescribeTable',
-      [/("DeletionProtectionEnabled": )true/, '$1false'],
-    ],
+    ['table', 'DeletionProtectionEnabled: false, and must be true', 'DescribeTable', [/(onEnabled": )true/, '$1false']],
     ['table', ':key/x', 'DescribeTable', [/:key\//g, ':key/x']],
     ['table-ttl', 'TimeToLiveStatus: DISABLED, and must be ENABLED', 'DescribeTimeToLive', ['ENABLED', 'DISABLED']],
     ['table', 'of this name: dynamodb:Desc', 'DescribeTable', denied('', 'ResourceNotFoundException')],

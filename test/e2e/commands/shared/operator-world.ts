@@ -1,4 +1,4 @@
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PublishedMessage } from '../../../../bin/local/aws/sns-sts.ts';
 import { startLocalBroker } from '../../../../bin/local/broker.ts';
@@ -6,7 +6,8 @@ import { LOCAL_ENVIRONMENT } from '../../../../bin/local/config.ts';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
-import type { DynamoDB } from '../../../../functions/aws/dynamodb.ts';
+import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import { createTokenFunction } from '../../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
 import { tableName } from '../../../../lib/settings/names.ts';
@@ -104,14 +105,20 @@ export async function startOperatorWorld() {
     eventsSettled: broker.eventsSettled,
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
-    /** Starts one more instance of the broker, with a table of its own choice; asks it as the role `billing`. */
-    async newInstance(dynamodb: DynamoDB) {
+    /** As with the AWS command line: a secret with a credential for all services, and one service in its tag. */
+    async addClient(client: string, service: string, credential: object) {
+      const SecretString = JSON.stringify({ ...credential, services: 'all' });
+      const Tags = [{ Key: 'services', Value: service }];
+      await secretsManager.send(new CreateSecretCommand({ Name: `token-broker/local/${client}`, SecretString, Tags }));
+    },
+    /** Starts one more instance of the broker, with the table or with `endpoint` in its place; asks it as `billing`. */
+    async newInstance(endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB) {
       const { handler } = createTokenFunction({
         environment: LOCAL_ENVIRONMENT,
         tableName: tableName(LOCAL_ENVIRONMENT),
         settings: broker.config,
         write: () => undefined,
-        dynamodb,
+        dynamodb: createDynamoDB({ send: createHttpsSender(), endpoint }),
       });
       const { url, close } = await startFunctionUrl({ handler, callers: [BILLING], port: 0 });
       onTestFinished(close);
