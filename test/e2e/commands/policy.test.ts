@@ -86,18 +86,10 @@ describe('policy for the roles of an environment itself', () => {
   it('--deploy-trust trusts GitHub for one repository, in the environment of the same name', async () => {
     const { told } = await policy('--deploy-trust acme/token-broker --environment prod');
     const issuer = 'token.actions.githubusercontent.com';
-    const statement = {
-      Sid: SID,
-      Effect: 'Allow',
-      Principal: { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` },
-      Action: 'sts:AssumeRoleWithWebIdentity',
-      Condition: {
-        StringEquals: {
-          [`${issuer}:aud`]: 'sts.amazonaws.com',
-          [`${issuer}:sub`]: 'repo:acme/token-broker:environment:prod',
-        },
-      },
-    };
+    const Principal = { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` };
+    const subject = { [`${issuer}:sub`]: 'repo:acme/token-broker:environment:prod' };
+    const Condition = { StringEquals: { [`${issuer}:aud`]: 'sts.amazonaws.com', ...subject } };
+    const statement = { Sid: SID, Effect: 'Allow', Principal, Action: 'sts:AssumeRoleWithWebIdentity', Condition };
     expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
   });
 });

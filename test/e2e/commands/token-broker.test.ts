@@ -3,13 +3,12 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { runs } from '../../support/aws/signers.ts';
-import { finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
+import { ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
 
 describe('the command line', () => {
   it('shows its help on stdout, with every command', async () => {
-    const { exitCode, stdout, stderr } = await runCommandLine(['--help']);
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toMatch(/^Usage: token-broker .*\n.*--environment.*\n {2}token /s);
+    const usage = /^Usage: token-broker .*\n.*--environment.*\n {2}token /s;
+    expect(await runCommandLine(['--help'])).toEqual(ended(0, usage));
     const listed = async (...parent: readonly string[]) => {
       const help = (await runCommandLine([...parent, '--help'])).stdout;
       return [...help.slice(help.indexOf('Commands:')).matchAll(/^ {2}([\w-]+) /gm)].map(([, name]) => name).join(' ');
@@ -21,11 +20,7 @@ describe('the command line', () => {
     );
     const example = /Examples:\n {2}\$ npm run token-broker -- token --client acme/;
     expect((await runCommandLine(['token', '--help'])).stdout).toMatch(example);
-    expect(await runCommandLine(['--version'])).toEqual({
-      exitCode: 0,
-      stdout: `${packageJson.version}\n`,
-      stderr: '',
-    });
+    expect(await runCommandLine(['--version'])).toEqual(ended(0, `${packageJson.version}\n`));
   });
 
   it.each([

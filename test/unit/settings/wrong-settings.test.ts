@@ -107,9 +107,7 @@ describe('wrong settings', () => {
     ...environment,
     ['accessRules/1', { ...exampleForm().accessRules[0], role: WITH_PATH }, `accessRules[1].role: ${PATH_ONLY}`],
     ...rule.map(([path, value, fault]): Row => [`accessRules/0${path}`, value, `accessRules[0]${fault}`]),
-    ...service.map(
-      ([path, value, fault]): Row => [`${SERVICE}/${path}`, value, `${SERVICE.replace('/', '.')}.${fault}`],
-    ),
+    ...service.map(([path, value, fault]): Row => [`${SERVICE}/${path}`, value, `services.customer-insights.${fault}`]),
   ])('%s = %j is refused with its path and the reason', (path, value, fault) => {
     expect(faultsOf(changed({ ...exampleForm(), reservedConcurrency: 5 }, path, value))).toEqual([fault]);
   });

@@ -13,7 +13,7 @@ const CHANGES: readonly (readonly [string, RegExp])[] = [
   ['enable acme', /- takes away the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
   [
     `put acme --services ${INSIGHTS}`,
-    /- stores another version of the secret \S+\/acme, tries it on customer-insights, and.*\n- takes the service merchant/,
+    /- stores another version of the secret \S+, tries it on \S+, and.*\n- takes the ser/,
   ],
   ['put new --create', /- makes the new client new on customer-insights, merchant-\S+: the secret token-\S+\/new/],
   ['promote acme --force', /- makes version \S+ of acme the current one, if no service rejects it/],

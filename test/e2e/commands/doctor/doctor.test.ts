@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished, vi } from 'vitest';
@@ -200,7 +199,7 @@ async function startFront(front: Front) {
   return answering((response, request) => {
     const { url, method, headers, body } = request;
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
-    if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
+    if (body.includes('Action=GetCallerIdentity')) answerIdentity(identity)(response, request);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
     else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
@@ -232,8 +231,7 @@ function statement(Action: string, Principal: unknown) {
   return { Effect: 'Allow', Principal, Action, Resource: '*' };
 }
 
-function answerIdentity(response: ServerResponse, identity: string): void {
-  const isArn = identity.startsWith('arn:');
-  const body = isArn ? `<Arn>${identity}</Arn>` : `<Error><Code>${identity}</Code><Message>…</Message></Error>`;
-  response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
+function answerIdentity(identity: string): Answer {
+  if (identity.startsWith('arn:')) return answerWith(200, `<Arn>${identity}</Arn>`);
+  return answerWith(403, `<Error><Code>${identity}</Code><Message>…</Message></Error>`);
 }

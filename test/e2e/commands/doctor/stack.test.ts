@@ -253,11 +253,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
 
   it.each<[what: string, change: Change, said: string]>([
     ['the stack came to no outputs', [/<Outputs>.*<\/Outputs>/s, ''], 'error: stack-incomplete: '],
-    [
-      'AWS does not say',
-      { status: 400, body: '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>' },
-      'cloudformation:DescribeStacks',
-    ],
+    ['AWS does not say', XML_DENIED, 'cloudformation:DescribeStacks'],
   ])('ends with 1 when %s', async (_, change, said) => {
     alter('DescribeStacks', change);
     expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(said) });
