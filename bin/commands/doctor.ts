@@ -27,15 +27,19 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
     .addOption(ofStack('--profile-deploy <name>', 'an AWS profile of the role that deploys'))
     .addOption(ofStack('--profile-emergency <name>', 'an AWS profile of the role for emergencies'))
     .addOption(ofStack('--guarded', 'prove that a direct invocation is denied'))
-    .addOption(ofStack('--profile-direct <name>', 'an AWS profile whose own policies allow to invoke the function'))
+    .addOption(
+      ofStack('--profile-direct <name>', 'an AWS profile whose own policies allow a direct invocation', 'guarded'),
+    )
     .hook('preAction', (_, command) => {
       const { stack, environment } = command.optsWithGlobals<OperatorOptions>();
       if (stack) knownSettings(environment, command);
     });
 }
 
-function ofStack(flags: string, description: string): Option {
-  return new Option(flags, `of --stack: ${description}`).implies({ stack: true });
+function ofStack(flags: string, description: string, ...further: readonly string[]): Option {
+  const implied = ['stack', ...further];
+  const text = `${description}; implies ${implied.map((name) => `--${name}`).join(' and ')}`;
+  return new Option(flags, text).implies(Object.fromEntries(implied.map((name) => [name, true])));
 }
 
 // `commander` gives a command all its options: those of the client package, and those that are added here.

@@ -92,19 +92,20 @@ export async function orderLocalBroker(
   place: 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL',
   path: string,
 ): Promise<void> {
+  const advice = place === 'TOKEN_BROKER_CONTROL_URL' ? `${ADVICE} In AWS, health without --run checks now.` : ADVICE;
   const text = env[place] ?? '';
   const url = URL.canParse(text) ? new URL(path, text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
-    throw new CommandFailure('control-unknown', `${place} names no local broker`, ADVICE);
+    throw new CommandFailure('control-unknown', `${place} names no local broker`, advice);
   }
   const { status } = await fetch(url, { method: 'POST', redirect: 'manual', signal }).catch((error) => {
     if (signal.aborted) throw aborted();
     const word = causeWord(error.cause ?? error);
-    throw new CommandFailure('control-unreachable', `Nothing answers at ${url.origin} (${word})`, ADVICE);
+    throw new CommandFailure('control-unreachable', `Nothing answers at ${url.origin} (${word})`, advice);
   });
   if (status === 200 || status === 204) return;
-  throw new CommandFailure('control-failed', `The local broker answered ${status}`, ADVICE);
+  throw new CommandFailure('control-failed', `The local broker answered ${status}`, advice);
 }
 
 const ADVICE =
-  'npm start runs a local broker, and eval "$(npm run --silent token-broker -- env operator)" sets its variables; in AWS health without --run checks now.';
+  'npm start runs a local broker, and eval "$(npm run --silent token-broker -- env operator)" sets its variables.';

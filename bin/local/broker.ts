@@ -52,8 +52,8 @@ interface Options {
 }
 
 /**
- * Starts the whole broker on this machine: the real handler and the real AWS SDK, with stand-ins for those of AWS and
- * of the services. Points this process's AWS variables at them.
+ * Starts the whole broker on this machine: the real handlers and their own calls, with stand-ins for AWS and the
+ * services. Points this process's AWS variables at them.
  */
 export async function startLocalBroker(options: Options) {
   const { port, config: input, folder, write, onAnswer, onMessage, onEventFailure } = options;

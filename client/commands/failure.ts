@@ -67,7 +67,7 @@ function silentPlace({ env }: Shell, failure: Failure, url: string | undefined):
 }
 
 const SILENT_ADVICE =
-  'Correct the port, start the local broker with npm start, or take the variables of one that has ended away: eval "$(npm run --silent token-broker -- env --unset)".';
+  'Correct the port, start the local broker with npm start, or take away the variables of one that has ended: eval "$(npm run --silent token-broker -- env --unset)".';
 
 /** A sentence about the profile that the shell names, when no credentials came of it. */
 export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {

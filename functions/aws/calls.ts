@@ -83,12 +83,15 @@ export class AwsRefusal extends Error {
 export function isDefinitive(error: unknown): error is AwsRefusal {
   if (!(error instanceof AwsRefusal)) return false;
   const { name, status } = error;
-  const isTransient = THROTTLED.test(name) || name.includes('Timeout') || WRONG_CLOCK.test(name);
+  const isTransient = THROTTLED.test(name) || name.includes('Timeout') || WRONG_SIGNATURE.test(name);
   return status >= 400 && status < 500 && status !== 429 && !isTransient;
 }
 
-/** The machine signs with its own time: such a refusal says nothing of what was asked for. */
-const WRONG_CLOCK = /TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch/;
+/** A refusal of the signature, for its time or its credentials: it says nothing of what was asked for. */
+const WRONG_SIGNATURE = new RegExp(
+  'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch|' +
+    'ExpiredToken|UnrecognizedClient|InvalidClientTokenId',
+);
 
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 

@@ -61,7 +61,9 @@ const ANSWER_LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 } as const;
 /** Lambda gives a function its role's credentials in these variables, and nowhere else. */
 async function credentialsOfVariables() {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN } = process.env;
-  if (!accessKeyId || !secretAccessKey) throw new Error('The environment variables hold no credentials.');
+  if (!accessKeyId || !secretAccessKey) {
+    throw Object.assign(new Error('The environment variables hold no credentials.'), { name: 'NoCredentials' });
+  }
   return { accessKeyId, secretAccessKey, ...(AWS_SESSION_TOKEN && { sessionToken: AWS_SESSION_TOKEN }) };
 }
 
@@ -95,7 +97,8 @@ function base64ToBytes(name: string, value: unknown): unknown {
   return name === 'B' && typeof value === 'string' ? Buffer.from(value, 'base64') : value;
 }
 
-/** Without its name space: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException`. */
+/** Without its name space and what follows a colon: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException:http://…`. */
 function nameOf(type: unknown): string {
-  return /([^#:]+)(?::.*)?$/.exec(textOf(type) ?? '')?.[1] ?? 'UnknownError';
+  const [qualified = ''] = (textOf(type) ?? '').split(':', 1);
+  return qualified.slice(qualified.lastIndexOf('#') + 1) || 'UnknownError';
 }

@@ -132,7 +132,11 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
     answers.push(line);
     askNext();
   });
-  lines.once('close', () => reject(aborted()));
+  lines.once('close', () => {
+    // Else the shell's own prompt follows the question on its line.
+    if (current() !== undefined) shell.stderr.write('\n');
+    reject(aborted());
+  });
   askNext();
   try {
     return await promise;

@@ -18,7 +18,7 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
     addChangeCommand(parent, verb)
       .description(WORDS[verb].description)
       .option('--service <name>', 'on this service only: its flag alone, the secret stays as it is', parseName)
-      .option('--even-if-missing', 'also a client without a secret, to stop one in advance')
+      .option('--even-if-missing', WORDS[verb].evenIfMissing)
       .action(
         operate<DisableOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
           const { environment, client, service, json } = options;
@@ -163,6 +163,7 @@ function parsePolicy(policy = '{"Version":"2012-10-17"}') {
 const WORDS = {
   disable: {
     description: 'Emergency stop: no token of the client is issued any more, cached ones included.',
+    evenIfMissing: 'also a client without a secret, to stop one in advance',
     effect:
       'Within 60 s no caller is issued a token of <client>. Tokens that callers hold already live on until they expire: only the services can revoke them. client enable <client> ends it.',
     flagAlone:
@@ -170,6 +171,7 @@ const WORDS = {
   },
   enable: {
     description: 'End the emergency stop.',
+    evenIfMissing: 'also a client without a secret, which was stopped in advance',
     effect: 'Within 60 s tokens of <client> are issued again.',
     flagAlone:
       'Only the flag of this service is taken away: when the whole client was disabled, client enable <client> without --service ends that.',

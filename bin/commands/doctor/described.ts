@@ -44,7 +44,9 @@ function rowsOf({ environment, keyArn, synthesised }: World): Readonly<Record<st
         'TimeToLiveDescription.AttributeName': TimeToLiveSpecification.AttributeName,
       },
     ],
-    key: [['kms', 'GetKeyRotationStatus', { KeyId: keyArn }], { KeyRotationEnabled: true }],
+    // The rotation of a disabled key goes by its old setting.
+    key: [['kms', 'DescribeKey', { KeyId: keyArn }], { 'KeyMetadata.KeyState': 'Enabled' }],
+    'key-rotation': [['kms', 'GetKeyRotationStatus', { KeyId: keyArn }], { KeyRotationEnabled: true }],
     logs: [
       ['logs', 'DescribeLogGroups', { logGroupNamePrefix: prefix }],
       { 'logGroups.retentionInDays': logRetentionDays, 'logGroups.kmsKeyId': keyArn },

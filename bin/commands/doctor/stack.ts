@@ -20,22 +20,31 @@ export async function* examineStack(
   const world = await openWorld(shell, settings, options);
   talk(shell, 'Looking at the stack, which takes two minutes at most.');
   const lines = Object.entries({ ...describedLines(world), ...calledLines(world) });
+  // The advice of one cause ends the command: that of a failed call, because these lines hold their own.
+  const isCallGood = before.every(({ cause }) => cause === undefined);
   const steps = await Promise.all(
     lines.map(async ([step, look]): Promise<DoctorStep> => {
       const seen = await look().catch(unanswered);
-      return { step, ...seen, ...(seen.outcome === 'failed' && { cause: step }) };
+      return { step, ...seen, ...(seen.outcome === 'failed' && isCallGood && { cause: step }) };
     }),
   );
   yield* steps;
+  const unknown = [...before, ...steps].filter(({ outcome }) => outcome === 'unknown');
+  if (unknown.length > 0) talk(shell, `Not proven: ${unknown.map(({ step }) => step).join(', ')}.`);
   const { report } = options;
   if (report === undefined) return;
   const { name, account, region } = settings;
   const title = `# The stack of ${name} in account ${account}, region ${region}, at ${at}`;
   try {
-    writeFileSync(report, [title, '', '```text', ...[...before, ...steps].map(stepText), '```', ''].join('\n'));
+    const told = [...before.map(withAdvice), ...steps].map(stepText);
+    writeFileSync(report, [title, '', '```text', ...told, '```', ''].join('\n'));
   } catch {
     throw new CommandFailure('report-not-written', `${report} cannot be written`, 'Name a file in a folder of yours.');
   }
+}
+
+function withAdvice(step: DoctorStep): DoctorStep {
+  return step.advice === undefined ? step : { ...step, ...wrong(step.detail, step.advice) };
 }
 
 /** A line that AWS refuses to show proves nothing; one about something that is not there has failed. */

@@ -146,7 +146,9 @@ export async function refusalOf(answer: Promise<unknown>, action: string, { plac
     await answer;
     return { name: NO_REFUSAL, message: '' };
   } catch (error) {
-    if (error instanceof Error && '$fault' in error) return error;
-    throw awsFailure(error, action, place.region);
+    const failure = awsFailure(error, action, place.region);
+    const isAboutAction = !/^aws-(?:throttled|credentials)/.test(failure.type);
+    if (isAboutAction && error instanceof Error && '$fault' in error && error.$fault === 'client') return error;
+    throw failure;
   }
 }

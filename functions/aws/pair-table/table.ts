@@ -72,14 +72,16 @@ export function createPairTable(dependencies: Dependencies) {
   }
 
   /** Whether the condition held. */
-  async function update(pair: Pair, input: object, abortSignal: AbortSignal): Promise<boolean> {
-    try {
-      await withRetry(abortSignal, () => dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal));
-      return true;
-    } catch (error) {
-      if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
-      throw error;
-    }
+  function update(pair: Pair, input: object, abortSignal: AbortSignal): Promise<boolean> {
+    return withRetry(abortSignal, async () => {
+      try {
+        await dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal);
+        return true;
+      } catch (error) {
+        if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
+        throw error;
+      }
+    });
   }
 
   function keyOf(pair: Pair) {

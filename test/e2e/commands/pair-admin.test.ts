@@ -46,6 +46,12 @@ describe('a stop', () => {
     expect(await read()).toMatchObject({ record: fullRecord() });
   });
 
+  it('asks once to end the stop of a pair without a record', async () => {
+    const { admin, pair, endpoint } = await connect();
+    await admin.enable(pair);
+    expect(endpoint.operations).toEqual(['UpdateItem']);
+  });
+
   it('depends on no item that can be understood', async () => {
     const { admin, pair, put, read } = await connect();
     await put({ lease: { N: '1' }, tag: { BOOL: true }, token: { S: '{' }, rejected: { NULL: true } });

@@ -72,6 +72,7 @@ describe('a call that can be repeated', () => {
     ...['ThrottlingException', 'ProvisionedThroughputExceededException', 'LimitExceededException', 'TooManyRequests']
       .concat('RequestTimeout', 'RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture')
       .concat('InvalidSignatureException', 'SignatureDoesNotMatch')
+      .concat('ExpiredTokenException', 'UnrecognizedClientException', 'InvalidClientTokenId')
       .map((name): [string, Error] => [name, answered(400, name)]),
     ['an answer that cannot be read', new SyntaxError('no')],
   ])('is made once more after %s', async (_what, failure) => {

@@ -132,7 +132,7 @@ it('the credentials are those of the variables at the time of a call, and withou
   }
   for (const missing of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) {
     for (const [name, value] of Object.entries(key)) vi.stubEnv(name, name === missing ? undefined : value);
-    await expect(getItem(LOOK, signal)).rejects.toThrow('The environment variables hold no credentials.');
+    await expect(getItem(LOOK, signal)).rejects.toSatisfy((error) => causeWord(error) === 'NoCredentials');
   }
   expect(sent).toEqual([
     ['ASIAEXAMPLE', 'session'],
@@ -170,6 +170,10 @@ describe('an answer', () => {
     expect(causeWord(failure)).toMatch(name);
     expect(isDefinitive(failure)).toBe(definitive);
     expect(inspect(failure, { depth: null, showHidden: true })).not.toContain('marked');
+  });
+
+  it('that names its error at great length is read in one go: to search anew from each letter would take half an hour', async () => {
+    expect(causeWord(await answered(400, { __type: `${'a'.repeat(900_000)}:\n` }))).toBe('unknown');
   });
 
   it.each([

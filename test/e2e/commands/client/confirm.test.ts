@@ -89,7 +89,7 @@ describe('at a terminal', () => {
     ['does nothing upon Ctrl-C', '\u0003', 130],
   ] as const)('%s', async ([_, typed, exitCode], { world: { shell, run } }) => {
     const answered = await typeAtCommandLine(['client', 'disable', 'acme'], shell, [['Go on? [y/N] ', typed]]);
-    expect(answered.exitCode).toBe(exitCode);
+    expect(answered).toMatchObject({ exitCode, screen: expect.stringMatching(/\n$/) });
     expect((await run('client check acme')).exitCode).toBe(exitCode === 0 ? 1 : 0);
   });
 

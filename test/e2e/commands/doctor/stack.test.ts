@@ -31,7 +31,7 @@ const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
 const DIRECT = `POST ${FUNCTION}-dev/invocations`;
 const RULE = { clients: 'all', services: 'all', operations: ['check'] };
 const LINES =
-  'alarms aws-credentials call clock connection dashboard direct-invoke event-rule health-run identity key logs schedule subscriptions table table-ttl unsigned-call url versions words-deleted words-denied words-disabled'.split(
+  'alarms aws-credentials call clock connection dashboard direct-invoke event-rule health-run identity key key-rotation logs schedule subscriptions table table-ttl unsigned-call url versions words-deleted words-denied words-disabled'.split(
     ' ',
   );
 
@@ -115,7 +115,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   }
 
   it('proves each line against moto, and changes nothing there', async () => {
-    const { exitCode, lines, stderr } = await doctor('--guarded', '--profile-direct', 'direct');
+    const { exitCode, lines, stderr } = await doctor('--profile-direct', 'direct');
     expect(lines.map((line) => line.split(/ +/).slice(0, 2))).toEqual(LINES.map((name) => ['ok', name]));
     expect({ exitCode, stderr }).toEqual({
       exitCode: 0,
@@ -130,7 +130,8 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['table', ':key/x', 'DescribeTable', [/:key\//g, ':key/x']],
     ['table-ttl', 'TimeToLiveStatus: DISABLED, and must be ENABLED', 'DescribeTimeToLive', ['ENABLED', 'DISABLED']],
     ['table', 'of this name: dynamodb:Desc', 'DescribeTable', denied('', 'ResourceNotFoundException')],
-    ['key', 'KeyRotationEnabled: false', 'GetKeyRotationStatus', ['true', 'false']],
+    ['key', 'KeyState: Disabled, and must be Enabled', 'DescribeKey', [': "Enabled"', ': "Disabled"']],
+    ['key-rotation', 'KeyRotationEnabled: false', 'GetKeyRotationStatus', ['true', 'false']],
     ['logs', 'retentionInDays: 7, 30, and must be 30', 'DescribeLogGroups', [/("retentionInDays": )30/, '$17']],
     ['logs', 'kmsKeyId: missing, arn:', 'DescribeLogGroups', [/"kmsKeyId": "[^"]*"/, '"x": 0']],
     ['logs', 'retentionInDays: missing', 'DescribeLogGroups', json(200, { logGroups: [] })],
@@ -184,12 +185,21 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['direct-invoke', 'by its own policies', DIRECT, ['service control', 'resource-based']],
     ['words-denied', 'may read secrets', 'GetSecretValue', denied('', 'ResourceNotFoundException')],
     ['words-deleted', 'No client is marked', 'ListSecrets', json(200, { SecretList: [] })],
+    ['words-denied', 'credentials have expired', 'GetSecretValue', denied('', 'ExpiredTokenException')],
+    [
+      'words-disabled',
+      'AWS gave no usable answer',
+      'GetSecretValue',
+      { ...denied('', 'InternalServiceError'), status: 500 },
+    ],
+    ['words-deleted', 'AWS throttles this account', 'GetResourcePolicy', denied('', 'ThrottlingException')],
     ['health-run', 'AWS gave no usable answer', HEALTH, { status: 503 }],
   ])('does not prove the line %s and says "%s", which is no failure', async (line, said, operation, change) => {
     if (operation === '') world.caller = { ...world.caller, rules: [] };
     else alter(operation, change);
-    const { exitCode, lines } = await doctor('--guarded', '--profile-direct', 'direct');
+    const { exitCode, lines, stderr } = await doctor('--guarded', '--profile-direct', 'direct');
     expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^\\? +${line} +.*${said}`)));
+    expect(stderr).toMatch(new RegExp(`^Not proven: .*${line}`, 'm'));
     expect(exitCode).toBe(0);
   });
 
@@ -224,6 +234,16 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     expect(text).toMatch(/^# The stack of dev in account 111111111111, region eu-west-1, at \d{4}-\d\d-\d\dT/);
     expect(text).toMatch(/^FAILED {2}table-ttl .*DISABLED, and must be ENABLED\. Deploy/m);
     expect(text).toMatch(/^ok {6}logs /m);
+  });
+
+  it('says what to do about a call that fails, and about each line that fails beside it', async () => {
+    world.replaced.set('DescribeTimeToLive', ['ENABLED', 'DISABLED']);
+    const report = path.join(temporaryFolder(), 'stack.md');
+    const { exitCode, stdout, stderr } = await doctor('--url', '', '--report', report);
+    expect(stderr).toMatch(/\nurl-missing: Give --url, .*\n$/);
+    expect(stdout).toMatch(/^FAILED {2}table-ttl .*\. Deploy/m);
+    expect(readFileSync(report, 'utf8')).toMatch(/^FAILED {2}url .*\. Give --url/m);
+    expect(exitCode).toBe(1);
   });
 
   it('does not prove direct-invoke without a profile that has credentials', async () => {
