@@ -29,14 +29,9 @@ describe('health', () => {
     await world.addClient('globex', INSIGHTS, WRONG);
     const summary = '3 pairs: 2 accepted, 1 rejected\n';
     expect(await world.run('health')).toEqual(ended(1, /^globex +rejected +-$/m, summary));
-    expect(await world.json('health')).toMatchObject({
-      environment: 'local',
-      checks: [
-        { client: 'acme', service: INSIGHTS, finding: 'accepted' },
-        { client: 'acme', service: CLEANSING, finding: 'accepted' },
-        { client: 'globex', service: INSIGHTS, finding: 'rejected' },
-      ],
-    });
+    const globex = { client: 'globex', service: INSIGHTS, finding: 'rejected' };
+    const checks = [{ client: 'acme' }, { client: 'acme' }, globex];
+    expect(await world.json('health')).toMatchObject({ environment: 'local', checks });
   });
 
   it('does not count a disabled client as a failure, but asks whether nothing to check is meant', async ({ world }) => {

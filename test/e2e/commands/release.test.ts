@@ -3,7 +3,6 @@ import { signerOf } from '../../../bin/local/aws/server.ts';
 import { headerValue, json, serve } from '../../../bin/local/loopback.ts';
 import { ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
 
-const PATH = /^\/2015-03-31\/functions\/token-broker-(?:prod|dev)/;
 const BACK = ['release', 'back', '--environment', 'prod'];
 
 describe('release list', () => {
@@ -101,7 +100,7 @@ async function startAws(given: Given = {}) {
       state.stopped.push(body.deploymentId);
       return json(200, { status: 'Succeeded' });
     }
-    const place = path.replace(PATH, '');
+    const place = path.replace(/^\/2015-03-31\/functions\/token-broker-(?:prod|dev)/, '');
     if (place === '/versions') {
       const isFirst = query === '';
       const Versions = isFirst ? versions.slice(0, 2) : versions.slice(2);
