@@ -8,12 +8,7 @@ import { runCommandLine } from './shared/command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
 /** Nothing of AWS is in reach. */
-const OFFLINE = {
-  AWS_ACCESS_KEY_ID: '',
-  AWS_SECRET_ACCESS_KEY: '',
-  AWS_SESSION_TOKEN: '',
-  HTTPS_PROXY: 'http://127.0.0.1:9',
-};
+const OFFLINE = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', HTTPS_PROXY: 'http://127.0.0.1:9' };
 
 /** The document that it prints, and its standard error. */
 async function policy(args: string) {

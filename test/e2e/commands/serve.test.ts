@@ -57,15 +57,6 @@ describe('token-broker serve', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it.each([
-    [[], {}, /where is the broker\?/],
-    [['--port', '70000'], URL_OF_BROKER, /--port/],
-    [[], { ...URL_OF_BROKER, TOKEN_BROKER_SERVE_KEY: 'short' }, /must have 32 to 256 letters/],
-    [['--key-file', 'key'], { ...URL_OF_BROKER, TOKEN_BROKER_SERVE_KEY: KEY }, /give one of the two/],
-  ] as const)('is wrong usage with %j and %j', async (args, env, words) => {
-    expect(await runCommandLine(['serve', ...args], env)).toEqual(ended(2, '', words));
-  });
-
   it('says so when the port is taken, and when the key cannot be written', async () => {
     const { url } = await answering(() => undefined);
     expect(await runCommandLine(['serve', '--port', new URL(url).port], URL_OF_BROKER)).toEqual(

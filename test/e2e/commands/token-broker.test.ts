@@ -15,9 +15,8 @@ describe('the command line', () => {
     };
     const others = 'serve health doctor audit policy sealing-key release config env service completion help';
     expect(await listed()).toBe(`client token whoami ${others}`);
-    expect(await listed('client')).toBe(
-      'list show put check promote rollback disable enable retry discard delete restore help',
-    );
+    const ofClient = 'list show put check promote rollback disable enable retry discard delete restore help';
+    expect(await listed('client')).toBe(ofClient);
     const example = /Examples:\n {2}\$ npm run token-broker -- token --client acme/;
     expect((await runCommandLine(['token', '--help'])).stdout).toMatch(example);
     expect(await runCommandLine(['--version'])).toEqual(ended(0, `${packageJson.version}\n`));
@@ -34,11 +33,9 @@ describe('the command line', () => {
     const args = command.split(' ');
     const hooks = `import { registerHooks } from 'node:module';
       registerHooks({ load(url, context, next) { process.stderr.write('loads ' + url + '\\n'); return next(url, context); } });`;
-    const env = {
-      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(hooks)}`,
-      TOKEN_BROKER_URL: 'http://127.0.0.1:9',
-      AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9',
-    };
+    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(hooks)}`;
+    const nowhere = 'http://127.0.0.1:9';
+    const env = { NODE_OPTIONS, TOKEN_BROKER_URL: nowhere, AWS_ENDPOINT_URL_SECRETS_MANAGER: nowhere };
     const { stderr } = await finished(startCommandLine(args, env));
     const loaded = stderr.split('\n').filter((line) => line.startsWith('loads '));
     expect(loaded).toContainEqual(expect.stringMatching(new RegExp(`/${args[0]}[\\w/]*\\.ts$`)));

@@ -4,9 +4,7 @@ import { answerWith, type LoopbackServer, startLoopbackServer } from '../../unit
 import { runCommandLine } from './shared/command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
-const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';
 const TOKEN = ['token', '--client', 'acme', '--service', 'customer-insights'];
-const DOCTOR = ['doctor', '--client', 'acme', '--service', 'customer-insights'];
 const PUT = ['client', 'put', 'acme'];
 const IN_DEV = ['--environment', 'dev'];
 /** No stand-in at all, as in a shell into which nothing of `npm start` was copied. */
@@ -51,13 +49,19 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['client', 'disable', 'acme', '--yes'], /"local" .*_DYNAMODB is not set.* env operator/, NOTHING_SET],
     [['client', 'rollback', 'acme', '--yes'], /"local" .*AWS_ENDPOINT_URL_SECRETS_MANAGER is not set/, NOTHING_SET],
   ],
+  serve: [
+    [['serve', '--url', ''], /where is the broker\?/],
+    [['serve', '--port', '70000'], /--port/],
+    [['serve'], /must have 32 to 256 letters/, { TOKEN_BROKER_SERVE_KEY: 'marked-secret' }],
+    [['serve', '--key-file', 'key'], /give one of the two/, { TOKEN_BROKER_SERVE_KEY: 'x'.repeat(32) }],
+  ],
   health: [
     [['health', '--watch', '--json'], /cannot be used with option/],
     [['health', '--watch', '--every', '0'], /1 to 3600/],
   ],
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
-    [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
+    [['doctor', '--auth-url', 'http://auth.example.com'], /must be an https URL/],
     [['doctor', '--profile-deploy', 'me', '--environment', 'local'], /"local" is npm start, of which nothing is/],
   ],
   audit: [
@@ -73,7 +77,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
     [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
     [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name one of them alone/],
-    [['policy', REPORTING, '--break-glass', BREAK_GLASS, ...IN_DEV], /--break-glass is an exception to --guard/],
+    [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],
   config: [

@@ -1,5 +1,4 @@
 import { createServer } from 'node:https';
-import { DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../../bin/local/loopback.ts';
 import type { Cause } from '../../../../client/commands/step.ts';
@@ -51,7 +50,7 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     const { shell } = await startOperatorWorld();
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
-  'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
+  'secret-deleted': () => withWorld(({ run }) => run('client delete acme --yes')),
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
   'token-path-wrong': () => withWorld(serviceAnswering(404, '{"error":"not_found"}')),
 };
@@ -164,8 +163,6 @@ async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Sit
   await happen(world);
   return { env: world.shell };
 }
-
-const SECRET = { SecretId: 'token-broker/local/acme' };
 
 function serviceAnswering(status: number, body: string) {
   return async ({ tokenService }: OperatorWorld) =>
