@@ -39,11 +39,7 @@ describe('npm run deploy', () => {
     ['cannot be asked for', 'down', /error: aws-unavailable: .*lambda:InvokeFunction/],
     ['is not allowed', 'denied', /error: aws-access-denied: .*lambda:InvokeFunction/],
     ['gets no finding', failedWith('internal'), /error: the check of acme\/other ended with internal\n.*release back/],
-    [
-      'gets a token without an access rule',
-      { probe: GIVEN },
-      /error: a role .* was not refused: a-token\n.*release back/,
-    ],
+    ['gets a token without a rule', { probe: GIVEN }, /error: a role .* was not refused: a-token\n.*release back/],
   ])('fails, and asks for no other run, when the run %s', async (_, run, said) => {
     const { deployTo, state } = await startWorld();
     state.run = run;
