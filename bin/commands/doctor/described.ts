@@ -101,7 +101,10 @@ async function examineVersions({ look, environment, synthesised }: World): Promi
     [FunctionVersion, ...Object.keys(RoutingConfig?.AdditionalVersionWeights ?? {})].join(' and '),
   );
   const [version = ''] = aliases;
-  return compared({ aliases }, { aliases: /^\d+$/.test(version) ? version : 'one version by its number' });
+  return compared(
+    { 'version of each alias': aliases },
+    { 'version of each alias': /^\d+$/.test(version) ? version : 'one version by its number' },
+  );
 }
 
 /** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
