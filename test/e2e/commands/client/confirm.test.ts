@@ -138,7 +138,8 @@ describe('at a terminal', () => {
 
 it('client delete says until when client restore can take the mark for deletion back', async ({ world }) => {
   const begun = Date.now();
-  const { stdout, stderr } = await world.run('client delete acme --yes');
+  const { exitCode, stdout, stderr } = await world.run('client delete acme --yes');
+  expect(exitCode).toBe(0);
   expect(stderr).toMatch(/Until then client restore acme takes it back\.\n$/);
   const [, goneAt = ''] = /^acme is marked for deletion, gone on (\S+)\n$/.exec(stdout) ?? [];
   const daysLeft = (Date.parse(goneAt) - begun) / (24 * 60 * 60_000);

@@ -6,15 +6,13 @@ import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
 import { ended, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
 import { it, NEW, SERVICES } from '../shared/operator-world.ts';
 
+const DAY_MS = 24 * 60 * 60_000;
 const [INSIGHTS, CLEANSING] = SERVICES;
 
 /** An environment `dev` whose secrets have versions of any age, and whose table is not in reach. */
 async function start() {
   let ageDays = 0;
-  const standIn = await startSecretsManager({
-    keys: [SHELL_KEY],
-    now: () => Date.now() - ageDays * 24 * 60 * 60_000 - 1,
-  });
+  const standIn = await startSecretsManager({ keys: [SHELL_KEY], now: () => Date.now() - ageDays * DAY_MS - 1 });
   onTestFinished(standIn.close);
   const run = async (...args: readonly string[]) => {
     const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url, AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' };
