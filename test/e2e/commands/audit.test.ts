@@ -1,6 +1,6 @@
-import { describe, expect, onTestFinished } from 'vitest';
-import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ended, runCommandLine } from './shared/command-line.ts';
+import { describe, expect } from 'vitest';
+import { answerWith } from '../../unit/client/loopback-server.ts';
+import { answering, beginCommandLine, ended, runCommandLine } from './shared/command-line.ts';
 import { it as inWorld, SERVICES } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -90,9 +90,3 @@ describe('audit', () => {
     expect(result.stderr).not.toContain('marked-message');
   });
 });
-
-async function answering(answer: Answer) {
-  const server = await startLoopbackServer(answer);
-  onTestFinished(server.close);
-  return server;
-}

@@ -33,7 +33,6 @@ describe('config', () => {
     const path = 'services.customer-insights.tokenPath';
     expect(settings).toContainEqual({ path, value: '/auth/v1/token', source: 'default' });
     expect(settings).toContainEqual({ path: 'canary', value: 'off', source: 'written' });
-    expect(settings).toContainEqual({ path: 'health.every', value: 'rate(1 hour)', source: 'written' });
   });
 
   it('prints with --key-policy the policy of the stack’s key', async () => {

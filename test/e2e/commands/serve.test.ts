@@ -1,10 +1,16 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
+import {
+  answering,
+  beginCommandLine,
+  ended,
+  finished,
+  runCommandLine,
+  startCommandLine,
+} from './shared/command-line.ts';
 
 const URL_OF_BROKER = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
 const KEY = 'a-key-of-at-least-thirty-two-characters';
@@ -51,18 +57,8 @@ describe('token-broker serve', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it.each([
-    [[], {}, /where is the broker\?/],
-    [['--port', '70000'], URL_OF_BROKER, /--port/],
-    [[], { ...URL_OF_BROKER, TOKEN_BROKER_SERVE_KEY: 'short' }, /must have 32 to 256 letters/],
-    [['--key-file', 'key'], { ...URL_OF_BROKER, TOKEN_BROKER_SERVE_KEY: KEY }, /give one of the two/],
-  ] as const)('is wrong usage with %j and %j', async (args, env, words) => {
-    expect(await runCommandLine(['serve', ...args], env)).toEqual(ended(2, '', words));
-  });
-
   it('says so when the port is taken, and when the key cannot be written', async () => {
-    const { url, close } = await startLoopbackServer(() => undefined);
-    onTestFinished(close);
+    const { url } = await answering(() => undefined);
     expect(await runCommandLine(['serve', '--port', new URL(url).port], URL_OF_BROKER)).toEqual(
       ended(1, '', /^error: port-unavailable: .*EADDRINUSE.*\n.*--port/),
     );

@@ -1,14 +1,13 @@
-import { expect, onTestFinished, it as plain } from 'vitest';
+import { expect, it as plain } from 'vitest';
 import { ACCESS_TOKEN, AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from '../../unit/client/broker-answers.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { ended, runCommandLine } from './shared/command-line.ts';
+import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
+import { answering, ended, runCommandLine } from './shared/command-line.ts';
 import { it } from './shared/operator-world.ts';
 
 const PAIR = '--client acme --service customer-insights';
 
 async function run(answer: Answer, args = PAIR, env: Readonly<Record<string, string>> = {}) {
-  const { url, requests, close } = await startLoopbackServer(answer);
-  onTestFinished(close);
+  const { url, requests } = await answering(answer);
   const command = `token ${args.replace('URL', url)}`.split(' ');
   const result = await runCommandLine(command, { TOKEN_BROKER_URL: url, ...env });
   expect(result.stdout + result.stderr).not.toMatch(/marked-se/);

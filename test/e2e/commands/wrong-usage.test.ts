@@ -4,9 +4,7 @@ import { answerWith, type LoopbackServer, startLoopbackServer } from '../../unit
 import { runCommandLine } from './shared/command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
-const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';
 const TOKEN = ['token', '--client', 'acme', '--service', 'customer-insights'];
-const DOCTOR = ['doctor', '--client', 'acme', '--service', 'customer-insights'];
 const PUT = ['client', 'put', 'acme'];
 const IN_DEV = ['--environment', 'dev'];
 /** No stand-in at all, as in a shell into which nothing of `npm start` was copied. */
@@ -23,10 +21,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
-    [
-      ['--environment', 'prdo', 'client', 'list'],
-      /option '--environment <name>' is invalid\. .* has dev, staging, prod;/,
-    ],
+    [['--environment', 'prdo', 'client', 'list'], /--environment <name>' is invalid\. .* has dev, staging, prod;/],
     [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
     [['release', 'list', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
@@ -38,11 +33,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [[...TOKEN, 'acme'], /too many arguments/],
     [[...TOKEN, '--password=marked-secret'], /unknown option '--password'\n/],
     [[...TOKEN, '--url', 'http://broker.example.com'], /must start with https:/],
-    [
-      TOKEN,
-      /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run --silent token-broker -- env operator/,
-      NOTHING_SET,
-    ],
+    [TOKEN, /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run .* env operator/, NOTHING_SET],
     [['token', 'acme', 'customer-insight', ...IN_DEV], /"dev" has no service "customer-insight": it has customer-/],
   ],
   'client put': [
@@ -55,12 +46,14 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   'other commands about clients': [
     [['client', 'check', 'acme', '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
-    [
-      ['client', 'disable', 'acme', '--yes'],
-      /"local" .*AWS_ENDPOINT_URL_DYNAMODB is not set.* env operator/,
-      NOTHING_SET,
-    ],
+    [['client', 'disable', 'acme', '--yes'], /"local" .*_DYNAMODB is not set.* env operator/, NOTHING_SET],
     [['client', 'rollback', 'acme', '--yes'], /"local" .*AWS_ENDPOINT_URL_SECRETS_MANAGER is not set/, NOTHING_SET],
+  ],
+  serve: [
+    [['serve', '--url', ''], /where is the broker\?/],
+    [['serve', '--port', '70000'], /--port/],
+    [['serve'], /must have 32 to 256 letters/, { TOKEN_BROKER_SERVE_KEY: 'marked-secret' }],
+    [['serve', '--key-file', 'key'], /give one of the two/, { TOKEN_BROKER_SERVE_KEY: 'x'.repeat(32) }],
   ],
   health: [
     [['health', '--watch', '--json'], /cannot be used with option/],
@@ -68,11 +61,8 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
-    [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
-    [
-      ['doctor', '--profile-deploy', 'deploy', '--environment', 'local'],
-      /"local" is npm start, of which nothing is deployed/,
-    ],
+    [['doctor', '--auth-url', 'http://auth.example.com'], /must be an https URL/],
+    [['doctor', '--profile-deploy', 'me', '--environment', 'local'], /"local" is npm start, of which nothing is/],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
@@ -86,11 +76,8 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
     [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
     [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
-    [
-      ['policy', '--operator', '--emergency', ...IN_DEV],
-      /a role, --deploy, .*--sealing-key, --deploy-trust, --guard: name one of them alone/,
-    ],
-    [['policy', REPORTING, '--break-glass', BREAK_GLASS, ...IN_DEV], /--break-glass is an exception to --guard/],
+    [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name one of them alone/],
+    [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],
   config: [

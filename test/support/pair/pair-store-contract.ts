@@ -36,8 +36,8 @@ export function describePairStore(
       pair = { client: `client-${pairs}`, service: 'customer-insights' };
     });
 
-    const read = () => underTest.store.read(pair, IN_TIME);
-    const replace = (seen: Seen, next: PairRecord) => underTest.store.replace(pair, seen, next, IN_TIME);
+    const read = () => underTest.store.read(pair, Infinity);
+    const replace = (seen: Seen, next: PairRecord) => underTest.store.replace(pair, seen, next, Infinity);
     /** Changes some members of the record that is there now. */
     const write = async (changes: Partial<PairRecord> = {}): Promise<Seen> => {
       const seen = await read();
@@ -54,7 +54,7 @@ export function describePairStore(
         { ...pair, service: 'merchant-payment-cleansing' },
         { ...pair, client: `${pair.client}0` },
       ])
-        expect(await underTest.store.read(other, IN_TIME)).toEqual(empty);
+        expect(await underTest.store.read(other, Infinity)).toEqual(empty);
     });
 
     describe('a replaced record', () => {
@@ -172,8 +172,6 @@ export function describePairStore(
     });
   });
 }
-
-const IN_TIME = Infinity;
 
 /** With the token in the open, to be compared. */
 function shown(value: PairRecord | Seen | undefined): unknown {

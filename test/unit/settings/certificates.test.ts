@@ -2,11 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { endOfCertificates } from '../../../lib/settings/certificates.ts';
-import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/environment.ts';
 import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 import { createCertificateAuthority } from '../../support/services/certificates.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { changed, exampleForm, faultsIn } from './example-form.ts';
+import { changed, faultsIn } from './example-form.ts';
 
 const FORM = {
   services: {
@@ -32,11 +31,6 @@ describe('certificateAuthorities', () => {
     const certificates = services['customer-insights']?.certificateAuthorities;
     expect(certificates?.map((pem) => pem.replaceAll('\r', ''))).toEqual([one, two]);
     expect(endOfCertificates(folder, 'ca/insights.pem')).toEqual(new Date('2021-05-06'));
-  });
-
-  it('are no member of the settings that run when there are none', () => {
-    const { services } = toBrokerSettings(parseEnvironment('test', exampleForm()));
-    expect(services['customer-insights']).not.toHaveProperty('certificateAuthorities');
   });
 
   it.each<[what: string, path: string, text: () => string, fault: string]>([

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from '../shared/command-line.ts';
-import { it, NEW, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from '../shared/operator-world.ts';
+import { it, NEW, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
 
@@ -13,8 +13,9 @@ const CHANGES: readonly (readonly [string, RegExp])[] = [
   ['enable acme', /- takes away the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
   [
     `put acme --services ${INSIGHTS}`,
-    /- stores another version of the secret \S+\/acme, .*\n- takes the service merchant/,
+    /- stores another version of the secret \S+, tries it on \S+, and.*\n- takes the ser/,
   ],
+  ['put new --create', /- makes the new client new on customer-insights, merchant-\S+: the secret token-\S+\/new/],
   ['promote acme --force', /- makes version \S+ of acme the current one, if no service rejects it/],
   ['rollback acme', /- makes version \S+ of acme the current one, unchecked, in place of \S+/],
   ['retry acme', /- lets acme on customer-insights, merchant-payment-cleansing be sent again/],
@@ -33,19 +34,20 @@ async function stateOf({ secretsManager, json }: OperatorWorld) {
 }
 
 describe('a command that changes something', () => {
-  it('only shows the plan and its place without --yes, or with --dry-run', async ({ world }) => {
+  it('only shows the plan and its place, and reads nothing, without --yes, or with --dry-run', async ({ world }) => {
     // A version of every stage.
     await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
     await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
     const before = await stateOf(world);
     for (const [command, change] of CHANGES) {
-      const refused = await world.run(`client ${command}`, { input: 'y\n' });
+      const unread = { input: '{"marked' };
+      const refused = await world.run(`client ${command}`, unread);
       const place = /^In the environment local \(account 111111111111, region us-east-1\) this\n- /;
       expect(refused, command).toEqual(ended(2, '', place));
       expect(refused.stderr).toMatch(change);
       expect(refused.stderr).toMatch(/no terminal to ask at, so nothing was changed: --yes/);
 
-      const dry = await world.run(`client ${command} --dry-run --json`);
+      const dry = await world.run(`client ${command} --dry-run --json`, unread);
       expect(dry, command).toEqual(ended(0, /./, /\nNothing was changed/));
       expect(JSON.parse(dry.stdout)).toMatchObject({ environment: 'local', account: '111111111111', dry_run: true });
     }
@@ -102,10 +104,9 @@ describe('at a terminal', () => {
     expect(ended).toMatchObject({ exitCode: 130 });
   });
 
-  it.each(['disable acme', 'put acme', 'delete acme'])(
+  it.for(['disable acme', 'put acme', 'delete acme'])(
     'ends at once on Ctrl-C before the question: client %s',
-    async (command) => {
-      const world = await startOperatorWorld();
+    async (command, { world }) => {
       const { secret } = await stateOf(world);
       const keyboard = Object.assign(new PassThrough(), { isTTY: true });
       const begun = beginCommandLine(['client', ...command.split(' ')], world.shell, keyboard);
@@ -137,11 +138,9 @@ describe('at a terminal', () => {
 
 it('client delete says until when client restore can take the mark for deletion back', async ({ world }) => {
   const begun = Date.now();
-  const { stdout, ...told } = await world.run('client delete acme --yes');
-  expect(told).toEqual({
-    exitCode: 0,
-    stderr: expect.stringMatching(/Until then client restore acme takes it back\.\n$/),
-  });
+  const { exitCode, stdout, stderr } = await world.run('client delete acme --yes');
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(/Until then client restore acme takes it back\.\n$/);
   const [, goneAt = ''] = /^acme is marked for deletion, gone on (\S+)\n$/.exec(stdout) ?? [];
   const daysLeft = (Date.parse(goneAt) - begun) / (24 * 60 * 60_000);
   expect(Math.abs(daysLeft - 30)).toBeLessThan(0.01);

@@ -1,13 +1,11 @@
-import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import { DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../../bin/local/loopback.ts';
 import type { Cause } from '../../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../../support/services/certificates.ts';
 import { problem } from '../../../unit/client/broker-answers.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
-import { ended, runCommandLine } from '../shared/command-line.ts';
+import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, ended, runCommandLine } from '../shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES, startOperatorWorld } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
@@ -52,9 +50,9 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     const { shell } = await startOperatorWorld();
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
-  'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
+  'secret-deleted': () => withWorld(({ run }) => run('client delete acme --yes')),
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
-  'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
+  'token-path-wrong': () => withWorld(serviceAnswering(404, '{"error":"not_found"}')),
 };
 
 /** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
@@ -64,7 +62,7 @@ const FAILED = {
   'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
-  'token-response-unusable': () => withWorld(answering(200, '{"a":"marked-value"}')),
+  'token-response-unusable': () => withWorld(serviceAnswering(200, '{"a":"marked-value"}')),
 } satisfies Readonly<Record<string, () => Promise<Situation>>>;
 
 describe('doctor names the cause', () => {
@@ -129,7 +127,7 @@ async function diagnose(env: Situation['env'], ...args: readonly string[]) {
 
 describe('doctor --auth-url', () => {
   it('tells which of the documented paths there is, with requests that carry nothing', async () => {
-    const { env } = await withWorld(answering(404, ''));
+    const { env } = await withWorld(serviceAnswering(404, ''));
     const { url, requests } = await startFront({});
     const { cause, steps } = await diagnose(env, '--auth-url', `${url}/base/`);
     expect(cause).toBe('token-path-wrong');
@@ -166,9 +164,7 @@ async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Sit
   return { env: world.shell };
 }
 
-const SECRET = { SecretId: 'token-broker/local/acme' };
-
-function answering(status: number, body: string) {
+function serviceAnswering(status: number, body: string) {
   return async ({ tokenService }: OperatorWorld) =>
     tokenService.respondWith(INSIGHTS, { status, headers: { 'content-type': 'application/json' }, body });
 }
@@ -197,10 +193,10 @@ interface Front {
 /** Plays AWS in front of a broker, the two AWS services that tell more, and a token endpoint at `/base/oauth/token`. */
 async function startFront(front: Front) {
   const { identity = 'arn:aws:sts::111111111111:assumed-role/billing/run-1', policy = [] } = front;
-  const server = await startLoopbackServer((response, request) => {
+  return answering((response, request) => {
     const { url, method, headers, body } = request;
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
-    if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
+    if (body.includes('Action=GetCallerIdentity')) answerIdentity(identity)(response, request);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
     else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
@@ -209,8 +205,6 @@ async function startFront(front: Front) {
     else if (method === 'POST') answerWith(404, '')(response, request);
     else (front.unsigned ?? FORBIDDEN)(response, request);
   });
-  onTestFinished(server.close);
-  return server;
 }
 
 const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };
@@ -234,8 +228,7 @@ function statement(Action: string, Principal: unknown) {
   return { Effect: 'Allow', Principal, Action, Resource: '*' };
 }
 
-function answerIdentity(response: ServerResponse, identity: string): void {
-  const isArn = identity.startsWith('arn:');
-  const body = isArn ? `<Arn>${identity}</Arn>` : `<Error><Code>${identity}</Code><Message>…</Message></Error>`;
-  response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
+function answerIdentity(identity: string): Answer {
+  if (identity.startsWith('arn:')) return answerWith(200, `<Arn>${identity}</Arn>`);
+  return answerWith(403, `<Error><Code>${identity}</Code><Message>…</Message></Error>`);
 }

@@ -2,10 +2,11 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { runCommandLine as runInShell } from '../../../../bin/commands/command-line.ts';
 import type { AwsKey } from '../../../../bin/local/aws/server.ts';
 import type { Shell } from '../../../../client/commands/shell.ts';
+import { type Answer, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
 
 export interface Finished {
   readonly exitCode: number | null;
@@ -36,6 +37,13 @@ export const SHELL_KEY: AwsKey = {
   sessionToken: ISOLATED.AWS_SESSION_TOKEN,
   mayReadSecrets: true,
 };
+
+/** A server that plays the broker, or AWS, until the end of the test. */
+export async function answering(answer: Answer) {
+  const server = await startLoopbackServer(answer);
+  onTestFinished(server.close);
+  return server;
+}
 
 type Variables = Readonly<Record<string, string>>;
 

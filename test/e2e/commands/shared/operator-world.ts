@@ -1,4 +1,4 @@
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PublishedMessage } from '../../../../bin/local/aws/sns-sts.ts';
 import { startLocalBroker } from '../../../../bin/local/broker.ts';
@@ -6,7 +6,8 @@ import { LOCAL_ENVIRONMENT } from '../../../../bin/local/config.ts';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
-import type { DynamoDB } from '../../../../functions/aws/dynamodb.ts';
+import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import { createTokenFunction } from '../../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
 import { tableName } from '../../../../lib/settings/names.ts';
@@ -28,15 +29,8 @@ const [OPERATOR, BILLING, STRANGER] = ['operator', 'billing', 'stranger'].map((n
 /** A test that may ask for a `world`: a whole local broker of its own. */
 export const it = test.extend('world', startOperatorWorld);
 
-/** A whole local broker for one test. */
-export async function startOperatorWorld(): Promise<OperatorWorld> {
-  const { close, ...world } = await createOperatorWorld();
-  onTestFinished(close);
-  return world;
-}
-
-/** A local broker with the client `acme`, and everything that an operator's shell needs to look after it. */
-export async function createOperatorWorld() {
+/** A local broker for one test, with the client `acme`, and everything that an operator's shell needs to look after it. */
+export async function startOperatorWorld() {
   for (const name of SET_BY_BROKER) vi.stubEnv(name, undefined);
   const realNow = Date.now;
   let lateMs = 0;
@@ -64,6 +58,15 @@ export async function createOperatorWorld() {
     },
   });
   const secretsManager = new SecretsManagerClient();
+  onTestFinished(async () => {
+    secretsManager.destroy();
+    await broker.eventsSettled();
+    await broker.close();
+    await tokenService.close();
+    clock.mockRestore();
+    vi.unstubAllEnvs();
+    expect(failures).toEqual([]);
+  });
   const standIns = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`);
   const shell = {
     TOKEN_BROKER_URL: broker.url,
@@ -90,15 +93,6 @@ export async function createOperatorWorld() {
   }
 
   return {
-    async close(): Promise<void> {
-      secretsManager.destroy();
-      await broker.eventsSettled();
-      await broker.close();
-      await tokenService.close();
-      clock.mockRestore();
-      vi.unstubAllEnvs();
-      expect(failures).toEqual([]);
-    },
     letHalfAMinutePass,
     tokenService,
     secretsManager,
@@ -111,14 +105,20 @@ export async function createOperatorWorld() {
     eventsSettled: broker.eventsSettled,
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
-    /** Starts one more instance of the broker, with a table of its own choice; asks it as the role `billing`. */
-    async newInstance(dynamodb: DynamoDB) {
+    /** As with the AWS command line: a secret with a credential for all services, and one service in its tag. */
+    async addClient(client: string, service: string, credential: object) {
+      const SecretString = JSON.stringify({ ...credential, services: 'all' });
+      const Tags = [{ Key: 'services', Value: service }];
+      await secretsManager.send(new CreateSecretCommand({ Name: `token-broker/local/${client}`, SecretString, Tags }));
+    },
+    /** Starts one more instance of the broker, with the table or with `endpoint` in its place; asks it as `billing`. */
+    async newInstance(endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB) {
       const { handler } = createTokenFunction({
         environment: LOCAL_ENVIRONMENT,
         tableName: tableName(LOCAL_ENVIRONMENT),
         settings: broker.config,
         write: () => undefined,
-        dynamodb,
+        dynamodb: createDynamoDB({ send: createHttpsSender(), endpoint }),
       });
       const { url, close } = await startFunctionUrl({ handler, callers: [BILLING], port: 0 });
       onTestFinished(close);
@@ -175,4 +175,4 @@ function keysOf({ accessKeyId, secretAccessKey }: LocalCaller) {
   return { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 }
 
-export type OperatorWorld = Omit<Awaited<ReturnType<typeof createOperatorWorld>>, 'close'>;
+export type OperatorWorld = Awaited<ReturnType<typeof startOperatorWorld>>;
