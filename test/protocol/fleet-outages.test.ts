@@ -10,11 +10,8 @@ import type { StoreFault } from '../support/fleet/surroundings.ts';
 const SECRETS_HANGING = { secretsFault: SECRETS_DOWN, secretsLatencyMs: SECOND_MS };
 
 describe('the calls that a token costs', () => {
-  it.each([
-    ['has it', {}],
-    ['knows why there is none', { answer: () => new Problem('token-endpoint-unavailable', 'down') }],
-  ])('are none when memory %s', async (_, changes) => {
-    const { callsOf, askOne } = fleetOf(1, changes);
+  it('are none when memory knows why there is none', async () => {
+    const { callsOf, askOne } = fleetOf(1, { answer: () => new Problem('token-endpoint-unavailable', 'down') });
     await askOne();
     expect(await callsOf(askOne)).toEqual({});
   });
@@ -126,14 +123,11 @@ describe('Secrets Manager', () => {
     }
   });
 
-  it.each([
-    ['down', { secretsFault: SECRETS_DOWN }],
-    ['hanging', SECRETS_HANGING],
-  ])('that is %s keeps no caller from a token that the fleet has', async (_, fault) => {
+  it('that is hanging keeps no caller from a token that the fleet has', async () => {
     const { clock, surroundings, createInstance, askAll, askOne } = fleetOf(5);
     await askAll();
     await clock.advance(6 * MINUTE_MS);
-    Object.assign(surroundings, fault);
+    Object.assign(surroundings, SECRETS_HANGING);
 
     for (const { issue, waitMs } of [...(await askAll()), await askOne({}, createInstance())]) {
       expect(issue).toBeDefined();
@@ -160,24 +154,18 @@ describe('Secrets Manager', () => {
     for (const { issue } of await askAll()) expect(issue).toBeDefined();
   });
 
-  it.each<[string, StoreFault, object]>([
-    ['stopped', 'unavailable', { secretsFault: SECRETS_DOWN }],
-    ['hanging', 'hanging', SECRETS_HANGING],
-  ])(
-    'and the store, both %s, keep no caller from the token in memory until it expires',
-    async (_, storeFault, fault) => {
-      const { clock, surroundings, recordNow, askAll } = fleetOf(5);
-      await askAll();
-      const expiresAt = recordNow().token?.expiresAt ?? 0;
-      Object.assign(surroundings, fault, { storeFault: () => storeFault });
-      for (; clock.now() < expiresAt - 31 * SECOND_MS; await clock.advance(17 * SECOND_MS)) {
-        for (const { issue, waitMs } of await askAll()) {
-          expect(issue).toBeDefined();
-          expect(waitMs).toBeLessThanOrEqual(2_500);
-        }
+  it('and the store, both hanging, keep no caller from the token in memory until it expires', async () => {
+    const { clock, surroundings, recordNow, askAll } = fleetOf(5);
+    await askAll();
+    const expiresAt = recordNow().token?.expiresAt ?? 0;
+    Object.assign(surroundings, SECRETS_HANGING, { storeFault: () => 'hanging' });
+    for (; clock.now() < expiresAt - 31 * SECOND_MS; await clock.advance(17 * SECOND_MS)) {
+      for (const { issue, waitMs } of await askAll()) {
+        expect(issue).toBeDefined();
+        expect(waitMs).toBeLessThanOrEqual(2_500);
       }
-    },
-  );
+    }
+  });
 });
 
 it('a token that was withdrawn comes back in no instance, also in none that lost its key while it had it', async () => {

@@ -74,14 +74,12 @@ it('a call does not share the end of one that began long before it in the same i
   expect(next).toMatchObject({ value: { cache: 'none' } });
 });
 
-describe('a service that is slow', () => {
-  it.each([1_200, 2_500])('but answers after %i ms costs no caller its token', async (serviceLatencyMs) => {
-    const { clock, askAll } = fleetOf(5, { serviceLatencyMs });
-    for (let second = 0; second < 2 * 3_600; second += 5) {
-      for (const { issue } of await askAll()) expect(issue).toBeDefined();
-      await clock.advance(5 * SECOND_MS);
-    }
-  });
+it('a service that takes longer than a renewal waits costs no caller its token', async () => {
+  const { clock, askAll } = fleetOf(5, { serviceLatencyMs: 2_500 });
+  for (let second = 0; second < 2 * 3_600; second += 5) {
+    for (const { issue } of await askAll()) expect(issue).toBeDefined();
+    await clock.advance(5 * SECOND_MS);
+  }
 });
 
 it('wrong credentials cost three requests each, AWSCURRENT and AWSPREVIOUS, in a week', async () => {
@@ -93,24 +91,18 @@ it('wrong credentials cost three requests each, AWSCURRENT and AWSPREVIOUS, in a
   expect(requests.map(({ version }) => version).sort()).toEqual(['v1', 'v1', 'v1', 'v2', 'v2', 'v2']);
 });
 
-it.each([
-  ['404', exchange(404, {})],
-  ['200 with an error', exchange(200, { error: 'invalid_client' })],
-])(
-  'a credential that is refused with %s is sent at most 40 times in a day, and callers are told when',
-  async (_, refusal) => {
-    const { clock, requests, askAll } = fleetOf(5, { answer: () => refusal });
-    const end = clock.now() + 24 * HOUR_MS;
-    for (; clock.now() < end; await clock.advance(15 * SECOND_MS)) {
-      for (const { problem } of await askAll()) {
-        expect(problem?.retryAfterSeconds).toBeGreaterThan(0);
-        expect(problem?.retryAfterSeconds).toBeLessThanOrEqual(3_600);
-      }
+it('a credential that is answered with 404 is sent at most 40 times in a day, and callers are told when', async () => {
+  const { clock, requests, askAll } = fleetOf(5, { answer: () => exchange(404, {}) });
+  const end = clock.now() + 24 * HOUR_MS;
+  for (; clock.now() < end; await clock.advance(15 * SECOND_MS)) {
+    for (const { problem } of await askAll()) {
+      expect(problem?.retryAfterSeconds).toBeGreaterThan(0);
+      expect(problem?.retryAfterSeconds).toBeLessThanOrEqual(3_600);
     }
-    expect(requests.length).toBeLessThanOrEqual(40);
-    expect(requests.length).toBeGreaterThan(20);
-  },
-);
+  }
+  expect(requests.length).toBeLessThanOrEqual(40);
+  expect(requests.length).toBeGreaterThan(20);
+});
 
 it('a disabled client is stopped everywhere within 60 s, cached tokens included, and served again within 60 s', async () => {
   const { clock, shared, requests, askAll } = fleetOf(20);
@@ -128,21 +120,18 @@ it('a disabled client is stopped everywhere within 60 s, cached tokens included,
   for (const { issue } of await askAll()) expect(issue).toBeDefined();
 });
 
-it.each([2, 50])(
-  'a lease holder that is killed delays %i waiters by its lease, and costs one request',
-  async (count) => {
-    for (let seed = 1; seed <= 20; seed += 1) {
-      const { clock, requests, createInstance, askAll } = fleetOf(count, { seed, serviceLatencyMs: 150 });
-      const holder = createInstance();
-      void ask(holder);
-      await clock.advance(100);
-      holder.kill();
+it('a lease holder that is killed delays 50 waiters by its lease, and costs one request', async () => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const { clock, requests, createInstance, askAll } = fleetOf(50, { seed, serviceLatencyMs: 150 });
+    const holder = createInstance();
+    void ask(holder);
+    await clock.advance(100);
+    holder.kill();
 
-      for (const { issue, waitMs } of await askAll()) {
-        expect(issue).toBeDefined();
-        expect(waitMs).toBeLessThanOrEqual((6_000 + 150) * 1.1);
-      }
-      expect(requests.length).toBeLessThanOrEqual(2);
+    for (const { issue, waitMs } of await askAll()) {
+      expect(issue).toBeDefined();
+      expect(waitMs).toBeLessThanOrEqual((6_000 + 150) * 1.1);
     }
-  },
-);
+    expect(requests.length).toBeLessThanOrEqual(2);
+  }
+});

@@ -36,17 +36,18 @@ describe('the list of clients', () => {
       { SecretList: [], NextToken: 'still more' },
       { SecretList: [{ Name: 'token-broker/dev/acme' }, {}] },
     ];
-    const listClients = await connectTo(() => pages.shift());
+    const operations = { ListSecrets: () => pages.shift() };
+    const server = await serveAws({ service: 'secretsmanager', protocol: 'json', operations, keys: [EXAMPLE_KEY] });
+    onTestFinished(server.close);
+    const { listClients } = connect(server.url);
     expect(await listClients()).toEqual([{ client: 'acme', services: undefined }]);
   });
 
   it.each([
     ['access-denied', 'AccessDeniedException'],
-    ['garbage', 'SyntaxError'],
-    ['reset', 'ECONNRESET'],
     ['hang', 'OutOfTime'],
   ] satisfies [Fault, string][])('is an error that says no more than one word: %s', async (fault, word) => {
-    const { store, listClients, failWith } = await start(word === 'OutOfTime' ? 20 : 10_000);
+    const { store, listClients, failWith } = await start(word === 'OutOfTime' ? 20 : undefined);
     store.create('token-broker/dev/acme');
     failWith(fault);
     const error = await listClients().catch((thrown: unknown) => thrown);
@@ -115,21 +116,13 @@ describe('an event of Secrets Manager', () => {
   });
 });
 
-async function start(timeoutMs = 10_000) {
+async function start(timeoutMs?: number) {
   const standIn = await startSecretsManager();
   onTestFinished(standIn.close);
   return { ...standIn, ...connect(standIn.url, timeoutMs) };
 }
 
-/** A list that comes in these pages. */
-async function connectTo(nextPage: () => object | undefined, timeoutMs = 10_000) {
-  const operations = { ListSecrets: nextPage };
-  const server = await serveAws({ service: 'secretsmanager', protocol: 'json', operations, keys: [EXAMPLE_KEY] });
-  onTestFinished(server.close);
-  return connect(server.url, timeoutMs).listClients;
-}
-
-function connect(endpoint: string, timeoutMs: number) {
+function connect(endpoint: string, timeoutMs = 10_000) {
   repeatAtOnce();
   const secretsManager = new SecretsManagerClient({ ...ACCESS, endpoint, maxAttempts: 2 });
   const asked = { environment: 'dev', secretsManager, timeoutMs };

@@ -41,41 +41,33 @@ describe('reading the sealing key', () => {
     expect(await keys.current()).toMatchObject({ version: V2 });
   });
 
-  it('reads the current version at once when a token names a version that is new to it', async () => {
-    const { keys, secret } = await start();
-    await keys.current();
-    secret.versions.add(V2, { SecretString: TWO });
-    secret.versions.move('AWSPREVIOUS', V1, undefined);
-    expect(await keys.named(V2)).toMatchObject({ version: V2 });
-    expect(await keys.current()).toMatchObject({ version: V2 });
-  });
-
-  it('seals on with the version that it knows when Secrets Manager fails before it has told the new one', async () => {
-    const { keys, secret, failWith, clock } = await start();
+  it('reads the current version at once when a token names a new one, and seals on with the old one if that fails', async () => {
+    const { keys, secret, failWith, calls, clock } = await start();
     await keys.current();
     secret.versions.add(V2, { SecretString: TWO });
     await keys.named(V2);
+    const asked = calls.length;
     failWith('internal-error');
     expect(await keys.current()).toMatchObject({ version: V1 });
+    expect(calls.length).toBeGreaterThan(asked);
     failWith(undefined);
     clock.now += 10_000;
     expect(await keys.current()).toMatchObject({ version: V2 });
   });
 
-  it.each<[string, (world: Awaited<ReturnType<typeof start>>) => void]>([
-    ['has no stage any more', ({ secret }) => secret.versions.move('AWSPREVIOUS', V1, undefined)],
-    ['is gone', replaceSecret],
-  ])('never seals with a version that it has found retired, because it %s', async (_how, retire) => {
-    const world = await start();
-    const { keys, secret, failWith, clock } = world;
+  it('never seals with a version that it has found retired', async () => {
+    const { keys, secret, failWith, clock } = await start();
     await keys.current();
     secret.versions.add(V2, { SecretString: TWO });
-    retire(world);
+    secret.versions.move('AWSPREVIOUS', V1, undefined);
     clock.now += 3_600_000;
     failWith('internal-error', 2);
     // While Secrets Manager was silent, the key served on.
     expect(await keys.current()).toMatchObject({ version: V1 });
     expect(await keys.named(V1)).toBeUndefined();
+    failWith('internal-error');
+    expect(await keys.current()).toBeUndefined();
+    failWith(undefined);
     expect(await keys.current()).toMatchObject({ version: V2 });
   });
 
@@ -108,13 +100,9 @@ describe('reading the sealing key', () => {
 
   it.each<[Fault, number]>([
     ['access-denied', 10_000],
-    ['key-disabled', 10_000],
     ['misshapen', 0],
-    ['throttled', 0],
-    ['garbage', 0],
-    ['hang', 0],
   ])('does without the key after %s, and asks again when it is needed %d ms later', async (fault, laterMs) => {
-    const { keys, failWith, calls, clock } = await start({ timeoutMs: fault === 'hang' ? 500 : 5_000 });
+    const { keys, failWith, calls, clock } = await start();
     failWith(fault);
     expect(await keys.current()).toBeUndefined();
     failWith(undefined);
@@ -138,18 +126,17 @@ describe('reading the sealing key', () => {
   });
 
   it.each([
-    ['is missing', undefined],
     ['is shorter than 32 characters', { SecretString: '0123456789012345678901234567890' }],
     ['is binary', { SecretBinary: Buffer.alloc(64).toString('base64') }],
   ])('does without a key that %s', async (_what, value) => {
     const { keys, secret, store } = await start();
     store.remove(secret);
-    if (value !== undefined) store.create(sealingKeyName('dev')).versions.add(V2, value);
+    store.create(sealingKeyName('dev')).versions.add(V2, value);
     expect(await keys.current()).toBeUndefined();
   });
 
   it('does without a named version when the answer is about another one', async () => {
-    const { keys } = await start({ members: { VersionId: V2 } });
+    const { keys } = await start({ VersionId: V2 });
     expect(await keys.named(V1)).toBeUndefined();
     expect(await keys.named(V2)).toBeUndefined();
   });
@@ -166,14 +153,8 @@ function text(key: SealingKey | undefined): string | undefined {
   return key?.material.export().toString();
 }
 
-/** Puts a secret that never had version `V1` in the place of the one that has. */
-function replaceSecret({ store, secret }: Awaited<ReturnType<typeof start>>): void {
-  store.remove(secret);
-  store.create(sealingKeyName('dev')).versions.add(V2, { SecretString: TWO });
-}
-
 /** The keys of an environment, in front of a stand-in that holds version `V1` of the key of `dev`; `members` alter its answers. */
-async function start({ timeoutMs = 5_000, members = {} } = {}) {
+async function start(members = {}) {
   const standIn = await startSecretsManager();
   const secret = standIn.store.create(sealingKeyName('dev'));
   secret.versions.add(V1, { SecretString: ONE });
@@ -186,6 +167,6 @@ async function start({ timeoutMs = 5_000, members = {} } = {}) {
     }),
   };
   const clock = { now: START };
-  const keys = createSealingKeys({ secretsManager, environment: 'dev', now: () => clock.now, timeoutMs });
+  const keys = createSealingKeys({ secretsManager, environment: 'dev', now: () => clock.now, timeoutMs: 5_000 });
   return { ...standIn, secret, keys, clock };
 }

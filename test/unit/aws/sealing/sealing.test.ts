@@ -13,11 +13,6 @@ const ACME: Pair = { client: 'acme', service: 'customer-insights' };
 const sealer = createSealer('dev', keysOf(exampleKey()));
 
 describe('sealing a token', () => {
-  it('gives back everything that was sealed', async () => {
-    const token = exampleToken({ passThrough: { naïve: ['…', 1.5, null] }, sameTokenAgain: true });
-    expect(revealed(await sealer.open(ACME, await seal(token)))).toEqual(revealed(token));
-  });
-
   it('never seals alike twice', async () => {
     const sealed = await Promise.all(Array.from({ length: 50 }, () => seal()));
     expect(new Set(sealed.map(({ bytes }) => Buffer.from(bytes.subarray(33)).toString('hex'))).size).toBe(50);
@@ -41,7 +36,6 @@ describe('a sealed token that was changed does not open', () => {
 
   it.each<[string, Pair]>([
     ['client', { ...ACME, client: 'globex' }],
-    ['service', { ...ACME, service: 'merchant-payment-cleansing' }],
     ['client and service, shifted', { client: 'acme/customer', service: 'insights' }],
   ])('under another %s', async (_what, pair) => {
     expect(await sealer.open(pair, await seal())).toBeUndefined();
