@@ -24,7 +24,7 @@ const SERVICE_MS = 150;
 const PROCESSES = 8;
 /** In each process: 200 of them in all. */
 const INSTANCES = 25;
-const CLIENTS = ['warm-up', 'acme', 'globex', 'initech'];
+const CLIENTS = ['warm-up', 'acme'];
 const SERVICE = 'customer-insights';
 const ENVIRONMENT = 'fleet';
 
@@ -38,17 +38,13 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.close());
 
-it.each([
-  { client: 'acme', first: 100 },
-  { client: 'globex', first: 200 },
-  { client: 'initech', first: 300 },
-])('200 cold instances that ask at the same instant make one token request ($client)', async ({ client, first }) => {
-  const instances = Array.from({ length: INSTANCES }, (_, index) => first + index);
-  const answers = await askAtOnce(fleet.processes, instances, client);
+it('200 cold instances that ask at the same instant make one token request', async () => {
+  const instances = Array.from({ length: INSTANCES }, (_, index) => 100 + index);
+  const answers = await askAtOnce(fleet.processes, instances, 'acme');
   // Measured, not asserted: times on a shared machine are for people.
-  process.stdout.write(`${client}: ${describeWaits(answers)} (goal: p99 ${SERVICE_MS + 250} ms)\n`);
+  process.stdout.write(`${describeWaits(answers)} (goal: p99 ${SERVICE_MS + 250} ms)\n`);
 
-  expect(fleet.tokenService.requests.filter((request) => request.client === client)).toHaveLength(1);
+  expect(fleet.tokenService.requests.filter((request) => request.client === 'acme')).toHaveLength(1);
   expect(answers.map(({ status }) => status)).toEqual(Array(200).fill(200));
   expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1);
 });

@@ -85,13 +85,8 @@ async function importSecrets({ account = 1_000, health = Infinity, serviceLatenc
       }
       attempts += 1;
       const check = () => checkClient({ client: `client-${index}`, version: 'v1' }, endsAt);
-      if (
-        await run('health', check).then(
-          () => true,
-          () => false,
-        )
-      )
-        return;
+      const [{ status }] = await Promise.allSettled([run('health', check)]);
+      if (status === 'fulfilled') return;
       await clock.sleep(attempts * MINUTE_MS);
     }
     dropped += 1;

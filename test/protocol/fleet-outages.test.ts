@@ -3,7 +3,7 @@ import type { SecretReading } from '../../functions/broker/credential/secret.ts'
 import { Problem } from '../../functions/broker/problem.ts';
 import { SECRETS_DOWN } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
-import { ask, fleetOf } from '../support/fleet/fleet.ts';
+import { fleetOf } from '../support/fleet/fleet.ts';
 import type { StoreFault } from '../support/fleet/surroundings.ts';
 
 /** Secrets Manager answers nothing within its second. */
@@ -16,24 +16,14 @@ describe('the calls that a token costs', () => {
     expect(await callsOf(askOne)).toEqual({});
   });
 
-  it('are one read of the record when another instance has it: a living token needs no secret', async () => {
-    const { clock, instances, callsOf, askOne } = fleetOf(2);
-    await askOne();
-    for (const laterMs of [0, MINUTE_MS, 4 * MINUTE_MS]) {
-      await clock.advance(laterMs);
-      expect(await callsOf(() => askOne({}, instances[1]))).toEqual({ read: 1 });
-    }
-  });
-
   it.each([
-    ['a new one, the first time', 60, 0],
     ['a new one after 2 minutes, with a credential that is still trusted', 60, 2 * MINUTE_MS],
     ['a renewal in the soft window', 3_600, 55 * MINUTE_MS],
   ])(
     'are one read, one write for the lease and one for the outcome, and one secret for %s',
     async (_, lifetimeSeconds, idleMs) => {
       const { clock, requests, callsOf, askOne } = fleetOf(1, { lifetimeSeconds });
-      if (idleMs > 0) await askOne();
+      await askOne();
       await clock.advance(idleMs);
       requests.length = 0;
 
@@ -92,23 +82,6 @@ it('200 rejections of instances that are alone are told to the table that is bac
 
   expect(recordNow().rejected.get('v1')).toMatchObject({ count: 3 });
   expect(counts.storeCalls.replace).toBeLessThanOrEqual(3 * 200);
-});
-
-it('calls that are alone at the same time in one instance lose none of each other’s rejections', async () => {
-  const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2' };
-  const { clock, requests, createInstance } = fleetOf(0, {
-    stages,
-    accepted: new Set(),
-    storeFault: () => 'unavailable',
-  });
-  const instance = createInstance();
-  const both = () => clock.run(Promise.all([ask(instance), instance.check({ stage: 'AWSPENDING' })]));
-  await both();
-  await clock.advance(5 * MINUTE_MS);
-  const [{ problem }, { finding }] = await both();
-
-  expect([problem?.type, finding]).toEqual(['credential-rejected', 'rejected']);
-  expect(requests.map(({ version }) => version).toSorted()).toEqual(['v1', 'v2']);
 });
 
 describe('Secrets Manager', () => {
@@ -196,18 +169,15 @@ describe('200 instances without a sealing key, which can open and store no token
     expect(requests).toHaveLength(3);
   });
 
-  it.each([100, 3_500])(
-    'all get a token within their 15 s, from a service that takes %i ms',
-    async (serviceLatencyMs) => {
-      const { requests, recordNow, askAll } = fleetOf(200, { ...withoutKey, serviceLatencyMs });
-      for (const { issue, waitMs } of await askAll()) {
-        expect(issue).toBeDefined();
-        expect(waitMs).toBeLessThan(15 * SECOND_MS);
-      }
-      expect(requests.length).toBeLessThanOrEqual(200);
-      expect(recordNow().token).toMatchObject({ credentialVersion: 'v1', closed: 'no-bytes' });
-    },
-  );
+  it('all get a token within their 15 s, from a slow service', async () => {
+    const { requests, recordNow, askAll } = fleetOf(200, { ...withoutKey, serviceLatencyMs: 3_500 });
+    for (const { issue, waitMs } of await askAll()) {
+      expect(issue).toBeDefined();
+      expect(waitMs).toBeLessThan(15 * SECOND_MS);
+    }
+    expect(requests.length).toBeLessThanOrEqual(200);
+    expect(recordNow().token).toMatchObject({ credentialVersion: 'v1', closed: 'no-bytes' });
+  });
 
   it('never take a good token away, and send a version that is not proven under the lease only', async () => {
     const { clock, surroundings, requests, recordNow, instances, createInstance, askAll, askOne } = fleetOf(200);

@@ -34,19 +34,14 @@ describe('a sealed token that was changed does not open', () => {
   const older = exampleKey('key-1');
   const newer = exampleKey('key-2', 'the sealing key after its rotation');
 
-  it.each<[string, Pair]>([
-    ['client', { ...ACME, client: 'globex' }],
-    ['client and service, shifted', { client: 'acme/customer', service: 'insights' }],
-  ])('under another %s', async (_what, pair) => {
-    expect(await sealer.open(pair, await seal())).toBeUndefined();
-  });
-
   it.each([
+    ['under another client', sealer, { ...ACME, client: 'globex' }],
+    ['under another client and service, shifted', sealer, { client: 'acme/customer', service: 'insights' }],
     ['in another environment, even if that has the same key', createSealer('prod', keysOf(older))],
     ['with another key of that version', createSealer('dev', keysOf(exampleKey('key-1', newer.version.repeat(9))))],
     ['when the key is unknown', createSealer('dev', keysOf(newer))],
-  ])('%s', async (_when, other) => {
-    expect(await other.open(ACME, await seal())).toBeUndefined();
+  ])('%s', async (_when, other, pair = ACME) => {
+    expect(await other.open(pair, await seal())).toBeUndefined();
   });
 
   it('at any length but its own', async () => {
