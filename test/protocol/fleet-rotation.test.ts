@@ -4,7 +4,6 @@ import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/recor
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { ask, fleetOf } from '../support/fleet/fleet.ts';
-import { seededRandom } from '../support/seeded-random.ts';
 
 const { pair } = ISSUE_REQUEST;
 const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
@@ -90,31 +89,4 @@ it('a table whose item is lost costs one token request more for each loss: no st
   expect(await fourHours(() => EMPTY_RECORD)).toBeLessThanOrEqual(undisturbed + 24);
   // An old state is restored, whose fences begin again.
   expect(await fourHours((backup) => backup)).toBeLessThanOrEqual(undisturbed + 24);
-});
-
-it('two releases of which neither opens what the other seals share the table', async () => {
-  const { clock, requests, recordNow, instances, createInstance, askAll } = fleetOf(0);
-  const random = seededRandom(1);
-  const start = (index: number) => createInstance({ format: index < 2 ? 2 : 1 });
-  instances.push(...Array.from({ length: 20 }, (_, index) => start(index)));
-  const tokens: (string | undefined)[] = [];
-  const startedAt = clock.now();
-  for (let second = 0; second < 30 * 60; second += 5) {
-    // One instance a minute starts anew.
-    if (second % 60 === 30) {
-      const index = Math.floor(random() * instances.length);
-      instances.splice(index, 1, start(index))[0]?.kill();
-    }
-    for (const { issue } of await askAll()) expect(issue).toBeDefined();
-    const token = recordNow().token?.fingerprint;
-    if (token !== tokens.at(-1)) tokens.push(token);
-    await clock.advance(5 * SECOND_MS);
-  }
-
-  const minutes = (clock.now() - startedAt) / MINUTE_MS;
-  // Without a second format there is one token request in this time.
-  expect(requests.length).toBeLessThanOrEqual(1 + minutes);
-  // No two tokens take turns: a replaced token never comes back, and each stays for at least a minute.
-  expect(new Set(tokens).size).toBe(tokens.length);
-  expect(tokens.length).toBeLessThanOrEqual(minutes);
 });
