@@ -28,6 +28,8 @@ export default defineConfig({
     // Not with moto, which takes as long for one call as all the rest for a test.
     testNamePattern: /^(?!against an independent server)/,
     isolate: false,
+    // The time limit of a mutant is the runner's: one of a test would take a busy machine for a noticed change.
+    testTimeout: 120_000,
     // What a mutant leaves behind says nothing about the next one.
     onUnhandledError: () => false,
     sequence: { sequencer: QuickFirst },
