@@ -10,7 +10,7 @@ import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import type { StackOptions } from './doctor/world.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { versionWith } from './shared/client-secret.ts';
-import { isLocal, knownSettings } from './shared/environment.ts';
+import { isLocal, knownSettings, settingsOf } from './shared/environment.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
@@ -23,7 +23,7 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
       parseAuthUrl,
     )
     .option('--stack', 'prove what only a deployed stack can show, and change nothing')
-    .addOption(ofStack('--report <file.md>', 'write the lines, dated, as Markdown'))
+    .addOption(ofStack('--report <file.md>', 'write the lines, dated, as Markdown').argParser(parseReport))
     .addOption(ofStack('--profile-deploy <name>', 'an AWS profile of the role that deploys'))
     .addOption(ofStack('--profile-emergency <name>', 'an AWS profile of the role for emergencies'))
     .addOption(ofStack('--guarded', 'prove that a direct invocation is denied'))
@@ -49,7 +49,6 @@ async function* lookFurther(
   shell: Shell,
   given: DoctorOptions,
   steps: readonly DoctorStep[],
-  command: Command,
 ): AsyncGenerator<DoctorStep> {
   const options = given as OperatorOptions;
   const { authUrl, client, service, stack } = options;
@@ -58,11 +57,17 @@ async function* lookFurther(
   if (isMissingCredential && client !== undefined && service !== undefined) {
     yield await examineSecret(shell, options, { client, service });
   }
-  if (!stack) return;
-  const settings = knownSettings(options.environment, command);
+  const settings = stack ? settingsOf(options.environment) : undefined;
+  if (settings === undefined) return;
   // Imported only here, because its clients of AWS take a second to load.
   const { examineStack } = await import('./doctor/stack.ts');
   yield* examineStack(shell, settings, options, steps);
+}
+
+/** A file that is there is replaced: the ending keeps a typing error from any that is no report. */
+function parseReport(file: string): string {
+  if (!file.endsWith('.md')) throw new InvalidArgumentError('It must end in .md.');
+  return file;
 }
 
 function parseAuthUrl(text: string): string {

@@ -18,7 +18,6 @@ export interface OperatorView {
     shell: Shell,
     options: DoctorOptions,
     steps: readonly DoctorStep[],
-    command: Command,
   ) => AsyncIterable<DoctorStep>;
 }
 
@@ -50,7 +49,7 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
           if (step.shape !== undefined) printLine(shell, shapeText(step.shape));
         };
         for await (const step of examine(shell, options, view)) tell(step);
-        for await (const step of view?.lookFurther(shell, options, [...steps], command) ?? []) tell(step);
+        for await (const step of view?.lookFurther(shell, options, [...steps]) ?? []) tell(step);
         const { cause, advice } = causeIn(steps) ?? {};
         if (json) printJson(shell, { environment: options.environment, ok: cause === undefined, cause, advice, steps });
         const verdict = steps.some(({ isUnproven }) => isUnproven) ? UNPROVEN : 'Nothing is wrong.';

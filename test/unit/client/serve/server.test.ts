@@ -187,6 +187,25 @@ describe('a caller that is not on this machine', () => {
   });
 });
 
+const openFiles = Number(Object(process.report.getReport()).userLimits?.open_files?.soft);
+const tooFew = openFiles < 3_000 ? ` (skipped: ${openFiles} files may be open)` : '';
+
+it.skipIf(tooFew !== '')(`closes the connection after a thousand without an answer${tooFew}`, async () => {
+  const { port, ask } = await startWorld();
+  const sockets = await Promise.all(
+    Array.from({ length: 1_000 }, async () => {
+      const socket = connect(port, '127.0.0.1');
+      await new Promise((resolve) => socket.once('connect', resolve));
+      return socket;
+    }),
+  );
+  onTestFinished(() => sockets.forEach((socket) => void socket.destroy()));
+  // The server has seen all of them when it answers the last one.
+  sockets.at(-1)?.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await new Promise((resolve) => sockets.at(-1)?.once('data', resolve));
+  await expect(ask({ path: '/ping', method: 'GET' })).rejects.toThrow(/ECONNRESET|socket hang up/);
+});
+
 describe('the end', () => {
   it('waits for the answers under way, and takes no further request', async () => {
     const { ask, close, asked, answer } = await startHolding();
