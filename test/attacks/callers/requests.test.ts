@@ -7,6 +7,8 @@ import { exampleRule } from '../../support/example.ts';
 
 const SEED = 8;
 const EVENTS = 6_000;
+const MAX_CPU_MS = 50;
+const TRIES = 5;
 
 /** All that a caller may be told when the request itself is at fault. */
 const REFUSALS: readonly ProblemType[] = [
@@ -17,9 +19,15 @@ const REFUSALS: readonly ProblemType[] = [
 it(`${EVENTS} made-up events get a documented answer each, and only a good one costs a call to a service or AWS`, async () => {
   const world = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
   const counts: Record<string, number> = {};
+  const slow: unknown[] = [];
+  const invoke = async (event: unknown) => {
+    const startedAt = cpuMs();
+    return { answer: await world.invoke(event), ms: cpuMs() - startedAt };
+  };
   for (const event of fc.sample(madeUpEvent, { numRuns: EVENTS, seed: SEED })) {
     const before = { ...world.calls };
-    const answer = await world.invoke(event);
+    const { answer, ms } = await invoke(event);
+    if (ms >= MAX_CPU_MS) slow.push(event);
     const { type = 'none', status = 200 } = JSON.parse(answer.body);
     counts[type] = (counts[type] ?? 0) + 1;
     expect(answer.headers['cache-control']).toBe('no-store');
@@ -36,7 +44,16 @@ it(`${EVENTS} made-up events get a documented answer each, and only a good one c
   // Nothing is proven by events that are all turned away for the same reason.
   for (const type of [...REFUSALS, 'none'])
     expect([type, counts[type] ?? 0]).toEqual([type, expect.toSatisfy((count: number) => count >= 50)]);
+  // A busy machine can make any one try slow, but not the fastest of several.
+  for (const event of slow) {
+    let ms = Infinity;
+    for (let tries = 0; tries < TRIES; tries += 1) ms = Math.min(ms, (await invoke(event)).ms);
+    expect({ event, isCheap: ms < MAX_CPU_MS }).toEqual({ event, isCheap: true });
+  }
 });
+
+/** Time that this thread had the processor. */
+const cpuMs = () => Object.values(process.threadCpuUsage()).reduce((sum, part) => sum + part, 0) / 1_000;
 
 const ARN = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
 const GOOD = { client: 'acme', service: 'customer-insights' };
