@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod/mini';
-import { createTokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
+import { createTokenBroker } from '../client/token-broker.ts';
 import { createClientList } from './aws/client-secrets.ts';
 import { createHookReporter } from './aws/codedeploy.ts';
 import type { InvocationContext } from './aws/function-url.ts';
@@ -10,23 +10,14 @@ import { askUntil, type PairAnswer } from './broker/health/check-pairs.ts';
 import { pairsOf } from './broker/health/run.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
 import type { ReleaseCheckVariables } from './environment.ts';
-import { createPairChecker, createProbe, signalAfter } from './health-function.ts';
-
-interface Options {
-  /** Credentials that sign the requests; those of the function by default. */
-  readonly credentials?: TokenBrokerOptions['credentials'];
-  readonly write?: (line: string) => void;
-  /** Epoch milliseconds. */
-  readonly now?: () => number;
-  readonly sleep?: (ms: number) => Promise<unknown>;
-}
+import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health-function.ts';
 
 /**
  * Asks a new version of the token function before a caller does, and tells CodeDeploy whether it may have callers: the
  * version must go by the access rules that were synthesised, come to a finding, good or bad, about one pair of each service,
  * and refuse a token of the same pair to this function, whose role may only check. All of it shares one deadline.
  */
-export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: Options = {}) {
+export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: FunctionOptions = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url } = variables;
   const { credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
   const services = variables.TOKEN_BROKER_SERVICES.split(' ');
