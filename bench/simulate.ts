@@ -1,11 +1,13 @@
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { printJson, talk } from '../client/commands/output.ts';
 import { tokenRequestChart } from '../test/support/fleet/day/chart.ts';
+import { simulateDay } from '../test/support/fleet/day/day.ts';
 import { type Outcome, reportOf } from '../test/support/fleet/day/outcome.ts';
-import { simulateAll } from '../test/support/fleet/day/threads.ts';
-import type { Scale } from '../test/support/fleet/day/world.ts';
+import { type Scale, WAYS, type Way } from '../test/support/fleet/day/world.ts';
 
 /** `npm run simulate`: data on stdout, talk on stderr; exit 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('simulate')
@@ -32,7 +34,8 @@ interface Options extends Scale {
 }
 
 try {
-  await program.parseAsync();
+  if (isMainThread) await program.parseAsync();
+  else await simulateHere();
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
   process.exitCode = error.exitCode === 0 ? 0 : 2;
@@ -50,6 +53,30 @@ async function run({ json, charts, ...scale }: Options): Promise<void> {
     talk(process, 'Interrupted: this is what was known by then.');
     process.exitCode = 130;
   }
+}
+
+/** Simulates all ways, each in a thread of its own. When the signal comes, all end with the outcome of the time so far. */
+function simulateAll(scale: Scale, signal: AbortSignal): Promise<readonly Outcome[]> {
+  const simulate = async (way: Way): Promise<Outcome> => {
+    // Most objects of a simulation live for one call: with more room for the young ones the collector runs seldom.
+    const resourceLimits = { maxYoungGenerationSizeMb: 256 };
+    const worker = new Worker(new URL(import.meta.url), { workerData: { way, scale }, resourceLimits });
+    signal.addEventListener('abort', () => worker.postMessage('end'));
+    const [outcome] = await once(worker, 'message');
+    return outcome;
+  };
+  return Promise.all(WAYS.map(simulate));
+}
+
+/** In a thread: one simulation, which any message ends. */
+async function simulateHere(): Promise<void> {
+  const { way, scale }: { way: Way; scale: Scale } = workerData;
+  let isStopped = false;
+  parentPort?.once('message', () => {
+    isStopped = true;
+  });
+  parentPort?.postMessage(await simulateDay(way, scale, () => isStopped));
+  parentPort?.close();
 }
 
 /** Draws the same day with fleets of other sizes; nothing when it is interrupted. */

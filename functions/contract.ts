@@ -97,7 +97,7 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
-export type ProblemType = keyof typeof TABLE;
+export type ProblemType = keyof typeof PROBLEMS;
 
 interface ProblemDefinition {
   readonly status: number;
@@ -113,7 +113,8 @@ interface ProblemDefinition {
 const problem = (status: number, concerns: ProblemDefinition['concerns'], title: string, finding?: Finding) =>
   ({ status, retryable: status >= 500, title, concerns, ...(finding && { finding }) }) as const;
 
-const TABLE = {
+/** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
+export const PROBLEMS = {
   'invalid-request': problem(400, 'caller', 'The request is not well-formed'),
   'access-denied': problem(403, 'caller', 'The caller may not act for this client on this service'),
   'not-found': problem(404, 'caller', 'There is nothing at this path'),
@@ -131,10 +132,7 @@ const TABLE = {
   'token-endpoint-timeout': problem(504, 'service', 'The token endpoint did not answer in time', 'unreachable'),
   'secrets-unavailable': problem(503, 'broker', 'The credential cannot be read at the moment'),
   internal: problem(500, 'broker', 'The broker failed'),
-} satisfies Record<string, ProblemDefinition>;
-
-/** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
-export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
+} as const satisfies Record<string, ProblemDefinition>;
 
 /** The remedy for each problem. Apart from `PROBLEMS`, because the token function does not read it: a bundler leaves it out. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {

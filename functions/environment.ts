@@ -73,7 +73,7 @@ export const RELEASE_CHECK_NAMES = [
 type Filled<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
 
 /** Reads a function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
-export function parseVariables<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
+export function parseVariables<Names extends readonly string[]>(names: Names, variables: NodeJS.ProcessEnv) {
   const missing = names.filter((name) => !variables[name]);
   if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
   const leaking = leakingVariables(variables);
@@ -83,13 +83,11 @@ export function parseVariables<Names extends readonly string[]>(names: Names, va
   return Object.fromEntries(names.map((name) => [name, variables[name]])) as Filled<Names>;
 }
 
-type Variables = Readonly<Record<string, string | undefined>>;
-
 /**
  * The variables that make Node log its requests, Basic values too, or run code before ours. `NODE_OPTIONS` may only size the
  * memory or map stacks to sources.
  */
-export function leakingVariables(variables: Variables): readonly string[] {
+export function leakingVariables(variables: NodeJS.ProcessEnv): readonly string[] {
   const options = (variables.NODE_OPTIONS ?? '').split(/\s+/).filter((option) => option !== '');
   return [
     ...['NODE_DEBUG', 'NODE_DEBUG_NATIVE'].filter((name) => variables[name]),

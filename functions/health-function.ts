@@ -18,11 +18,14 @@ import { createNotify } from './broker/health/notify.ts';
 import { type AskAsProbe, createHealthRun, type HealthRun } from './broker/health/run.ts';
 import type { HealthVariables } from './environment.ts';
 
-interface Options {
-  /** Credentials that sign the checks; those of the function by default. */
+/** The options of both functions that ask the broker. */
+export interface FunctionOptions {
+  /** Credentials that sign the requests; those of the function by default. */
   readonly credentials?: TokenBrokerOptions['credentials'];
   readonly write?: (line: string) => void;
-  /** How the time between two checks passes. */
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+  /** How the time between two requests passes. */
   readonly sleep?: (ms: number) => Promise<unknown>;
 }
 
@@ -30,12 +33,11 @@ interface Options {
  * Wires the adapters to the rules. An event of Secrets Manager starts a check of the client that it names, and Lambda
  * repeats a failed one; any other event starts one run over all pairs, whose findings are returned.
  */
-export function createHealthFunction(variables: HealthVariables, options: Options = {}) {
+export function createHealthFunction(variables: HealthVariables, options: FunctionOptions = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url, TOKEN_BROKER_TABLE: tableName } = variables;
-  const { credentials, write = writeLine, sleep = setTimeout } = options;
+  const { credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
   const intervalMs = Number(variables.TOKEN_BROKER_HEALTH_INTERVAL_SECONDS) * 1_000;
   if (!(intervalMs > 0)) throw new TypeError('the interval of health must be a number of seconds');
-  const now = Date.now;
   const log = createHealthLog({ environment, now, write });
   const secretsManager = new SecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });

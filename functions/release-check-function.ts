@@ -1,32 +1,25 @@
 import { setTimeout } from 'node:timers/promises';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod/mini';
-import { createTokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
+import { createTokenBroker } from '../client/token-broker.ts';
+import { withRetry, withTimeLimit } from './aws/calls.ts';
 import { createClientList } from './aws/client-secrets.ts';
-import { createHookReporter } from './aws/codedeploy.ts';
 import type { InvocationContext } from './aws/function-url.ts';
+import { createHttpsSender } from './aws/https/sender.ts';
+import { createJsonApi } from './aws/json-api.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { askUntil, type PairAnswer } from './broker/health/check-pairs.ts';
 import { pairsOf } from './broker/health/run.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
 import type { ReleaseCheckVariables } from './environment.ts';
-import { createPairChecker, createProbe, signalAfter } from './health-function.ts';
-
-interface Options {
-  /** Credentials that sign the requests; those of the function by default. */
-  readonly credentials?: TokenBrokerOptions['credentials'];
-  readonly write?: (line: string) => void;
-  /** Epoch milliseconds. */
-  readonly now?: () => number;
-  readonly sleep?: (ms: number) => Promise<unknown>;
-}
+import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health-function.ts';
 
 /**
  * Asks a new version of the token function before a caller does, and tells CodeDeploy whether it may have callers: the
  * version must go by the access rules that were synthesised, come to a finding, good or bad, about one pair of each service,
  * and refuse a token of the same pair to this function, whose role may only check. All of it shares one deadline.
  */
-export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: Options = {}) {
+export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: FunctionOptions = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url } = variables;
   const { credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
   const services = variables.TOKEN_BROKER_SERVICES.split(' ');
@@ -34,15 +27,14 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   const checkPair = createPairChecker(broker);
   const askForToken = createProbe(broker);
   const listClients = createClientList({ environment, secretsManager: new SecretsManagerClient() });
-  const report = createHookReporter();
+  const codeDeploy = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }) });
 
   return async (event: unknown, context: InvocationContext): Promise<void> => {
-    const hook = hookSchema.parse(event);
+    const { DeploymentId: deploymentId, LifecycleEventHookExecutionId: executionId } = hookSchema.parse(event);
     const faults = await findFaults(now() + context.getRemainingTimeInMillis() - REPORTING_MS);
     const status = faults.length === 0 ? 'Succeeded' : 'Failed';
-    const { DeploymentId: deploymentId, LifecycleEventHookExecutionId: lifecycleEventHookExecutionId } = hook;
     write(`${JSON.stringify({ environment, operation: 'release-check', outcome: status, deploymentId, faults })}\n`);
-    await report({ deploymentId, lifecycleEventHookExecutionId, status });
+    await report({ deploymentId, lifecycleEventHookExecutionId: executionId, status });
   };
 
   /** The faults of the version. Asks repeatedly, because a new role and URL are not known to all of AWS at once. */
@@ -82,6 +74,12 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
     const ask = (timeoutMs: number) => askForToken(pair, timeoutMs);
     const { condition, said } = await askUntil((one) => one.condition !== 'unproven', ask, { endsAt }, { now, sleep });
     return condition === 'denied' ? undefined : `a token of ${pairKey(pair)} was not refused: ${said}`;
+  }
+
+  /** @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html */
+  function report(status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) {
+    const put = (signal: AbortSignal) => codeDeploy('PutLifecycleEventHookExecutionStatus', status, signal);
+    return withTimeLimit(10_000, (signal) => withRetry(signal, () => put(signal)));
   }
 }
 

@@ -106,7 +106,6 @@ const FIRST_READS_MS = 300;
 /** Covers every setting that can change a token request or the reading of its answer. */
 function settingsDigest(service: Service): string {
   const { authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403 } = service;
-  return fingerprint(
-    JSON.stringify([authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403]),
-  );
+  const settings = [authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403];
+  return fingerprint(JSON.stringify(settings));
 }

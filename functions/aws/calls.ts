@@ -7,11 +7,7 @@ import { isWithin } from '../broker/time.ts';
  * Runs `call` for at most the smaller of two limits, then throws `OutOfTime`; without any time the call is not made. The signal
  * ends the rest of the call, also after an answer.
  */
-export async function withTimeLimit<Result>(
-  timeoutMs: number,
-  call: SignalledCall<Result>,
-  clockMs = Infinity,
-): Promise<Result> {
+export async function withTimeLimit<Result>(timeoutMs: number, call: SignalledCall<Result>, clockMs = Infinity) {
   const limitMs = Math.min(timeoutMs, clockMs);
   if (limitMs <= 0) throw new OutOfTime();
   const abort = new AbortController();

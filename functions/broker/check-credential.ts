@@ -66,11 +66,8 @@ function answer(result: CheckResult) {
 }
 
 /** Is there a credential? A secret that is gone takes the living token with it. */
-function credentialOf(
-  { record, versions, leaseIsOver }: View,
-  call: Call,
-  now: number,
-): SecretVersion | Step<CheckResult> {
+function credentialOf(view: View, call: Call, now: number): SecretVersion | Step<CheckResult> {
+  const { record, versions, leaseIsOver } = view;
   const reading = versions?.candidates[0];
   if (versions === undefined || reading === undefined) throw new TypeError('a check needs the secret');
   const missing: CheckResult = { finding: 'secret-missing', checkedAt: now, provenBy: 'secret' };
@@ -117,12 +114,11 @@ function knownFinding(
 /** May it be tried now? A hold, the budget of trials and a pause each say until when not. */
 function whatWaits(record: PairRecord, version: SecretVersion, call: Call, now: number): CheckResult | undefined {
   const { versionId } = version;
-  const { pause } = record;
   const hold = record.held.get(holdKey(versionId, call.settingsDigest));
   if (hold !== undefined && now < hold.until) return waited(hold, versionId, now);
   const budget = isTrial(call) ? trialBudget(record, version, now) : undefined;
   if (budget !== undefined) return budget;
-  return pause !== undefined && now < pause.until ? waited(pause, versionId, now) : undefined;
+  return record.pause !== undefined && now < record.pause.until ? waited(record.pause, versionId, now) : undefined;
 }
 
 /** AWSPENDING and AWSPREVIOUS share one request in 30 s; a finding is told again of its own version only. */

@@ -1,15 +1,22 @@
+export type Members = Readonly<Record<string, unknown>>;
+
 /** Whether a value is a JSON object; an array is none. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The members of a JSON object; none for any other value. */
-export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+export function membersOf(value: unknown): Members {
   return isRecord(value) ? value : {};
 }
 
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
+}
+
+/** The media type of a `content-type` header, in lower case and without parameters; empty when it names none (RFC 9110 §8.3.1). */
+export function mediaTypeOf(contentType = ''): string {
+  return contentType.toLowerCase().replace(/;.*$/s, '').trim();
 }
 
 /** The text that bytes are in UTF-8, without a byte order mark; `undefined` when they are none. */
@@ -31,7 +38,7 @@ export function parseJson(text: string, reviver?: Reviver): unknown {
 }
 
 /** Parses a JSON object; `undefined` for any other text. */
-export function parseJsonObject(text: string, reviver?: Reviver): Readonly<Record<string, unknown>> | undefined {
+export function parseJsonObject(text: string, reviver?: Reviver): Members | undefined {
   const value = parseJson(text, reviver);
   return isRecord(value) ? value : undefined;
 }

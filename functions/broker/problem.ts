@@ -43,6 +43,5 @@ export interface ShapeMember {
 
 /** The finding that a failed token request proves; `undefined` when it says nothing of the credential. */
 export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {
-  const isThrottled = type === 'token-endpoint-unavailable' && shape?.status === 429;
-  return isThrottled ? 'throttled' : PROBLEMS[type].finding;
+  return type === 'token-endpoint-unavailable' && shape?.status === 429 ? 'throttled' : PROBLEMS[type].finding;
 }

@@ -85,8 +85,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   function callFor(pair: Pair, deadline: number, trace: Trace): Call {
     const service = services[pair.service];
     if (service === undefined) throw accessDenied();
-    const ofService = { service, isOnlyService, settingsDigest: digests.get(service) ?? '' };
-    return { pair, ...ofService, deadline, trace };
+    return { pair, service, isOnlyService, settingsDigest: digests.get(service) ?? '', deadline, trace };
   }
 }
 

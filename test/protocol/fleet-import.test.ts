@@ -4,8 +4,8 @@ import type { CheckPair } from '../../functions/broker/health/check-pairs.ts';
 import { pairKey } from '../../functions/broker/pair.ts';
 import { found } from '../support/broker-world.ts';
 import { START } from '../support/example.ts';
-import { VirtualClock } from '../support/fleet/clock.ts';
 import { createFleet } from '../support/fleet/fleet.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 
 const SECRETS = 500;
 /** What Secrets Manager lets an account write in a second: no import is faster. */

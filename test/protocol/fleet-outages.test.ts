@@ -7,7 +7,7 @@ import { fleetOf } from '../support/fleet/fleet.ts';
 import type { StoreFault } from '../support/fleet/surroundings.ts';
 
 /** Secrets Manager answers nothing within its second. */
-const SECRETS_HANGING = { secretsFault: SECRETS_DOWN, secretsLatencyMs: SECOND_MS };
+const SECRETS_HANGING = { secret: () => SECRETS_DOWN, secretsLatencyMs: SECOND_MS };
 
 describe('the calls that a token costs', () => {
   it('are none when memory knows why there is none', async () => {
@@ -116,13 +116,13 @@ describe('Secrets Manager', () => {
   ])('that says %o stops every instance within 300 s, also without the store', async (reading, type) => {
     const { clock, surroundings, askAll } = fleetOf(5);
     await askAll();
-    surroundings.secretsFault = reading;
+    surroundings.secret = () => reading;
     surroundings.storeFault = () => 'unavailable';
     await clock.advance(300 * SECOND_MS);
     for (const { problem } of await askAll()) expect(problem?.type).toBe(type);
 
     // Restored: served again within 5 s.
-    surroundings.secretsFault = undefined;
+    surroundings.secret = undefined;
     await clock.advance(5 * SECOND_MS);
     for (const { issue } of await askAll()) expect(issue).toBeDefined();
   });
@@ -151,7 +151,7 @@ it('a token that was withdrawn comes back in no instance, also in none that lost
   surroundings.secret = () => ({ outcome: 'deleted' });
   expect(await clock.run(instances[1]?.check() ?? expect.fail())).toMatchObject({ finding: 'secret-missing' });
 
-  surroundings.secret = () => undefined;
+  surroundings.secret = undefined;
   await clock.advance(MINUTE_MS);
   expect((await askOne()).issue?.cache).toBe('none');
   expect(requests).toHaveLength(2);

@@ -6,8 +6,8 @@ import { type ClientList, createHealthRun } from '../../functions/broker/health/
 import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import { START } from './example.ts';
-import { VirtualClock } from './fleet/clock.ts';
 import { seededRandom } from './seeded-random.ts';
+import { VirtualClock } from './virtual-clock.ts';
 
 interface Answer {
   readonly finding?: Finding;

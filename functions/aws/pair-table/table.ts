@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
-import type { PairStore } from '../../broker/pair/store.ts';
+import type { Seen } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import type { Unreadable } from '../../contract.ts';
 import { forgetAt, json, text } from '../attributes.ts';
@@ -25,8 +25,8 @@ interface Dependencies {
 export function createPairTable(dependencies: Dependencies) {
   const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
 
-  const store: PairStore = {
-    async read(pair, deadline) {
+  return {
+    async read(pair: Pair, deadline: number): Promise<Seen> {
       // At once, so that a first read does not wait for the key as well; both are over when it ends, failed or not.
       const hasKey = Promise.resolve(sealer?.hasKey(deadline));
       const item = await breaker({ deadline }, (signal) => getItem(pair, signal)).finally(() => hasKey);
@@ -34,7 +34,7 @@ export function createPairTable(dependencies: Dependencies) {
       return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
-    async replace(pair, seen, next, deadline) {
+    async replace(pair: Pair, seen: Seen, next: PairRecord, deadline: number): Promise<Seen | undefined> {
       const tag = newTag();
       const token = next.token === seen.record.token ? {} : await sealToken(pair, seen.record, next.token, deadline);
       const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
@@ -42,12 +42,8 @@ export function createPairTable(dependencies: Dependencies) {
       const isWritten = await breaker(terms, (signal) => update(pair, input, signal));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
-  };
 
-  /** The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated. */
-  return {
-    ...store,
-
+    // The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated.
     async disable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
       const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
       const ExpressionAttributeValues = { ':disabled': json({ since: now() }), ':tag': { S: newTag() } };

@@ -42,11 +42,7 @@ export function createSealer(environment: string, keys: SealingKeys, randomSalt 
     },
 
     /** `undefined` unless a key that I know sealed it in this environment, for this pair, with exactly these visible values. */
-    async open(
-      pair: Pair,
-      { bytes, keyVersion, visible }: SealedToken,
-      deadline?: number,
-    ): Promise<StoredToken | undefined> {
+    async open(pair: Pair, { bytes, keyVersion, visible }: SealedToken, deadline?: number) {
       if (bytes[0] !== FORMAT || bytes.length < SALT_END + TAG_BYTES) return undefined;
       const key = await keys.named(keyVersion, deadline);
       if (key === undefined) return undefined;

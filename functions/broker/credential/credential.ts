@@ -1,4 +1,4 @@
-import { duplicateMember, isRecord, parseJsonObject } from '../json.ts';
+import { duplicateMember, isRecord, type Members, parseJsonObject } from '../json.ts';
 import type { ServiceName } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
@@ -54,8 +54,6 @@ export function namesService(text: Redacted, service: ServiceName): boolean | un
 
 const ID_NAMES = ['client_id', 'username'] as const;
 const SECRET_NAMES = ['secret', 'client_secret', 'password'] as const;
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** The members that a secret has for this service alone. */
 function entryOf(secret: Members, service: ServiceName, isOnlyService: boolean): Members {

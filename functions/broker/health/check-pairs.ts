@@ -109,12 +109,8 @@ export async function checkPairs(
 }
 
 /** Checks one pair, and records the answer. */
-export async function checkOnce(
-  pair: Pair,
-  timeoutMs: number,
-  { checkPair, record, now }: CheckDependencies,
-  promoted?: string,
-): Promise<CheckRecord> {
+export async function checkOnce(pair: Pair, timeoutMs: number, dependencies: CheckDependencies, promoted?: string) {
+  const { checkPair, record, now } = dependencies;
   const startedAt = now();
   const answer = await checkPair(pair, Math.min(CHECK_TIMEOUT_MS, timeoutMs));
   const result = { pair, answer, milliseconds: now() - startedAt, promoted };

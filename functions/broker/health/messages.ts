@@ -48,9 +48,7 @@ function dateTime(epochMs: number): string {
 }
 
 /** With places such as `<client>`. */
-type Texts = readonly [headline: string, sentence: string, advice: string];
-
-function textsOf(observation: Observation): Texts {
+function textsOf(observation: Observation): readonly [headline: string, sentence: string, advice: string] {
   switch (observation.kind) {
     case 'pair':
       return ['<finding>: <client> on <service>', SENTENCES[observation.condition], ADVICE[observation.condition]];

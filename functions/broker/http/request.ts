@@ -1,7 +1,6 @@
 import { NAME_PATTERN, SECRET_STAGES } from '../../contract.ts';
 import type { CheckRequest } from '../check-credential.ts';
-import { decodeUtf8, duplicateMember, isRecord, parseJson } from '../json.ts';
-import { mediaTypeOf } from '../media-type.ts';
+import { decodeUtf8, duplicateMember, isRecord, type Members, mediaTypeOf, parseJson } from '../json.ts';
 import type { IssueRequest } from '../pair/decision.ts';
 import type { Pair } from '../pair.ts';
 import { isPlainWord } from '../plain-word.ts';
@@ -35,8 +34,6 @@ export function parseWhoamiRequest(body: Body): void {
   const text = readText(body);
   refuseWrong(text === '' ? {} : readJson(text), []);
 }
-
-type Members = Readonly<Record<string, unknown>>;
 
 function pairOf({ client, service }: Members): Pair {
   return { client: String(client), service: String(service) };

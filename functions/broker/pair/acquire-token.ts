@@ -108,11 +108,8 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 
   /** Takes the lease, for a version of the secret that was read after the look. @throws Problem why none may be sent */
-  async function attempt(
-    call: Progress,
-    { seen, record, at, leaseIsOver }: View,
-    step: Step<unknown>,
-  ): Promise<Turn<never>> {
+  async function attempt(call: Progress, view: View, step: Step<unknown>): Promise<Turn<never>> {
+    const { seen, record, at, leaseIsOver } = view;
     const choose = async (readSince: number) =>
       chooseVersion(call, await readVersions(dependencies, call, record, readSince), record, now());
     // A secret that there is no time to read is not Secrets Manager's failure.

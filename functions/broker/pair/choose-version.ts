@@ -3,7 +3,7 @@ import { namesService, parseCredential } from '../credential/credential.ts';
 import { type SecretCache, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
-import type { Attempt, Call } from './call.ts';
+import type { Call } from './call.ts';
 import { holdKey, isLatched, type PairRecord, waitProblem } from './record.ts';
 
 /**
@@ -12,12 +12,7 @@ import { holdKey, isLatched, type PairRecord, waitProblem } from './record.ts';
  *
  * @throws Problem why no version may be sent
  */
-export function chooseVersion(
-  call: Pick<Call, 'pair' | 'service' | 'isOnlyService' | 'settingsDigest'>,
-  versions: StagedVersions,
-  { rejected, held }: PairRecord,
-  now: number,
-): Pick<Attempt, 'version' | 'credential' | 'holdKey'> {
+export function chooseVersion(call: Call, versions: StagedVersions, { rejected, held }: PairRecord, now: number) {
   const { pair, service, isOnlyService, settingsDigest } = call;
   const gone = goneProblem(versions, pair);
   if (gone !== undefined) throw gone;

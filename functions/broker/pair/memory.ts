@@ -2,7 +2,7 @@ import { LruCache } from '../lru-cache.ts';
 import { type Pair, pairKey } from '../pair.ts';
 import { isWithin } from '../time.ts';
 import type { Outcome } from './outcome.ts';
-import type { PairRecord, Rejection, StoredToken } from './record.ts';
+import type { PairRecord, StoredToken } from './record.ts';
 import { EMPTY_RECORD, livingToken, openToken, withoutFutureTimes } from './record.ts';
 import type { Seen } from './store.ts';
 
@@ -47,7 +47,11 @@ export class PairMemory {
   keepOutcome(pair: Pair, own: PairRecord, { kind, version }: Pick<Outcome, 'kind' | 'version'>): void {
     const rejection = kind === 'rejected' ? own.rejected.get(version) : undefined;
     if (rejection === undefined) this.keepOwn(pair, own);
-    else this.#keepRejection(pair, version, rejection);
+    else {
+      const key = pairKey(pair);
+      const kept = [...(this.#untold.get(key) ?? [])].filter(([name]) => name !== version).slice(1 - MAX_VERSIONS);
+      this.#untold.set(key, new Map([...kept, [version, rejection]]));
+    }
   }
 
   /** Keeps what the table does not have; the token of another call stays beside a failure. */
@@ -83,12 +87,6 @@ export class PairMemory {
       checked: (own.checked?.at ?? 0) > (shared.checked?.at ?? 0) ? own.checked : shared.checked,
       token: livingToken(shared, now) ?? livingToken(own, now) ?? livingToken({ token: opened }, now) ?? shared.token,
     };
-  }
-
-  #keepRejection(pair: Pair, version: string, rejection: Rejection): void {
-    const key = pairKey(pair);
-    const kept = [...(this.#untold.get(key) ?? [])].filter(([name]) => name !== version).slice(1 - MAX_VERSIONS);
-    this.#untold.set(key, new Map([...kept, [version, rejection]]));
   }
 
   #entryOf(pair: Pair): Entry {

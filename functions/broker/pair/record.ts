@@ -88,11 +88,8 @@ export function holdKey(version: string, settingsDigest: string): string {
 }
 
 /** Whether a caller may still receive the token. */
-export function isIssuable(
-  { expiresAt, lifetimeSeenMs }: Pick<VisibleToken, 'expiresAt' | 'lifetimeSeenMs'>,
-  now: number,
-): boolean {
-  return expiresAt - now > hardMarginMs(lifetimeSeenMs);
+export function isIssuable(token: Pick<VisibleToken, 'expiresAt' | 'lifetimeSeenMs'>, now: number): boolean {
+  return token.expiresAt - now > hardMarginMs(token.lifetimeSeenMs);
 }
 
 /** The token, when this instance can open it. */

@@ -33,8 +33,7 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     trace.tokenRequests += 1;
     const exchange = await requestToken(service, attempt.credential, deadline);
     if ('problem' in exchange) {
-      const outcome = exchange.problem.type === 'token-response-unusable' ? 'held' : 'failed';
-      return { outcome, ...exchange };
+      return { outcome: exchange.problem.type === 'token-response-unusable' ? 'held' : 'failed', ...exchange };
     }
     const renewal = read(call, attempt, exchange);
     if (renewal.outcome === 'rejected') trace.warnings.add('rejected');

@@ -27,17 +27,13 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** The result of a call of the store, or `otherwise` when it did not answer: then the audit line has a warning. */
-export async function whenAvailable<Result, Otherwise>(
-  trace: Trace,
-  call: () => Promise<Result>,
-  otherwise: Otherwise,
-): Promise<Result | Otherwise> {
+/** The result of a call of the store, or the fallback when it did not answer: then the audit line has a warning. */
+export async function whenAvailable<Result, Fallback>(trace: Trace, call: () => Promise<Result>, fallback: Fallback) {
   try {
     return await call();
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     trace.warnings.add('shared-cache-unavailable');
-    return otherwise;
+    return fallback;
   }
 }

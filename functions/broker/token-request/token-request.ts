@@ -31,7 +31,6 @@ interface Dependencies {
 export function createTokenRequester({ send, now, sleep, random }: Dependencies) {
   return async (service: Service, credential: Credential, deadline: number): Promise<TokenExchange | Unanswered> => {
     const request = buildTokenRequest(service, credential);
-    const { host } = request.url;
     const end = Math.min(deadline, now() + service.requestTimeoutMs);
     for (let attempts = 1; ; attempts += 1) {
       const requestStartedAt = now();
@@ -46,7 +45,7 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
       // The instance may have been frozen in the pause.
       if (isRepeated && hasTime(0)) continue;
       const isUnheard = ['timeout', 'broken', 'malformed'].includes(result.kind) && result.head === undefined;
-      return { problem: problemOf(result, host), isUnheard };
+      return { problem: problemOf(result, request.url.host), isUnheard };
     }
   };
 

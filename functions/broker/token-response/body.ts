@@ -1,5 +1,4 @@
-import { decodeUtf8, isRecord, parseJson } from '../json.ts';
-import { mediaTypeOf } from '../media-type.ts';
+import { decodeUtf8, isRecord, mediaTypeOf, parseJson } from '../json.ts';
 
 /** The raw answer of a token endpoint. Header names are lower-case, repeated ones joined by `, `. */
 export interface TokenResponse {

@@ -1,6 +1,5 @@
 import { type Credential, repeatsCredential } from '../credential/credential.ts';
-import { isRecord } from '../json.ts';
-import { mediaTypeOf } from '../media-type.ts';
+import { isRecord, mediaTypeOf } from '../json.ts';
 import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { shows, textsIn } from '../redacted.ts';

@@ -10,7 +10,7 @@ import { parseEnvironment } from '../../../lib/settings/environment.ts';
 import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/names.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
-import { costOf } from '../../support/fleet/day/cost.ts';
+import { costOf } from '../../support/prices.ts';
 import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
 import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';

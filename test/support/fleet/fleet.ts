@@ -1,14 +1,13 @@
 import { newTrace, type Trace } from '../../../functions/broker/audit.ts';
-import { createAuthorize } from '../../../functions/broker/authorize.ts';
 import type { CheckRequest } from '../../../functions/broker/check-credential.ts';
 import type { Issue, IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import type { ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import { ISSUE_REQUEST, wireBroker } from '../broker-world.ts';
-import { BILLING, exampleRule, exampleService, START } from '../example.ts';
+import { BILLING, exampleService, START } from '../example.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { VirtualClock } from './clock.ts';
+import { VirtualClock } from '../virtual-clock.ts';
 import { createOutside, NORMAL, type Surroundings } from './surroundings.ts';
 
 export type Instance = ReturnType<ReturnType<typeof createFleet>['createInstance']>;
@@ -28,21 +27,15 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   const surroundings: Surroundings = { ...NORMAL, ...rest };
   const outside = createOutside(surroundings, services, clock);
   const random = seededRandom(seed);
-  const authorize = createAuthorize([ALL_ALLOWED], new Set(SERVICE_NAMES));
   /** By the name with which a call signs its leases: the number of its instance. */
   const owners = new Map<string, number>();
   let instances = 0;
-  const idle = { at: START, looks: 0 };
 
-  /** `skewMs`: the distance of its clock from the true time; `format`: the sealed format that it writes. */
   function createInstance({ skewMs = 0, format = 1 } = {}) {
     const number = instances++;
     const state = { isDead: false, isFrozen: false, skewMs, format };
     const waiting: (() => void)[] = [];
-    const now = () => {
-      noteProgress();
-      return clock.now() + state.skewMs;
-    };
+    const now = () => clock.now() + state.skewMs;
     const sleep = (ms: number) =>
       new Promise<void>((wake) =>
         clock.after(ms, () => {
@@ -50,7 +43,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
           else if (!state.isDead) wake();
         }),
       );
-    const asker = { number, format: () => state.format, now, sleep };
+    const asker = { number, state, now, sleep };
     const traces: Trace[] = [];
     const traced = () => {
       const trace = newTrace();
@@ -59,10 +52,9 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
     };
     const broker = wireBroker({
       services,
-      authorize,
       store: outside.storeFor(asker),
-      readSecret: (client, stage, deadline = Infinity) => outside.readSecret(client, stage, deadline, asker),
-      requestToken: outside.requestToken(asker),
+      readSecret: outside.readSecretFor(asker),
+      requestToken: outside.requestTokenFor(asker),
       uniqueId: () => {
         const owner = `call-${owners.size + 1}`;
         owners.set(owner, number);
@@ -78,39 +70,22 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       broker,
       now,
       traces,
-      isDead: () => state.isDead,
       issue: async (request: Partial<IssueRequest> = {}) =>
         broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced()),
       check: (request: Partial<CheckRequest> = {}) =>
         broker.check(BILLING, { pair: ISSUE_REQUEST.pair, stage: 'AWSCURRENT', ...request }, ...traced()),
-      /** Sets its clock this far from the true time. */
-      setClock(skewMs: number) {
-        state.skewMs = skewMs;
-      },
-      /** From now on it writes this sealed format, and opens no other. */
-      setFormat(format: number) {
-        state.format = format;
-      },
+      /** How far its clock is from the true time, and the sealed format that it writes, and opens alone. Tests change both. */
+      state,
       /** As Lambda does between calls: all that comes to it waits for the thaw. */
-      freeze() {
-        state.isFrozen = true;
-      },
-      thaw() {
-        state.isFrozen = false;
-        for (const wake of waiting.splice(0)) wake();
+      setFrozen(isFrozen: boolean) {
+        state.isFrozen = isFrozen;
+        if (!isFrozen) for (const wake of waiting.splice(0)) wake();
       },
       /** Never answers anything any more: every port that it waits for stays silent. */
       kill() {
         state.isDead = true;
       },
     };
-  }
-
-  /** A loop that never waits would stop the clock, and the test, for good. */
-  function noteProgress(): void {
-    idle.looks = clock.now() === idle.at ? idle.looks + 1 : 0;
-    idle.at = clock.now();
-    if (idle.looks > MAX_LOOKS) throw new Error('the rules go round in circles');
   }
 
   return { ...outside, surroundings, clock, services, owners, createInstance };
@@ -161,10 +136,6 @@ export async function ask({ issue, now }: Instance, request?: Partial<IssueReque
 }
 
 /** Of one call: a Lambda invocation may last 15 s, and its answer leaves half a second before. */
-export const PATIENCE_MS = 14_500;
+const PATIENCE_MS = 14_500;
 
-/** Far more often than 200 instances read the clock at one moment. */
-const MAX_LOOKS = 100_000;
-
-const ALL_ALLOWED = exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] });
 const SERVICE_NAMES = ['customer-insights', 'merchant-payment-cleansing'] as const;

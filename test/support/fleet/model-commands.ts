@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../example.ts';
 import type { Instance } from './fleet.ts';
 import type { FleetModel } from './model.ts';
-
 import { CLIENTS, SERVICE_FAULTS, SERVICES } from './model-world.ts';
 
 type Command = fc.AsyncCommand<object, FleetModel>;
@@ -26,9 +25,9 @@ function steps<Facts>(
 }
 
 /** With the instance of this number, if there is any. */
-function withHost(fleet: FleetModel, index: number, run: (host: Instance) => unknown): void {
+function withHost(fleet: FleetModel, index: number, run: (host: Instance) => unknown): unknown {
   const chosen = fleet.at(index);
-  if (chosen !== undefined) void run(chosen);
+  return chosen && run(chosen);
 }
 
 const from = fc.constantFrom;
@@ -52,10 +51,7 @@ const storeTrouble = fc.record({
   fault: from('unavailable', 'answer-lost', 'repeated', 'hanging', 'late', 'no-key'),
   share: from(0.2, 0.5, 1),
 } as const);
-const secretsTrouble = fc.record({
-  fault: from('unavailable', 'unavailable', 'denied'),
-  share: from(0.3, 1),
-} as const);
+const secretsTrouble = fc.record({ fault: from('unavailable', 'unavailable', 'denied'), share: from(0.3, 1) } as const);
 const mood = fc.record({
   fault: maybe(from(...SERVICE_FAULTS)),
   latencyMs: from(20, 150, 150, 900, 1_900, 3_900, 60_000),
@@ -89,7 +85,7 @@ export const FAULTS: fc.Arbitrary<Command>[] = [
   steps(1, 'lose the item of', pair, (fleet, pair) => fleet.loseItem(pair)),
   steps(1, 'retire the sealing key', fc.constant(1), (fleet) => fleet.retireKey()),
   steps(1, 'seal in a format', fc.tuple(host, from(1, 2)), (fleet, [host, format]) =>
-    withHost(fleet, host, (chosen) => chosen.setFormat(format)),
+    withHost(fleet, host, ({ state }) => Object.assign(state, { format })),
   ),
 ].flat();
 
@@ -98,10 +94,7 @@ export const CLOCKS = steps(
   1,
   'set clock',
   fc.tuple(host, from(-10 * MINUTE_MS, 0, 10 * MINUTE_MS)),
-  async (fleet, [host, jumpMs]) => {
-    const chosen = fleet.at(host);
-    if (chosen !== undefined) await fleet.setClock(chosen, jumpMs);
-  },
+  (fleet, [host, jumpMs]) => withHost(fleet, host, (chosen) => fleet.setClock(chosen, jumpMs)),
 );
 
 /** Everything that happens to a fleet, the frequent things more often. */
@@ -109,7 +102,7 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
   FAULTS,
   CLOCKS,
   steps(6, 'ask', fc.tuple(host, request), (fleet, [host, request]) =>
-    withHost(fleet, host, (chosen) => fleet.ask(chosen, request)),
+    withHost(fleet, host, (chosen) => void fleet.ask(chosen, request)),
   ),
   steps(2, 'all ask at once, and are answered', request, (fleet, request) => {
     for (const each of fleet.living()) void fleet.ask(each, request);
@@ -137,6 +130,6 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
     2,
     'check',
     fc.tuple(host, pair, from('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS')),
-    (fleet, [host, pair, stage]) => withHost(fleet, host, (chosen) => fleet.check(chosen, pair, stage)),
+    (fleet, [host, pair, stage]) => withHost(fleet, host, (chosen) => void fleet.check(chosen, pair, stage)),
   ),
 ].flat();

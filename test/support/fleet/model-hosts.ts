@@ -1,5 +1,5 @@
 import type { Pair } from '../../../functions/broker/pair.ts';
-import { type createFleet, type Instance, PATIENCE_MS } from './fleet.ts';
+import type { createFleet, Instance } from './fleet.ts';
 
 interface OpenCall {
   /** The number of its instance. */
@@ -65,13 +65,13 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     /** A clock is steady within a call. */
     async setClock(host: Instance, jumpMs: number) {
       await until(() => callsOf(host.number).length === 0);
-      host.setClock(jumpMs);
+      host.state.skewMs = jumpMs;
       if (jumpMs !== 0) jumped.add(host.number);
     },
 
     /** Follows one call to its end, and accuses an instance that lets its caller wait for too long. */
     async follow<Result>({ number: from }: Instance, pair: Pair, work: Promise<Result>): Promise<Result> {
-      const call = { from, pair, deadline: clock.now() + PATIENCE_MS + RESERVE_MS, sent: [] };
+      const call = { from, pair, deadline: clock.now() + INVOCATION_MS, sent: [] };
       openCalls.add(call);
       try {
         return await work;
@@ -108,17 +108,15 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     hosts.judge(`instance ${from}`, { 'does not answer in time': clock.now() > deadline });
   }
 
-  /** Lets time pass in small pieces until something is so. */
   async function until(isSo: () => boolean): Promise<void> {
-    for (let pieces = 0; !isSo(); pieces += 1) {
-      if (pieces > 400) throw new Error('calls are left without an answer');
-      await clock.advance(100);
-    }
+    await clock.settle(isSo);
+    if (!isSo()) throw new Error('calls are left without an answer');
   }
 }
 
 const NEVER = Number.NEGATIVE_INFINITY;
-const RESERVE_MS = 500;
+/** The longest that a function may run. */
+const INVOCATION_MS = 15_000;
 
 /** Two instances are at most this far apart. */
 export const MAX_SKEW_MS = 4_000;

@@ -3,35 +3,32 @@ import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
-import { exchange, found } from '../broker-world.ts';
-import type { VirtualClock } from './clock.ts';
-import type { ServiceAnswer } from './surroundings.ts';
+import { exchange } from '../broker-world.ts';
+import type { VirtualClock } from '../virtual-clock.ts';
+import { readingOf, type ServiceAnswer } from './surroundings.ts';
 
 export const CLIENTS = ['acme', 'globex'] as const;
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
 /** The ways in which a token request fails: one for each outcome, and two lengths of a pause. */
-const FAULTS = {
+const FAULTS: Readonly<Record<string, TokenExchange | Problem>> = {
   'connection refused': new Problem('token-endpoint-unavailable', 'connection refused'),
   '429 for seconds': exchange(429, {}, { 'retry-after': '20' }),
   '429 for an hour': exchange(429, {}, { 'retry-after': '3600' }),
   'odd body': exchange(200, { greeting: 'hello' }),
-} satisfies Record<string, TokenExchange | Problem>;
-
-type ServiceFault = keyof typeof FAULTS;
-export const SERVICE_FAULTS = Object.keys(FAULTS).filter((name): name is ServiceFault => name in FAULTS);
+};
+export const SERVICE_FAULTS = Object.keys(FAULTS);
 
 /** How a service behaves at the moment. */
 export interface ServiceMood {
-  readonly fault: ServiceFault | undefined;
+  readonly fault: string | undefined;
   readonly latencyMs: number;
   readonly lifetimeSeconds: number;
 }
 
-/** The secret of a client: its versions count up, and each has a stage or none. */
+/** The secret of a client, whose versions have a stage each or none. */
 interface ClientSecret {
   stages: Partial<Record<SecretStage, string | undefined>>;
-  versions: number;
   deletedAt: number | undefined;
 }
 
@@ -43,17 +40,17 @@ export function createModelWorld(clock: VirtualClock, normal: (service: string) 
   const moods = new Map<string, ServiceMood>();
   /** The versions that a service does not accept, with their pairs. */
   const unwelcome = new Set<string>();
+  let versions = 1;
   let tokens = 0;
 
   const secretOf = (client: string): ClientSecret => {
-    const secret = secrets.get(client) ?? { stages: { AWSCURRENT: `${client}-1` }, versions: 1, deletedAt: undefined };
+    const secret = secrets.get(client) ?? { stages: { AWSCURRENT: `${client}-1` }, deletedAt: undefined };
     secrets.set(client, secret);
     return secret;
   };
-  const moodOf = (service: string): ServiceMood => moods.get(service) ?? normal(service);
 
   const world = {
-    moodOf,
+    moodOf: (service: string): ServiceMood => moods.get(service) ?? normal(service),
     versionWith: (client: string, stage: SecretStage) => secretOf(client).stages[stage],
 
     /** Since when there is no credential of the client. */
@@ -74,8 +71,7 @@ export function createModelWorld(clock: VirtualClock, normal: (service: string) 
     /** Stores a new version; services know it unless the operator has mistyped it. */
     stage(client: string, stage: 'AWSCURRENT' | 'AWSPENDING', isGood: boolean) {
       const secret = secretOf(client);
-      secret.versions += 1;
-      const version = `${client}-${secret.versions}`;
+      const version = `${client}-${++versions}`;
       const previous = stage === 'AWSCURRENT' ? { AWSPREVIOUS: secret.stages.AWSCURRENT } : {};
       secret.stages = { ...secret.stages, ...previous, [stage]: version };
       for (const service of SERVICES) world.setAccepted({ client, service }, version, isGood);
@@ -102,15 +98,14 @@ export function createModelWorld(clock: VirtualClock, normal: (service: string) 
     read(client: string, stage: SecretStage): SecretReading {
       const { stages, deletedAt } = secretOf(client);
       if (deletedAt !== undefined) return { outcome: 'deleted' };
-      const versionId = stages[stage];
-      if (versionId === undefined) return { outcome: 'missing' };
-      return found(versionId, { client_id: client, secret: versionId }, stage);
+      return readingOf(client, stage, stages[stage]);
     },
 
     /** The service's answer to a token request. */
     answer(pair: Pair, version: string): ServiceAnswer | Problem {
-      const { fault, lifetimeSeconds } = moodOf(pair.service);
-      if (fault !== undefined) return FAULTS[fault];
+      const { fault = '', lifetimeSeconds } = world.moodOf(pair.service);
+      const failure = FAULTS[fault];
+      if (failure !== undefined) return failure;
       if (unwelcome.has(`${pairKey(pair)} ${version}`)) {
         // Both ways of saying it.
         return version.endsWith('2') ? exchange(400, { error: 'invalid_client' }) : exchange(401, {});

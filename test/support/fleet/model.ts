@@ -5,6 +5,7 @@ import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { hardMarginMs, type SecretStage } from '../../../functions/contract.ts';
+import { exampleService } from '../example.ts';
 import { seededRandom } from '../seeded-random.ts';
 import { createFleet, type Instance } from './fleet.ts';
 import { createHosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
@@ -18,11 +19,8 @@ interface Ask {
   readonly refuses?: 'nothing' | 'the last token' | 'an unknown token';
 }
 
-/** A fault for a share (from 0 to 1) of all calls to a dependency. */
-interface Trouble<Fault> {
-  readonly fault: Fault;
-  readonly share: number;
-}
+/** A fault for a share (from 0 to 1) of all calls to a dependency; `undefined`: all is well. */
+type Trouble<Fault> = { readonly fault: Fault; readonly share: number } | undefined;
 
 export type FleetModel = ReturnType<typeof createFleetModel>;
 
@@ -73,7 +71,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     if ([400, 401].includes(response.status)) ledger.seeRejection(request);
     if (token === undefined) return;
     const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
-    const skewMs = (hosts.get(request.from)?.now() ?? clock.now()) - clock.now();
+    const skewMs = hosts.get(request.from)?.state.skewMs ?? 0;
     handOuts.set(token, { pair: request.pair, expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
   };
 
@@ -112,11 +110,9 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
       return answer;
     },
 
-    async check(host: Instance, pair: Pair, stage: SecretStage): Promise<void> {
-      await follow(host, pair, host.check({ pair, stage }));
-    },
+    check: (host: Instance, pair: Pair, stage: SecretStage) => follow(host, pair, host.check({ pair, stage })),
 
-    troubleStore(trouble: Trouble<StoreFault> | undefined) {
+    troubleStore(trouble: Trouble<StoreFault>) {
       surroundings.storeFault = (_, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
         // A call that is repeated costs nothing: the store answers.
@@ -125,7 +121,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
       };
     },
 
-    troubleSecrets(trouble: Trouble<'unavailable' | 'denied'> | undefined) {
+    troubleSecrets(trouble: Trouble<'unavailable' | 'denied'>) {
       surroundings.secretsLatencyMs = trouble?.fault === 'unavailable' ? 1_000 : secretsLatencyMs;
       surroundings.secret = (client, stage) => {
         if (trouble === undefined || random() >= trouble.share) return world.read(client, stage);
@@ -151,7 +147,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     /** All that is sealed can be opened no more. */
     retireKey() {
       format += 2;
-      for (const host of hosts.living()) host.setFormat(format);
+      for (const host of hosts.living()) host.state.format = format;
     },
 
     /** A new instance seals as the last ones do. */
@@ -269,12 +265,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
 }
 
 /** Where answers hold a token and its life time: no search for them. */
-const TOLD = {
-  tokenMember: 'access_token',
-  lifetimeMember: 'expires_in',
-  lifetimeUnit: 'seconds',
-  passThrough: [],
-} as const;
+const TOLD = { ...exampleService().response, tokenMember: 'access_token', lifetimeMember: 'expires_in' };
 /** How long memory is trusted, and a secret by an instance that is alone. */
 const TRUST_MS = 60_000;
 const MAX_HOLD_SECONDS = 3_600;

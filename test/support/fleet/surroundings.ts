@@ -1,4 +1,4 @@
-import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
+import type { ReadSecret, SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
@@ -8,7 +8,7 @@ import type { RequestToken, TokenExchange } from '../../../functions/broker/toke
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, SECRETS_DOWN } from '../broker-world.ts';
 import { createReferencePairStore } from '../pair/reference-pair-store.ts';
-import type { VirtualClock } from './clock.ts';
+import type { VirtualClock } from '../virtual-clock.ts';
 
 /**
  * A fault of one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond its time; a
@@ -58,8 +58,7 @@ export interface Surroundings {
   /** Whether this operation of the store goes wrong, for the instance with this number. */
   storeFault?: ((operation: keyof PairStore, from: number) => StoreFault | undefined) | undefined;
   /** Replaces Secrets Manager's answer for one client's secret. */
-  secret?: (client: string, stage: SecretStage) => SecretReading | undefined;
-  secretsFault?: SecretReading | undefined;
+  secret?: ((client: string, stage: SecretStage) => SecretReading | undefined) | undefined;
 }
 
 export const NORMAL: Surroundings = {
@@ -84,7 +83,7 @@ export interface Write {
 interface Asker {
   readonly number: number;
   /** The sealed format of its release; instances with another one cannot open its tokens. */
-  readonly format: () => number;
+  readonly state: { readonly format: number };
   readonly now: () => number;
   /** Ends with its instance. */
   readonly sleep: (ms: number) => Promise<void>;
@@ -105,7 +104,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
     counts,
 
     /** Half of the latency there, half of it back, and faults on the way. */
-    storeFor({ number, format, now, sleep }: Asker): PairStore {
+    storeFor({ number, state, now, sleep }: Asker): PairStore {
       if (!surroundings.isShared) return createReferencePairStore();
       const remote =
         <Arguments extends unknown[], Result>(
@@ -140,7 +139,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
           const seen = await shared.read(pair, deadline);
           const { token } = seen.record;
           if (token === undefined) return seen;
-          const isOther = token.accessToken !== undefined && (formats.get(token) ?? 1) !== format();
+          const isOther = token.accessToken !== undefined && (formats.get(token) ?? 1) !== state.format;
           if (hasKey && !isOther) return seen;
           surroundings.onClosedToken?.(number);
           return { ...seen, record: { ...seen.record, token: closedToken(token, hasKey ? 'unreadable' : 'no-key') } };
@@ -154,7 +153,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
           };
           const { token } = next;
           if (token === before.token || token?.accessToken === undefined) return write(next);
-          if (format() !== 1) formats.set(token, format());
+          if (state.format !== 1) formats.set(token, state.format);
           if (hasKey) return write(next);
           if (before.token !== undefined && now() < before.token.expiresAt)
             throw new StoreUnavailable('no sealing key');
@@ -164,27 +163,18 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
       };
     },
 
-    async readSecret(
-      client: string,
-      stage: SecretStage,
-      deadline: number,
-      { now, sleep }: Asker,
-    ): Promise<SecretReading> {
-      counts.secretReads += 1;
-      const secretsLatencyMs = drawn(surroundings.secretsLatencyMs);
-      const leftMs = Math.max(0, deadline - now());
-      if (secretsLatencyMs > 0) await sleep(Math.min(secretsLatencyMs, leftMs));
-      if (secretsLatencyMs > leftMs) return SECRETS_DOWN;
-      const told = surroundings.secret?.(client, stage) ?? surroundings.secretsFault;
-      if (told !== undefined) return told;
-      const versionId = surroundings.stages[stage];
-      // The secret names its version, so that the service can tell which one it was sent.
-      return versionId === undefined
-        ? { outcome: 'missing' }
-        : found(versionId, { client_id: client, secret: versionId }, stage);
+    readSecretFor({ now, sleep }: Asker): ReadSecret {
+      return async (client, stage, deadline = Infinity) => {
+        counts.secretReads += 1;
+        const latencyMs = drawn(surroundings.secretsLatencyMs);
+        const leftMs = Math.max(0, deadline - now());
+        if (latencyMs > 0) await sleep(Math.min(latencyMs, leftMs));
+        if (latencyMs > leftMs) return SECRETS_DOWN;
+        return surroundings.secret?.(client, stage) ?? readingOf(client, stage, surroundings.stages[stage]);
+      };
     },
 
-    requestToken({ number: from, now, sleep }: Asker): RequestToken {
+    requestTokenFor({ number: from, now, sleep }: Asker): RequestToken {
       return async (asked, credential, deadline) => {
         const version = credential.secret.reveal();
         const service = Object.keys(services).find((name) => services[name] === asked) ?? 'unknown';
@@ -216,6 +206,12 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
     if (!surroundings.accepted.has(version)) return exchange(401, { error: 'invalid_client' });
     return exchange(200, { access_token: `token-${n}`, expires_in: surroundings.lifetimeSeconds });
   }
+}
+
+/** The secret names its version, so that the service can tell which one it was sent. */
+export function readingOf(client: string, stage: SecretStage, versionId: string | undefined): SecretReading {
+  if (versionId === undefined) return { outcome: 'missing' };
+  return found(versionId, { client_id: client, secret: versionId }, stage);
 }
 
 /** A latency: fixed, or drawn for each call. */

@@ -4,9 +4,9 @@ import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { isIssuable } from '../../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from '../broker-world.ts';
 import { START } from '../example.ts';
-import { VirtualClock } from '../fleet/clock.ts';
 import { type Answer, ask, createFleet } from '../fleet/fleet.ts';
 import type { StoreFault, Surroundings } from '../fleet/surroundings.ts';
+import { VirtualClock } from '../virtual-clock.ts';
 import { watchTable } from './table-watch.ts';
 
 /**

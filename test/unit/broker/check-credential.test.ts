@@ -81,7 +81,7 @@ describe('a check', () => {
     const { check, clock, instance, surroundings, versions } = setUp();
     await clock.run(instance.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
-    surroundings.secretsFault = SECRETS_DOWN;
+    surroundings.secret = () => SECRETS_DOWN;
 
     await clock.advance(HOUR_MS);
     const trace = newTrace();
@@ -197,7 +197,7 @@ describe('a check that finds the secret gone', () => {
     found('v1', { client_id: 'id', secret: 's', services: ['merchant-payment-cleansing'] }, stage);
   const missing = { finding: 'secret-missing', provenBy: 'secret' };
   const gone = (fault: SecretReading, record: Partial<PairRecord> = {}) => {
-    const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secretsFault: fault });
+    const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secret: () => fault });
     world.shared.change(pair, (empty) => ({ ...empty, token, ...record }));
     return { ...world, tokenNow: () => world.shared.peek(pair).token };
   };

@@ -2,25 +2,23 @@ import { curve, drawing, line, text, ticksUpTo } from '../../svg.ts';
 import { type Outcome, shown } from './outcome.ts';
 import { WAYS } from './world.ts';
 
-/** How many token requests each way makes as the fleet grows; without a broker there is no fleet to grow. */
+/** How many token requests each way makes as the fleet grows. Every fleet lives through its day in each of them. */
 export function tokenRequestChart(outcomes: readonly Outcome[]): string {
-  const fleets = [...new Set(outcomes.map(({ scale }) => scale.instances))].sort((one, other) => one - other);
-  const ticks = ticksUpTo(Math.max(...outcomes.map(({ tokenRequests }) => tokenRequests.all)));
-  const highest = ticks.at(-1) ?? 1;
-  const xOf = (fleet: number) => LEFT + (fleet * (RIGHT - LEFT)) / Math.max(1, fleets.length - 1);
-  const yOf = (requests: number) => BOTTOM - (requests / highest) * (BOTTOM - TOP);
-
+  const sorted = outcomes.toSorted((one, other) => one.scale.instances - other.scale.instances);
+  const fleets = [...new Set(sorted.map(({ scale }) => scale.instances))];
   const series = WAYS.map((way) => {
-    const own = outcomes.filter((outcome) => outcome.way === way);
-    const at = (instances: number) => own.find(({ scale }) => scale.instances === instances) ?? own[0];
-    return { name: way.replace('-', ' '), requests: fleets.map((instances) => at(instances)?.tokenRequests.all ?? 0) };
+    const counts = sorted.flatMap((each) => (each.way === way ? each.tokenRequests.all : []));
+    return { name: way.replace('-', ' '), counts };
   });
-  const first = outcomes[0];
+  const ticks = ticksUpTo(Math.max(...series.flatMap(({ counts }) => counts)));
+  const xOf = (fleet: number) => LEFT + (fleet * (RIGHT - LEFT)) / Math.max(1, fleets.length - 1);
+  const yOf = (requests: number) => BOTTOM - (requests / (ticks.at(-1) ?? 1)) * (BOTTOM - TOP);
+  const { hours = 0, pairs = 0 } = sorted[0]?.scale ?? {};
   return drawing({
     width: 720,
     height: 400,
-    title: `Token requests in ${first?.simulatedHours} h for ${shown(first?.scale.pairs ?? 0)} pairs`,
-    description: series.map(({ name, requests }) => `${name}: ${requests.map(shown).join(', ')}`).join('; '),
+    title: `Token requests in ${hours} h for ${shown(pairs)} pairs`,
+    description: series.map(({ name, counts }) => `${name}: ${counts.map(shown).join(', ')}`).join('; '),
     content: [
       ...ticks.flatMap((tick) => [
         line(LEFT, yOf(tick), RIGHT, yOf(tick)),
@@ -28,13 +26,13 @@ export function tokenRequestChart(outcomes: readonly Outcome[]): string {
       ]),
       ...fleets.map((instances, n) => text(xOf(n), BOTTOM + 22, shown(instances), 'small middle')),
       text((LEFT + RIGHT) / 2, BOTTOM + 44, 'instances of the function', 'small middle'),
-      ...series.map(({ requests }, ink) =>
+      ...series.flatMap(({ name, counts }, ink) => [
         curve(
-          requests.map((count, n) => [xOf(n), yOf(count)]),
+          Array.from(counts, (count, n) => [xOf(n), yOf(count)] as const),
           ink,
         ),
-      ),
-      ...series.map(({ name, requests }, ink) => text(RIGHT + 14, yOf(requests.at(-1) ?? 0) + 5, name, `ink-${ink}`)),
+        text(RIGHT + 14, yOf(counts.at(-1) ?? 0) + 5, name, `ink-${ink}`),
+      ]),
     ],
   });
 }

@@ -1,13 +1,13 @@
 import { tableText } from '../../../../client/commands/output.ts';
 import { HOUR_MS } from '../../example.ts';
-import { costOf } from './cost.ts';
-import type { Course, Scale, Way } from './world.ts';
+import { costOf } from '../../prices.ts';
+import type { Day } from './world.ts';
 
 /** The result of one simulation. */
 export type Outcome = ReturnType<typeof outcomeOf>;
 
 /** Turns the counts of a simulation into the numbers that the report compares. */
-export function outcomeOf(way: Way, scale: Scale, { tally, elapsedMs }: Course) {
+export function outcomeOf({ way, scale, tally }: Day, elapsedMs: number) {
   const { waitsMs, published, untilRefreshMs, billedMs, ...counts } = tally;
   const { tokensIssued, tokenRequests, dynamodb, secretsManagerReads: secretReads } = counts;
   const waits = Float64Array.from(waitsMs).sort();

@@ -2,10 +2,9 @@ import { pairKey } from '../../../../functions/broker/pair.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../../functions/broker/token-request/token-request.ts';
 import { exchange, SECRETS_DOWN } from '../../broker-world.ts';
-import { MINUTE_MS } from '../../example.ts';
+import { seededRandom } from '../../seeded-random.ts';
 import { createFleetModel } from '../model.ts';
 import { CALM, CLIENTS, SERVICES } from '../model-world.ts';
-import { createRandom, type Random } from './random.ts';
 
 /** How callers come to their tokens. */
 export type Way = (typeof WAYS)[number];
@@ -24,29 +23,26 @@ export interface Scale {
   readonly faults: boolean;
 }
 
-/** What happened in a day so far. */
-export type Course = Pick<Day, 'tally'> & { readonly elapsedMs: number };
-
 export type Day = ReturnType<typeof createDay>;
 
 /** All who live through one day. */
 export function createDay(way: Way, scale: Scale) {
   const { seed, calm, faults } = scale;
-  const random = (purpose: string): Random => createRandom(seed, purpose);
-  const { chance, logNormal } = random('surroundings');
-  const isFault = (share: number) => !calm && chance(share);
+  const random = (purpose: string) => seededRandom(seed, purpose);
+  const uniform = random('surroundings');
+  const isFault = (share: number) => !calm && uniform() < share;
+  /** Log-normal, by Box and Muller’s method: half of them below the median, a few far above. */
+  const around = (medianMs: number) =>
+    medianMs * Math.exp(SIGMA * Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform()));
   const model = createFleetModel({
     seed,
     clients: Array.from({ length: Math.ceil(scale.pairs / 2) }, (_, n) => CLIENTS[n] ?? `client-${n + 1}`),
     isShared: way === 'broker',
     singleActiveToken: faults,
     normal: (service) => ({ ...CALM, latencyMs: 150, lifetimeSeconds: service === SERVICES[0] ? 3_600 : 7_200 }),
-    storeLatencyMs: () => logNormal(5, 0.4),
-    secretsLatencyMs: () => logNormal(15, 0.5),
-    serviceLatencyMs: ({ service }) => {
-      const medianMs = model.world.moodOf(service).latencyMs;
-      return isFault(SERVICE_FAULT_SHARE / 2) ? SILENCE_MS : logNormal(medianMs, 0.5);
-    },
+    storeLatencyMs: () => around(5),
+    secretsLatencyMs: () => around(15),
+    serviceLatencyMs: ({ service }) => around(model.world.moodOf(service).latencyMs),
   });
   const { clock, world, surroundings, shared } = model;
   const tally = newTally();
@@ -56,7 +52,7 @@ export function createDay(way: Way, scale: Scale) {
   const underWayUntil = new Map<string, number>();
 
   const { answer } = world;
-  world.answer = (...request) => (isFault(SERVICE_FAULT_SHARE / 2) ? exchange(503, {}) : answer(...request));
+  world.answer = (...request) => (isFault(SERVICE_FAULT_SHARE) ? exchange(503, {}) : answer(...request));
   if (!calm) {
     model.troubleStore({ fault: 'hanging', share: AWS_FAULT_SHARE });
     surroundings.secret = (client, stage) => (isFault(AWS_FAULT_SHARE) ? SECRETS_DOWN : world.read(client, stage));
@@ -82,7 +78,8 @@ export function createDay(way: Way, scale: Scale) {
     tally.published += 1;
     tally.untilRefreshMs += token.refreshAt - token.issuedAt;
   };
-  return { way, scale, model, clock, random, tally, checking, note, pairs: model.pairs.slice(0, scale.pairs) };
+  const pairs = model.pairs.slice(0, scale.pairs);
+  return { way, scale, model, clock, random, around, tally, checking, note, pairs };
 
   /** Counts a token request. */
   function note(told: TokenExchange | Problem | undefined, latencyMs: number): void {
@@ -97,15 +94,17 @@ export function createDay(way: Way, scale: Scale) {
 function newTally() {
   return {
     tokensIssued: 0,
+    answersFrom: { memory: 0, shared: 0, none: 0 },
     problems: { all: 0, toCallersWithoutToken: 0 },
     waitsMs: [] as number[],
     tokenRequests: { all: 0, ofChecks: 0, failedAttempts: 0, rejected: 0, needless: 0 },
     dynamodb: { reads: 0, writes: 0 },
     secretsManagerReads: 0,
-    function: { invocations: 0, checks: 0, memoryHits: 0, coldStarts: 0, throttled: 0, crashes: 0 },
+    function: { invocations: 0, checks: 0, coldStarts: 0 },
     billedMs: 0,
     /** Tokens in the shared table, and the sum of their times from the issue to the soft window. */
-    ...{ published: 0, untilRefreshMs: 0 },
+    published: 0,
+    untilRefreshMs: 0,
   };
 }
 
@@ -113,5 +112,6 @@ function newTally() {
 const SERVICE_FAULT_SHARE = 0.001;
 /** DynamoDB promises 99.99 % (https://aws.amazon.com/dynamodb/sla, read on 2026-11-21). */
 const AWS_FAULT_SHARE = 1e-4;
-export const SILENCE_MS = MINUTE_MS;
+/** The standard deviation of a latency's logarithm. */
+const SIGMA = 0.4;
 export const REQUEST_TIMEOUT_MS = 4_000;
