@@ -2,14 +2,13 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { exampleConfig } from '../../bin/local/config.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve as serveLoopback } from '../../bin/local/loopback.ts';
 import { createTokenBroker } from '../../client/index.ts';
 import { startServer } from '../../client/serve/server.ts';
 import { finished } from '../e2e/commands/shared/command-line.ts';
 import { runs, sign } from '../support/aws/signers.ts';
-import { type LocalBrokerProcess, startLocalBroker } from '../support/processes/local-broker.ts';
+import { useLocalBroker } from '../support/processes/local-broker.ts';
 
 /** Programs with libraries that others wrote; each asks for a token, for one that is denied, and for the first one again. */
 const FOLDER = fileURLToPath(new URL('./oauth-libraries', import.meta.url));
@@ -41,13 +40,7 @@ const LIBRARIES: readonly Library[] = [
   { name: "Java's java.net.http", command: runs('javac', '-version') ? ['java', 'Main.java'] : undefined },
 ];
 
-let broker: LocalBrokerProcess;
-beforeAll(async () => {
-  broker = await startLocalBroker();
-});
-afterAll(async () => {
-  expect(await broker.end()).toMatchObject({ exitCode: 0 });
-});
+const broker = useLocalBroker();
 
 describe.each(LIBRARIES)('$name', ({ command, env }) => {
   const skipped = command === undefined ? ' (skipped: it is not installed)' : '';
@@ -66,7 +59,7 @@ describe.each(LIBRARIES)('$name', ({ command, env }) => {
 it('oauth4webapi is a client of the broker itself, behind a proxy that signs', async () => {
   const { url, close } = await serveLoopback(async ({ method, path, headers: received, body }) => {
     const kept = received.filter(([name]) => ['content-type', 'accept'].includes(name.toLowerCase()));
-    const request = { method, url: broker.url + path, headers: Object.fromEntries(kept), body };
+    const request = { method, url: broker().url + path, headers: Object.fromEntries(kept), body };
     const headers = await sign('aws4fetch', request, REPORTING, new Date());
     const answer = await fetch(request.url, { method, headers, body: Buffer.from(body) });
     return { status: answer.status, headers: { 'content-type': 'application/json' }, body: await answer.text() };
@@ -78,15 +71,12 @@ it('oauth4webapi is a client of the broker itself, behind a proxy that signs', a
 });
 
 /** May act for `acme` alone. */
-const REPORTING = exampleConfig(String).callers.find(({ role }) => role.endsWith('/reporting')) ?? {
-  accessKeyId: '',
-  secretAccessKey: '',
-};
+const REPORTING = { accessKeyId: 'AKIDLOCALREPORTING', secretAccessKey: 'local-reporting-secret' };
 
 async function startServing() {
   const key = 'the-key-of-this-test-and-of-no-other';
   const asked: string[] = [];
-  const { token, whoami } = createTokenBroker({ url: broker.url, credentials: REPORTING });
+  const { token, whoami } = createTokenBroker({ url: broker().url, credentials: REPORTING });
   const counting: typeof token = (request) => {
     asked.push(request.client);
     return token(request);

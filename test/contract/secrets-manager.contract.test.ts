@@ -1,7 +1,8 @@
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
-import { startSecretsManager } from '../support/processes/stand-ins.ts';
+import { ACCESS } from '../support/example.ts';
+import { EXAMPLE_KEY, startSecretsManager } from '../support/processes/stand-ins.ts';
 
 /** One call of the real SDK about a secret; `name` belongs to the scenario alone. */
 type SecretsManagerCall = (aws: SecretsManager, name: string) => Promise<unknown>;
@@ -66,39 +67,21 @@ const ALL = { IncludePlannedDeletion: true };
 
 /** The scenarios in which the stand-in and moto must give the same answers. */
 const SAME: Readonly<Record<string, readonly SecretsManagerCall[]>> = {
-  'a put makes its version AWSCURRENT': [
-    ...replaced,
+  'a put makes its version AWSCURRENT': [...replaced, ...stages, put(V3, 'three'), get(undefined, V1), ...stages],
+  'a put as AWSPENDING leaves others alone': [
+    ...pending,
     get(),
     ...stages,
-    put(V3, 'three'),
-    get(undefined, V1),
+    put(V3, 'three', ['AWSPENDING']),
     ...stages,
   ],
-  'a put as AWSPENDING leaves the others alone': [...pending, ...stages, put(V3, 'three', ['AWSPENDING']), ...stages],
   'AWSPENDING is promoted by moving AWSCURRENT to it': [...pending, move('AWSCURRENT', V1, V2), ...stages],
   'AWSCURRENT goes back to AWSPREVIOUS, and the two swap': [...replaced, move('AWSCURRENT', V2, V1), ...stages],
-  'what does not exist is not found': [
-    get(),
-    describeSecret,
-    put(V1, 'x'),
-    deleteSecret,
-    restore,
-    tag(),
-    create,
-    ...stages,
-  ],
+  'what does not exist is not found': [get(), describeSecret, put(V1, 'x'), deleteSecret, restore, tag()],
   'a secret is marked for deletion': [create, deleteSecret, get('AWSCURRENT'), list(), list('', ALL), deleteSecret],
   'a secret is restored': [create, deleteSecret, restore, get('AWSCURRENT'), list()],
   'tags are added, replaced and removed': [create, tag('a b', 'x'), tag('a'), list(), untag, describeSecret],
-  'a resource policy is put and deleted': [
-    create,
-    getPolicy,
-    putPolicy(denial('x')),
-    getPolicy,
-    get(),
-    deletePolicy,
-    getPolicy,
-  ],
+  'a resource policy is put and deleted': [create, putPolicy(denial('x')), getPolicy, get(), deletePolicy, getPolicy],
   'secrets are listed by the beginning of their name, page by page': [create, list('/no-such-name'), listPages],
 };
 
@@ -119,10 +102,8 @@ function refused(name: string) {
   return { refused: name };
 }
 
-const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-
 it.each(MOTO_DIFFERENCES)('the stand-in follows AWS, though in moto %s', async (scenario, aws, calls) => {
-  const standIn = await startSecretsManager({ keys: [{ ...credentials, role: ROLE, mayReadSecrets: true }] });
+  const standIn = await startSecretsManager({ keys: [{ ...EXAMPLE_KEY, role: ROLE }] });
   onTestFinished(standIn.close);
   expect((await answers(standIn.url, scenario, calls)).at(-1)).toMatchObject(aws);
 });
@@ -143,7 +124,7 @@ describe.skipIf(!motoIsInstalled)(`moto${noMoto}`, () => {
 });
 
 async function answers(endpoint: string, scenario: string, calls: readonly SecretsManagerCall[]): Promise<unknown[]> {
-  const aws = new SecretsManager({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 });
+  const aws = new SecretsManager({ ...ACCESS, endpoint, maxAttempts: 1 });
   const name = `contract/${scenario.replaceAll(/[^a-z]+/gi, '_')}`;
   const given = [];
   for (const call of calls) {

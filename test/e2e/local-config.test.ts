@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
 import { promisify } from 'node:util';
-import { expect, it, onTestFinished } from 'vitest';
+import { Provider } from 'oidc-provider';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { listen, stop } from '../../bin/local/loopback.ts';
 import { exportLine } from '../../bin/local/shell.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { ask, startLocalBroker } from '../support/processes/local-broker.ts';
-import { startOidcProvider } from '../support/services/oidc.ts';
+import { ask, startLocalBroker, startOwnBroker } from '../support/processes/local-broker.ts';
 
 /** A shell would take this key for something else. */
 const KEY = `it's-$HOME&"key"`;
@@ -21,20 +23,17 @@ function config(services: unknown, accessRules: unknown = [{ role: ME.role, clie
 }
 
 it('npm start -- --config FILE asks an OAuth server of another project in the dialect that the file says', async () => {
-  const { client_id, secret } = CREDENTIALS.signs;
-  const provider = await startOidcProvider({ clients: [{ client_id, client_secret: secret }] });
+  const provider = await startOidcProvider();
   const parameters = { parameters: { grant_type: 'client_credentials' }, parametersIn: 'body' };
   const form = { authUrl: provider.url, tokenPath: '/token', basicEncoding: 'form', ...parameters };
-  const broker = await startLocalBroker({ config: config({ form, raw: { ...form, basicEncoding: 'raw' } }) });
+  const broker = await startOwnBroker({ config: config({ form, raw: { ...form, basicEncoding: 'raw' } }) });
   const issued = await ask(broker, ME, { client: 'signs', service: 'form' });
   const refused = await ask(broker, ME, { client: 'signs', service: 'raw' });
-  expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
 
   expect(issued).toMatchObject({ status: 200, json: { token_type: 'Bearer', expiry_source: 'response' } });
-  expect(await provider.issuedTo(issued.json.access_token)).toBe(client_id);
+  expect(await provider.issuedTo(issued.json.access_token)).toBe(CREDENTIALS.signs.client_id);
   // Decoding breaks at the bare percent sign.
   expect(refused).toMatchObject({ status: 424, json: { type: 'token-endpoint-error' } });
-  await provider.close();
 });
 
 it('npm start -- --config FILE asks services of its own, and offers commands for its own callers', async () => {
@@ -65,3 +64,31 @@ it('npm start -- --config FILE says that no caller gets a token when no rule nam
   expect(stdout).toContain('No access rule names a caller');
   expect(stdout).not.toContain('curl');
 });
+
+/** An OAuth server on loopback, at `/token`, that takes only `client_credentials` with HTTP Basic in the form dialect. */
+async function startOidcProvider() {
+  const server = createServer();
+  const url = `http://127.0.0.1:${await listen(server, 0)}`;
+  onTestFinished(() => stop(server));
+
+  // It warns that its keys and its memory are for development only, as they are here.
+  const warnings = vi.spyOn(console, 'warn').mockReturnValue();
+  const client = {
+    client_id: CREDENTIALS.signs.client_id,
+    client_secret: CREDENTIALS.signs.secret,
+    grant_types: ['client_credentials'],
+    redirect_uris: [],
+    response_types: [],
+    token_endpoint_auth_method: 'client_secret_basic',
+  } as const;
+  const provider = new Provider(url, {
+    clients: [client],
+    ttl: { ClientCredentials: 600 },
+    features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
+  });
+  warnings.mockRestore();
+  server.on('request', provider.callback());
+  /** The client id that a token was issued to. */
+  const issuedTo = async (token: string) => (await provider.ClientCredentials.find(token))?.clientId;
+  return { url, issuedTo };
+}

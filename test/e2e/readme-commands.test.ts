@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { runs } from '../support/aws/signers.ts';
-import { type LocalBrokerProcess, startLocalBroker } from '../support/processes/local-broker.ts';
+import { useLocalBroker } from '../support/processes/local-broker.ts';
 import { blocks, commands } from '../support/readme.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -52,17 +52,11 @@ const PUT_UMBRELLA = `echo '${JSON.stringify(HOOLI)}' | npm run --silent token-b
 
 const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
 
-let broker: LocalBrokerProcess;
-beforeAll(async () => {
-  broker = await startLocalBroker();
-});
-afterAll(async () => {
-  expect(await broker.end()).toMatchObject({ exitCode: 0 });
-});
+const broker = useLocalBroker();
 
 /** Runs a command in a terminal of its own, on the machine on which `npm start` runs. */
 async function inTerminal(command: string) {
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: new URL(broker.url).port };
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: new URL(broker().url).port };
   return promisify(execFile)('sh', ['-e', '-c', command], { cwd: root, env });
 }
 
@@ -117,7 +111,7 @@ describe('a command of README.md', () => {
 
   it.skipIf(!hasCurl)(`works: curl${hasCurl ? '' : ' (skipped: curl is not installed, or too old)'}`, async () => {
     const command = commands().find((each) => each.startsWith('curl ')) ?? '';
-    const { stdout } = await inTerminal(command.replace('http://127.0.0.1:8788', broker.url));
+    const { stdout } = await inTerminal(command.replace('http://127.0.0.1:8788', broker().url));
     const [answer = ''] = blocks('json');
 
     expect(Object.keys(JSON.parse(stdout))).toEqual(Object.keys(JSON.parse(answer)));

@@ -3,12 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { synthesise } from '../support/stack/synthesise.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
-import { finished, ISOLATED } from './commands/shared/command-line.ts';
+import { answerWith } from '../unit/client/loopback-server.ts';
+import { answering, finished, ISOLATED } from './commands/shared/command-line.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/stack.ts', import.meta.url));
 const BILLING = 'arn:aws:iam::111111111111:role/billing';
@@ -42,8 +42,7 @@ describe('npm run deploy, diff and bootstrap', () => {
   );
 
   it('go on when AWS does not say in seconds whose account it is', { timeout: 60_000 }, async () => {
-    const { url, close } = await startLoopbackServer(() => undefined);
-    onTestFinished(close);
+    const { url } = await answering(() => undefined);
     const { exitCode, stderr } = await run(['diff', 'dev', '--help'], { ...ISOLATED, AWS_ENDPOINT_URL_STS: url });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk diff TokenBroker-dev --exclusively --help\n' });
   });
@@ -57,37 +56,34 @@ describe('npm run deploy, diff and bootstrap', () => {
   });
 });
 
-describe('npm run diff', () => {
-  it('lists the rights that each role gains or loses, and bundles no other stack', { timeout: 120_000 }, async () => {
-    const deployed = synthesise('dev', {
-      ...environments.dev,
-      services: { 'customer-insights': { authUrl: 'https://auth.example.com' } },
-      accessRules: [
-        { role: BILLING, clients: 'all', services: 'all' },
-        { role: REPORTING, clients: ['acme', 'globex'], services: ['customer-insights'] },
-        { role: 'arn:aws:iam::222222222222:role/old', clients: ['acme'], services: ['customer-insights'] },
-      ],
-    });
-    const { exitCode, stdout, stderr } = await run(['diff', 'dev', '--template', inFile(deployed.text)]);
-    expect(exitCode, stderr).toBe(0);
-    // The CDK decides by the variable CI which of the two it writes to.
-    expect(`${stdout}${stderr}`.match(/^\[.\] arn:.*/gm)).toEqual([
-      '[-] arn:aws:iam::222222222222:role/old loses token for acme on customer-insights',
-      `[+] ${BILLING} gains check for all clients on all services`,
-      `[-] ${REPORTING} loses token for globex on customer-insights`,
-    ]);
-    const warning = /^\[!\] customer-insights is not the only service any more\. .* client put --services\.$/m;
-    expect(`${stdout}${stderr}`).toMatch(warning);
-    expect(stderr).toContain('Bundling asset TokenBroker-dev/');
-    expect(stderr).not.toMatch(/TokenBroker-(?:staging|prod)/);
+it('npm run diff lists the rights that each role gains or loses, and bundles no other stack', async () => {
+  const deployed = synthesise('dev', {
+    ...environments.dev,
+    services: { 'customer-insights': { authUrl: 'https://auth.example.com' } },
+    accessRules: [
+      { role: BILLING, clients: 'all', services: 'all' },
+      { role: REPORTING, clients: ['acme', 'globex'], services: ['customer-insights'] },
+      { role: 'arn:aws:iam::222222222222:role/old', clients: ['acme'], services: ['customer-insights'] },
+    ],
   });
+  const { exitCode, stdout, stderr } = await run(['diff', 'dev', '--template', inFile(deployed.text)]);
+  expect(exitCode, stderr).toBe(0);
+  // The CDK decides by the variable CI which of the two it writes to.
+  expect(`${stdout}${stderr}`.match(/^\[.\] arn:.*/gm)).toEqual([
+    '[-] arn:aws:iam::222222222222:role/old loses token for acme on customer-insights',
+    `[+] ${BILLING} gains check for all clients on all services`,
+    `[-] ${REPORTING} loses token for globex on customer-insights`,
+  ]);
+  const warning = /^\[!\] customer-insights is not the only service any more\. .* client put --services\.$/m;
+  expect(`${stdout}${stderr}`).toMatch(warning);
+  expect(stderr).toContain('Bundling asset TokenBroker-dev/');
+  expect(stderr).not.toMatch(/TokenBroker-(?:staging|prod)/);
 });
 
 /** The variables of a shell that is signed in to an account, as far as AWS STS is concerned. */
 async function signedInTo(account: string) {
   const answer = `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>${account}</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`;
-  const { url, requests, close } = await startLoopbackServer(answerWith(200, answer, { 'content-type': 'text/xml' }));
-  onTestFinished(close);
+  const { url, requests } = await answering(answerWith(200, answer, { 'content-type': 'text/xml' }));
   return { env: { ...ISOLATED, AWS_ENDPOINT_URL_STS: url }, requests };
 }
 

@@ -13,9 +13,7 @@ const widgets = widgetsOf(stack);
 
 it('the dashboard begins with the alarms that tell the operators', () => {
   const telling = deployed(stack).filter(({ properties }) => properties.AlarmActions);
-  expect(widgets[0]?.properties).toMatchObject({
-    alarms: telling.map(({ arn }) => arn),
-  });
+  expect(widgets[0]?.properties).toMatchObject({ alarms: telling.map(({ arn }) => arn) });
 });
 
 it('queries only members that the lines of the log have', async () => {

@@ -129,8 +129,8 @@ function record(service: string, eventName: string, requestParameters: object = 
   return { ...what, sourceIPAddress: '203.0.113.7' };
 }
 
-function newKey(role: string, secretId = 'token-broker-keys/test/sealing') {
-  return { ...record('secretsmanager', 'PutSecretValue', { secretId }), userIdentity: identityOf(role) };
+function newKey(role: string, name = 'token-broker-keys/test/sealing') {
+  return ofSecret('PutSecretValue', role, name);
 }
 
 function ofSecret(eventName: string, role?: string, name = 'token-broker/test/acme') {

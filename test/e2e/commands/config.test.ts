@@ -18,8 +18,6 @@ describe('config', () => {
       /^services\.customer-insights\.tokenPath +\/auth\/v1\/token +default$/m,
       /^services\.customer-insights\.response\.tokenMember +- +not set$/m,
       /^accessRules\[1\]\.operations +token +default$/m,
-      /^canary +off +written$/m,
-      /^reservedConcurrency +none +default$/m,
       /^vpc +- +not set$/m,
     ]) {
       expect(stdout).toMatch(line);

@@ -43,41 +43,37 @@ describe('health', () => {
   });
 });
 
-describe('health --watch', () => {
-  const WATCH = ['health', '--watch', '--every', '1'];
+const WATCH = ['health', '--watch', '--every', '1'];
 
-  it('goes on when one look in between fails, but ends with 1 when already the first fails', async ({ world }) => {
-    const seen = () => watching.output.screen;
-    const { url } = await answering((response, request) => {
-      const isDown = seen() !== '' && !seen().includes('error');
-      const { client, service, stage } = JSON.parse(request.body);
-      const answer = isDown ? answerWith(404, 'nothing here') : answerWith(200, checked({ client, service, stage }));
-      answer(response, request);
-    });
-    const watching = beginCommandLine([...WATCH, '--url', url], world.shell);
-    await expect.poll(seen, { timeout: 60_000 }).toMatch(/accepted.*error: unexpected-answer.*accepted/s);
-    watching.interrupt();
-    expect(await watching.finished).toMatchObject({ exitCode: 130 });
-    const nothing = await answering(answerWith(404, ''));
-    expect(await world.run(`${WATCH.join(' ')} --url ${nothing.url}`)).toMatchObject({ exitCode: 1, stdout: '' });
+it('health --watch goes on when a look in between fails, but ends with 1 when the first fails', async ({ world }) => {
+  const seen = () => watching.output.screen;
+  const { url } = await answering((response, request) => {
+    const isDown = seen() !== '' && !seen().includes('error');
+    const { client, service, stage } = JSON.parse(request.body);
+    const answer = isDown ? answerWith(404, 'nothing here') : answerWith(200, checked({ client, service, stage }));
+    answer(response, request);
   });
+  const watching = beginCommandLine([...WATCH, '--url', url], world.shell);
+  await expect.poll(seen, { timeout: 60_000 }).toMatch(/accepted.*error: unexpected-answer.*accepted/s);
+  watching.interrupt();
+  expect(await watching.finished).toMatchObject({ exitCode: 130 });
+  const nothing = await answering(answerWith(404, ''));
+  expect(await world.run(`${WATCH.join(' ')} --url ${nothing.url}`)).toMatchObject({ exitCode: 1, stdout: '' });
 });
 
 it('health repaints while it watches at a terminal', async ({ world: { shell } }) => {
   const terminal = Object.assign(new PassThrough(), { isTTY: true });
-  const watching = beginCommandLine(['health', '--watch', '--every', '1'], shell, terminal);
+  const watching = beginCommandLine(WATCH, shell, terminal);
   await expect.poll(() => watching.output.stdout.split('\u001b[H\u001b[J').length, { timeout: 60_000 }).toBe(3);
   watching.interrupt();
   expect(await watching.finished).toMatchObject({ exitCode: 130 });
 });
 
-describe('health --run', () => {
-  it('tells that the local broker is elsewhere, does not answer, or fails', async () => {
-    const order = (url: string) => runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: url });
-    expect(await order('http://broker.example.com')).toEqual(ended(1, '', /^error: control-unknown: /));
-    const gone = /^error: control-unreachable: Nothing answers at http:\/\/127\.0\.0\.1:19999 /;
-    expect(await order('http://127.0.0.1:19999')).toEqual(ended(1, '', gone));
-    const { url } = await answering(answerWith(500, { message: 'marked' }));
-    expect(await order(url)).toEqual(ended(1, '', /^error: control-failed: .* 500\n(?:(?!marked).)*\n$/));
-  });
+it('health --run tells that the local broker is elsewhere, does not answer, or fails', async () => {
+  const order = (url: string) => runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: url });
+  expect(await order('http://broker.example.com')).toEqual(ended(1, '', /^error: control-unknown: /));
+  const gone = /^error: control-unreachable: Nothing answers at http:\/\/127\.0\.0\.1:19999 /;
+  expect(await order('http://127.0.0.1:19999')).toEqual(ended(1, '', gone));
+  const { url } = await answering(answerWith(500, { message: 'marked' }));
+  expect(await order(url)).toEqual(ended(1, '', /^error: control-failed: .* 500\n(?:(?!marked).)*\n$/));
 });

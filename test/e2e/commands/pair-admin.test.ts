@@ -26,26 +26,13 @@ async function connect() {
   onTestFinished(() => direct.destroy());
   const admin = createPairAdmin(direct, TABLE, new AbortController().signal, () => START);
   const key = { TableName: TABLE, Key: { pair: { S: pairKey(pair) } } };
-  const item = async () => (await direct.getItem(key)).Item;
   const put = (attributes: Item) => direct.putItem({ TableName: TABLE, Item: { ...attributes, ...key.Key } });
   const read = () => store.read(pair, IN_TIME);
   const write = async (next: PairRecord) => store.replace(pair, await read(), next, IN_TIME);
-  return { store, admin, pair, item, put, read, write, endpoint };
+  return { admin, pair, put, read, write, endpoint };
 }
 
 describe('a stop', () => {
-  it('leaves all else of the record as it is, and no lease that was decided on before is taken after it', async () => {
-    const { store, admin, pair, read, write } = await connect();
-    await write(fullRecord());
-    const seen = await read();
-    await admin.disable(pair);
-    expect(await read()).toMatchObject({ record: { ...fullRecord(), disabled: { since: START } } });
-    expect(await store.replace(pair, seen, { ...seen.record, lease: undefined }, IN_TIME)).toBeUndefined();
-    expect(await admin.read(pair)).toMatchObject({ disabled: { since: START }, token: { closed: 'no-key' } });
-    await admin.enable(pair);
-    expect(await read()).toMatchObject({ record: fullRecord() });
-  });
-
   it('asks once to end the stop of a pair without a record', async () => {
     const { admin, pair, endpoint } = await connect();
     await admin.enable(pair);
@@ -92,9 +79,8 @@ describe('clearing latches, holds and pauses', () => {
   });
 
   it('writes nothing where nothing is latched, held or paused', async () => {
-    const { admin, pair, item, endpoint } = await connect();
+    const { admin, pair, endpoint } = await connect();
     expect(await admin.clear(pair)).toEqual(EMPTY_RECORD);
-    expect(await item()).toBeUndefined();
-    expect(endpoint.calls.map(({ operation }) => operation)).not.toContain('UpdateItem');
+    expect(endpoint.operations).not.toContain('UpdateItem');
   });
 });

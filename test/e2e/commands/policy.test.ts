@@ -17,6 +17,7 @@ async function policy(args: string) {
   return { told: JSON.parse(stdout), stderr };
 }
 
+const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';
 const SID = expect.stringMatching(/^[A-Za-z0-9]+$/);
 
 describe('policy', () => {
@@ -89,41 +90,36 @@ describe('policy for the roles of an environment itself', () => {
   });
 });
 
-describe('the permissions boundary that --execution demands', () => {
-  const prod = parseEnvironment('prod', environments.prod);
-
-  it.each([
-    [{}, undefined],
-    [{ name: 'bounds' }, 'arn:aws:iam::222222222222:policy/bounds'],
-    [
-      { name: `team/${spelled('Qualifier')}-${spelled('AWS::Region')}` },
-      'arn:aws:iam::222222222222:policy/team/hnb659fds-eu-west-1',
-    ],
-    [{ arn: `arn:aws:iam::${spelled('AWS::AccountId')}:policy/b` }, 'arn:aws:iam::222222222222:policy/b'],
-  ])('%j in cdk.json is %s, as the CDK gives it to the roles', (boundary, expected) => {
+it.each([
+  [{}, undefined],
+  [{ name: 'bounds' }, 'arn:aws:iam::222222222222:policy/bounds'],
+  [
+    { name: `team/${spelled('Qualifier')}-${spelled('AWS::Region')}` },
+    'arn:aws:iam::222222222222:policy/team/hnb659fds-eu-west-1',
+  ],
+  [{ arn: `arn:aws:iam::${spelled('AWS::AccountId')}:policy/b` }, 'arn:aws:iam::222222222222:policy/b'],
+])(
+  'with %j in cdk.json --execution demands the boundary %s, as the CDK gives it to the roles',
+  (boundary, expected) => {
     const context = { '@aws-cdk/core:permissionsBoundary': boundary };
-    expect(permissionsBoundary(prod, context)).toBe(expected);
+    expect(permissionsBoundary(parseEnvironment('prod', environments.prod), context)).toBe(expected);
     const roles = resourcesOf(synthesise('prod', environments.prod, { context }), 'AWS::IAM::Role');
     expect(new Set(roles.map(({ Properties }) => Properties.PermissionsBoundary))).toEqual(new Set([expected]));
-  });
-});
+  },
+);
 
 /** As the CDK spells a part that it fills in. */
 function spelled(part: string): string {
   return `$\{${part}}`;
 }
 
-describe('policy --guard', () => {
-  const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';
+it('policy --guard prints a service control policy for the account of the broker, which excepts the role of --break-glass', async () => {
+  const { told, stderr } = await policy('--guard --environment dev');
+  expect(told.Statement).toMatchObject([{ Sid: SID, Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'] }]);
+  expect(stderr).toMatch(/account 111111111111 as a service control policy.*"Guard the function"/);
 
-  it('prints a service control policy for the account of the broker, which excepts the role of --break-glass', async () => {
-    const { told, stderr } = await policy('--guard --environment dev');
-    expect(told.Statement).toMatchObject([{ Sid: SID, Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'] }]);
-    expect(stderr).toMatch(/account 111111111111 as a service control policy.*"Guard the function"/);
-
-    const excepted = (await policy(`--guard --break-glass ${BREAK_GLASS} --environment dev --json`)).told;
-    const Condition = { ArnNotEquals: { 'aws:PrincipalArn': BREAK_GLASS } };
-    const account = '111111111111';
-    expect(excepted).toMatchObject({ environment: 'dev', account, policy: { Statement: [{ Condition }] } });
-  });
+  const excepted = (await policy(`--guard --break-glass ${BREAK_GLASS} --environment dev --json`)).told;
+  const Condition = { ArnNotEquals: { 'aws:PrincipalArn': BREAK_GLASS } };
+  const account = '111111111111';
+  expect(excepted).toMatchObject({ environment: 'dev', account, policy: { Statement: [{ Condition }] } });
 });

@@ -2,31 +2,20 @@ import { execFile, spawnSync } from 'node:child_process';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../bin/local/shell.ts';
-import { type LocalBrokerProcess, shellVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { shellVariables, useLocalBroker } from '../../support/processes/local-broker.ts';
 import { ended, runCommandLine } from './shared/command-line.ts';
 
-let broker: LocalBrokerProcess;
-let operator: Readonly<Record<string, string>>;
-beforeAll(async () => {
-  broker = await startLocalBroker();
-  operator = {
-    ...shellVariables(broker),
-    AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR',
-    AWS_SECRET_ACCESS_KEY: 'local-operator-secret',
-    AWS_SESSION_TOKEN: '',
-  };
-});
-afterAll(async () => {
-  expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
-});
+const broker = useLocalBroker();
+/** The variables of the operator's terminal. */
+const operator = () => ({ ...shellVariables(broker(), 'operator'), AWS_SESSION_TOKEN: '' });
 
 /** Runs the command line in the operator's terminal. */
-const run = (command: string, input?: object) => runCommandLine(command.split(' '), operator, JSON.stringify(input));
+const run = (command: string, input?: object) => runCommandLine(command.split(' '), operator(), JSON.stringify(input));
 
 describe('env', () => {
-  const port = () => new URL(broker.url).port;
+  const port = () => new URL(broker().url).port;
 
   it('names the operator and the callers of the broker that listens on PORT', async () => {
     const { stdout } = await runCommandLine(['env'], { PORT: port() });
@@ -46,7 +35,7 @@ describe('env', () => {
     const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
     const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd, env });
 
-    const { AWS_ENDPOINT_URL_DYNAMODB } = shellVariables(broker);
+    const { AWS_ENDPOINT_URL_DYNAMODB } = shellVariables(broker());
     const services = 'customer-insights merchant-payment-cleansing';
     expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL_DYNAMODB}\n`);
   });
@@ -61,7 +50,7 @@ describe('env', () => {
   });
 
   it('ignores the remains of a broker that was killed', async () => {
-    const left = { pid: spawnSync('true').pid, callers: { operator } };
+    const left = { pid: spawnSync('true').pid, callers: { operator: operator() } };
     writeFileSync(shellFile(19_998), JSON.stringify(left));
     onTestFinished(() => rmSync(shellFile(19_998)));
     const result = await runCommandLine(['env'], { PORT: '19998' });
@@ -84,7 +73,7 @@ describe('service', () => {
   });
 
   it('turns living tokens away with --revoke, and issues new ones', async () => {
-    const api = `${operator.TOKEN_BROKER_STAND_IN_URL}/customer-insights/v1/whoami`;
+    const api = `${shellVariables(broker()).TOKEN_BROKER_STAND_IN_URL}/customer-insights/v1/whoami`;
     const statusFor = async (token: string) =>
       (await fetch(api, { headers: { authorization: `Bearer ${token}` } })).status;
     const tokenOf = async (more = '') => {
@@ -117,9 +106,11 @@ it('a rehearsal onboards and rotates with secrets that begin with good-, and rej
 });
 
 it('says that nothing answers there, to a terminal that still has the variables of a broker that has ended', async () => {
-  const gone = Object.fromEntries(Object.keys(operator).flatMap((name) => (/URL/.test(name) ? [[name, GONE]] : [])));
+  const gone = Object.fromEntries(Object.keys(operator()).flatMap((name) => (/URL/.test(name) ? [[name, GONE]] : [])));
   const commands = ['token acme customer-insights', 'client list', 'audit acme', 'client disable acme --yes'];
-  const results = await Promise.all(commands.map((each) => runCommandLine(each.split(' '), { ...operator, ...gone })));
+  const results = await Promise.all(
+    commands.map((each) => runCommandLine(each.split(' '), { ...operator(), ...gone })),
+  );
 
   for (const result of results) {
     const words = /(?:^|\n)error: [\w-]+: Nothing answers at http:\/\/127\.0\.0\.1:19999\nCorrect the port, start/;
@@ -129,7 +120,9 @@ it('says that nothing answers there, to a terminal that still has the variables 
   }
   // A call of another broker does not fail for that.
   const other = ['whoami', '--url', GONE.replace('http', 'https')];
-  expect((await runCommandLine(other, { ...operator, ...gone })).stderr).toMatch(/There was no answer: ECONNREFUSED\n/);
+  expect((await runCommandLine(other, { ...operator(), ...gone })).stderr).toMatch(
+    /There was no answer: ECONNREFUSED\n/,
+  );
 });
 
 /** Nothing listens there. */

@@ -5,18 +5,16 @@ import { ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
 
 const BACK = ['release', 'back', '--environment', 'prod'];
 
-describe('release list', () => {
-  it('shows every version, newest first, and which part of the calls it has', async () => {
-    const { env } = await startAws({ alias: { FunctionVersion: '9', weights: { 10: 0.1 } } });
-    const { exitCode, stdout } = await runCommandLine(['release', 'list', '--environment', 'prod'], env);
-    expect(exitCode).toBe(0);
-    expect(stdout.trimEnd().split('\n')).toEqual([
-      expect.stringMatching(/^VERSION +PUBLISHED +CODE +CALLS$/),
-      expect.stringMatching(/^10 +2026-01-10T10:00:00Z +code-of-10-a +10 %$/),
-      expect.stringMatching(/^9 +2026-01-09T10:00:00Z +code-of-9-ab +90 %$/),
-      expect.stringMatching(/^8 +2026-01-08T10:00:00Z +code-of-8-ab +-$/),
-    ]);
-  });
+it('release list shows every version, newest first, and which part of the calls it has', async () => {
+  const { env } = await startAws({ alias: { FunctionVersion: '9', weights: { 10: 0.1 } } });
+  const { exitCode, stdout } = await runCommandLine(['release', 'list', '--environment', 'prod'], env);
+  expect(exitCode).toBe(0);
+  expect(stdout.trimEnd().split('\n')).toEqual([
+    expect.stringMatching(/^VERSION +PUBLISHED +CODE +CALLS$/),
+    expect.stringMatching(/^10 +2026-01-10T10:00:00Z +code-of-10-a +10 %$/),
+    expect.stringMatching(/^9 +2026-01-09T10:00:00Z +code-of-9-ab +90 %$/),
+    expect.stringMatching(/^8 +2026-01-08T10:00:00Z +code-of-8-ab +-$/),
+  ]);
 });
 
 describe('release back', () => {

@@ -6,17 +6,15 @@ import { it, type OperatorWorld, SERVICES } from './shared/operator-world.ts';
 const PAIR = { client: 'acme', service: SERVICES[0] };
 const SecretId = 'token-broker-keys/local/sealing';
 
-describe('sealing-key rotate', () => {
-  it('makes a new version the current one, keeps the one before, and shows no key', async ({ world }) => {
-    const [before] = Object.keys(await stagesIn(world));
-    const { exitCode, stdout, stderr } = await world.run('sealing-key rotate --json');
-    expect(exitCode).toBe(0);
-    const { version, previous } = JSON.parse(stdout);
-    expect(previous).toBe(before);
-    expect(await stagesIn(world)).toEqual({ [version]: ['AWSCURRENT'], [previous]: ['AWSPREVIOUS'] });
-    expect(stdout.replaceAll(/[0-9a-f-]{36}/g, '')).not.toMatch(/[\w-]{20}/);
-    expect(stderr).toMatch(/within an hour.*sealing-key retire/);
-  });
+it('sealing-key rotate makes a new version current, keeps the one before, and shows no key', async ({ world }) => {
+  const [before] = Object.keys(await stagesIn(world));
+  const { exitCode, stdout, stderr } = await world.run('sealing-key rotate --json');
+  expect(exitCode).toBe(0);
+  const { version, previous } = JSON.parse(stdout);
+  expect(previous).toBe(before);
+  expect(await stagesIn(world)).toEqual({ [version]: ['AWSCURRENT'], [previous]: ['AWSPREVIOUS'] });
+  expect(stdout.replaceAll(/[0-9a-f-]{36}/g, '')).not.toMatch(/[\w-]{20}/);
+  expect(stderr).toMatch(/within an hour.*sealing-key retire/);
 });
 
 describe('sealing-key retire', () => {

@@ -38,7 +38,6 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   'client put': [
     [[...PUT, 'marked-secret'], /too many arguments/],
-    [['client', 'put', 'marked-secret x'], /argument 'client' is invalid/],
     [['client', 'put', 'marked-secret\u0007'], /argument 'client' is invalid/],
     [[...PUT, '--services', 'a,,b'], /--services <names>.* is invalid/],
     [[...PUT, '--url', ''], /where is the broker\?/],

@@ -2,15 +2,15 @@ import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { hasSigner, runs } from '../../support/aws/signers.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import {
-  type LocalBrokerProcess,
   shellVariables,
   startLocalBroker,
   tokenServiceUrl,
+  useLocalBroker,
 } from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
 import { ended, finished } from '../commands/shared/command-line.ts';
@@ -53,18 +53,12 @@ const CONTRACT = readContract();
 
 const TOKEN = answered(200, 'application/json', 'token');
 
-let broker: LocalBrokerProcess;
-beforeAll(async () => {
-  broker = await startLocalBroker();
-});
-afterAll(async () => {
-  expect(await broker.end()).toMatchObject({ exitCode: 0 });
-});
+const broker = useLocalBroker();
 
 describe.each(EXAMPLES)('docs/examples/$file', (example) => {
   describe.skipIf(example.missing !== '')(`run by its language${example.missing}`, () => {
     it('gets a token from the local broker with the variables that it prints', async () => {
-      expect(await run(example, 'acme', shellVariables(broker))).toEqual(ended(0, /\b[0-9a-f]{16}\b/));
+      expect(await run(example, 'acme', shellVariables(broker()))).toEqual(ended(0, /\b[0-9a-f]{16}\b/));
     });
 
     it.each([
@@ -98,16 +92,16 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
 });
 
 it('docs/examples/with-client.mjs and the three lines of README.md call a service with a token', async () => {
-  const service = `${tokenServiceUrl(broker)}/customer-insights/v1/whoami`;
-  const example = await run(WITH_CLIENT, 'acme', shellVariables(broker), service);
+  const service = `${tokenServiceUrl(broker())}/customer-insights/v1/whoami`;
+  const example = await run(WITH_CLIENT, 'acme', shellVariables(broker()), service);
   expect(example.stdout + example.stderr).toContain('the service answered 200');
 
   const [lines = '', ...others] = blocks('js');
   expect(others).toEqual([]);
-  const ports = { 'http://127.0.0.1:8788': broker.url, 'http://127.0.0.1:8790': tokenServiceUrl(broker) };
+  const ports = { 'http://127.0.0.1:8788': broker().url, 'http://127.0.0.1:8790': tokenServiceUrl(broker()) };
   const here = Object.entries(ports).reduce((text, [from, to]) => text.replace(from, to), lines);
   const script = `${here}\nprocess.stdout.write(String(answer.status));`;
-  const variables = shellVariables(broker);
+  const variables = shellVariables(broker());
   const told = await execute([...WITH_CLIENT.command, '--input-type=module', '--eval', script], variables);
   expect(told).toEqual(ended(0, '200'));
 });

@@ -11,7 +11,7 @@ import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/nam
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { costOf } from '../../support/prices.ts';
-import { startLocalBroker } from '../../support/processes/local-broker.ts';
+import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
 import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
@@ -96,8 +96,7 @@ describe('the page about development', () => {
 
   it('shows a configuration that a local broker starts with', async () => {
     const [config = ''] = blocks('json', DEVELOPMENT);
-    const broker = await startLocalBroker({ config });
-    expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+    await startOwnBroker({ config });
   });
 });
 
@@ -185,18 +184,16 @@ describe('the page about alarms', () => {
   });
 });
 
-describe('the page about security', () => {
-  it('has a suite for every promise, and a promise for every attack', () => {
-    const promises = table('promise', readPage('docs/security.md')).map(([, suites = '']) => linksIn(suites));
-    expect(promises.length).toBeGreaterThan(12);
-    for (const suites of promises) {
-      expect(suites.length).toBeGreaterThan(0);
-      expect(suites.filter((suite) => !/^\.\.\/test\/.*\.test\.ts$/.test(suite))).toEqual([]);
-    }
-    const files = readdirSync(new URL('test/attacks', ROOT), { recursive: true, encoding: 'utf8' });
-    const attacks = files.filter((file) => file.endsWith('.test.ts')).map((file) => `../test/attacks/${file}`);
-    expect(promises.flat()).toEqual(expect.arrayContaining(attacks));
-  });
+it('the page about security has a suite for every promise, and a promise for every attack', () => {
+  const promises = table('promise', readPage('docs/security.md')).map(([, suites = '']) => linksIn(suites));
+  expect(promises.length).toBeGreaterThan(12);
+  for (const suites of promises) {
+    expect(suites.length).toBeGreaterThan(0);
+    expect(suites.filter((suite) => !/^\.\.\/test\/.*\.test\.ts$/.test(suite))).toEqual([]);
+  }
+  const files = readdirSync(new URL('test/attacks', ROOT), { recursive: true, encoding: 'utf8' });
+  const attacks = files.filter((file) => file.endsWith('.test.ts')).map((file) => `../test/attacks/${file}`);
+  expect(promises.flat()).toEqual(expect.arrayContaining(attacks));
 });
 
 describe('the page about scale', () => {

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { pageUrl, shellVariables, startLocalBroker, tokenServiceUrl } from '../../support/processes/local-broker.ts';
+import { pageUrl, shellVariables, startOwnBroker, tokenServiceUrl } from '../../support/processes/local-broker.ts';
 import { send } from '../../support/requests.ts';
 
 it('each server of npm start that verifies no signature answers on loopback names with its port, and no page of another site', async () => {
-  const broker = await startLocalBroker();
+  const broker = await startOwnBroker();
   const { TOKEN_BROKER_CONTROL_URL: control = '' } = shellVariables(broker);
   for (const url of [control, tokenServiceUrl(broker), pageUrl(broker)]) {
     const { port } = new URL(url);
@@ -34,5 +34,4 @@ it('each server of npm start that verifies no signature answers on loopback name
   }
   expect((await fetch(`${control}/health-run`, { method: 'POST' })).status).toBe(200);
   expect((await fetch(`${control}/health-run`)).status).toBe(404);
-  expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
 });

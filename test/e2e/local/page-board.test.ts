@@ -12,8 +12,7 @@ const { open } = useBrowser();
 
 /** A terminal of the operator of a broker. */
 function terminalOf(broker: LocalBrokerProcess) {
-  const keys = { AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR', AWS_SECRET_ACCESS_KEY: 'local-operator-secret' };
-  const variables = { ...shellVariables(broker), AWS_SESSION_TOKEN: '', ...keys };
+  const variables = { ...shellVariables(broker, 'operator'), AWS_SESSION_TOKEN: '' };
   return async (line: string, input?: string) => {
     const { exitCode, stderr } = await runCommandLine(line.split(' '), variables, input);
     expect(exitCode, stderr).toBe(0);

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../bin/local/config.ts';
 import type { CallReport } from '../../../bin/local/page/messages.ts';
-import { ask, freePorts, pageUrl } from '../../support/processes/local-broker.ts';
+import { ask, freePorts, pageUrl, startOwnBroker } from '../../support/processes/local-broker.ts';
 import { send } from '../../support/requests.ts';
 import {
   ACME,
@@ -16,7 +16,6 @@ import {
   press,
   said,
   skipped,
-  startOwnBroker,
   unfold,
   useBrowser,
 } from './page-visitor.ts';

@@ -4,9 +4,7 @@ import { BILLING, CALL, startPageWorld, TOKEN, textOf } from './page-world.ts';
 const DENIED = { type: 'access-denied', title: 'No', detail: 'No rule.', status: 403, retryable: false };
 const ACCEPTED = { client: 'acme', service: 'customer-insights', stage: 'AWSCURRENT', finding: 'accepted' };
 
-const good = (word: string) => ({ word, kind: 'good' });
 const bad = (word: string) => ({ word, kind: 'bad' });
-const refused = (word: string) => ({ word, kind: 'refused' });
 
 it('a call is signed as the caller, and tells what was sent and what came back, with neither key, token nor signature', async () => {
   const { call, asked } = await startPageWorld();
@@ -14,7 +12,7 @@ it('a call is signed as the caller, and tells what was sent and what came back, 
 
   expect(asked).toEqual(['{"client":"acme","service":"customer-insights","min_ttl":60}']);
   expect(report).toMatchObject({
-    outcome: good('issued'),
+    outcome: { word: 'issued', kind: 'good' },
     summary: expect.stringMatching(/^billing asked for acme on customer-insights, 200 in \d+ ms$/),
     fingerprint: '0123456789abcdef',
   });
@@ -29,7 +27,7 @@ it('a call is signed as the caller, and tells what was sent and what came back, 
 });
 
 it.for<readonly [string, number, unknown, object, RegExp?]>([
-  ['a problem', 403, DENIED, refused('access-denied'), /^Ask the operators of the broker|whoami/],
+  ['a problem', 403, DENIED, { word: 'access-denied', kind: 'refused' }, /^Ask the operators of the broker|whoami/],
   ['a stop', 424, { ...DENIED, type: 'client-disabled' }, bad('client-disabled'), /client enable acme ends it\.$/],
   ['what AWS says', 429, { message: 'Rate Exceeded.' }, bad('AWS answered 429')],
   ['what is no JSON', 502, '<html>', bad('AWS answered 502')],

@@ -1,6 +1,7 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import {
   ACME,
   answered,
@@ -11,7 +12,6 @@ import {
   said,
   shows,
   skipped,
-  startOwnBroker,
   unfold,
   useBrowser,
 } from './page-visitor.ts';

@@ -11,7 +11,7 @@ import {
 } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { runs } from '../../support/aws/signers.ts';
-import { type LocalBrokerProcess, pageUrl, startLocalBroker } from '../../support/processes/local-broker.ts';
+import { type LocalBrokerProcess, pageUrl, startOwnBroker } from '../../support/processes/local-broker.ts';
 
 /** The command that starts Chromium on this machine, if it is there. */
 const CHROMIUM = (process.env.PATH ?? '')
@@ -33,13 +33,6 @@ export const PAIRS = ['acme', 'globex', 'initech'].flatMap((client) =>
   ['customer-insights', 'merchant-payment-cleansing'].map((service) => ({ client, service })),
 );
 
-/** A broker for one test: an incident that it plays must not be there for the next. */
-export async function startOwnBroker(options?: Parameters<typeof startLocalBroker>[0]): Promise<LocalBrokerProcess> {
-  const broker = await startLocalBroker(options);
-  onTestFinished(async () => expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' }));
-  return broker;
-}
-
 /** A browser for all tests of a file. */
 export function useBrowser() {
   let browser: Browser;
@@ -51,6 +44,7 @@ export function useBrowser() {
     browser: () => browser,
     /** Opens the page of a broker for the length of a test, which fails when the page complains about anything. */
     async open(options: BrowserContextOptions = {}, given?: LocalBrokerProcess) {
+      // An incident that one test plays must not be there for the next.
       const broker = given ?? (await startOwnBroker());
       const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
       context.setDefaultTimeout(PATIENCE_MS);

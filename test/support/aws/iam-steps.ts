@@ -44,7 +44,7 @@ export const STEPS: Readonly<Record<string, (world: World) => World>> = {
   AttachRolePolicy: (world) =>
     onEach(world, rolesOf(world), (arn) => can(world, 'iam:AttachRolePolicy', arn, boundaryOf(world, arn)), empower),
   UpdateAssumeRolePolicy: (world) =>
-    onEach(world, rolesOf(world), (arn) => can(world, 'iam:UpdateAssumeRolePolicy', arn), trustAll),
+    onEach(world, rolesOf(world), (arn) => can(world, 'iam:UpdateAssumeRolePolicy', arn), open),
   AddPermission: (world) => onEach(world, callablesOf(world), (arn) => can(world, 'lambda:AddPermission', arn), open),
   UpdateFunctionCode: (world) => runCode(world, 'lambda:UpdateFunctionCode'),
   UpdateFunctionConfiguration: (world) => runCode(world, 'lambda:UpdateFunctionConfiguration'),
@@ -88,17 +88,10 @@ function onEach(world: World, arns: readonly string[], isPermitted: (arn: string
   return arns.filter(isPermitted).reduce(change, world);
 }
 
-/** Leaves the resource no policy but one that allows every principal everything. */
+/** Leaves the resource no policy but one that allows every principal everything; a role knows one action alone. */
 function open(world: World, arn: string): World {
-  return openTo(world, arn, '*');
-}
-
-function trustAll(world: World, role: string): World {
-  return openTo(world, role, 'sts:AssumeRole');
-}
-
-function openTo(world: World, arn: string, Action: string): World {
   const { ofResource } = world.policies;
+  const Action = arn.includes(':role/') ? 'sts:AssumeRole' : '*';
   const opened = parsePolicy({ Version: '2012-10-17', Statement: { ...EVERYTHING, Action, Principal: '*' } });
   return withPolicies(world, { ofResource: (other) => (other === arn ? opened : ofResource(other)) });
 }

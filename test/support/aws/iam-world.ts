@@ -11,8 +11,7 @@ export function policiesOf(stack: readonly Deployed[], others: Readonly<Record<s
   return {
     ofRole: (arn) => {
       const role = stack.find((one) => one.arn === arn);
-      if (role !== undefined) return ownPolicies(role, stack);
-      return find(arn);
+      return role === undefined ? find(arn) : ownPolicies(role, stack);
     },
     boundaryOf: (arn) => {
       const boundary = stack.find((one) => one.arn === arn)?.properties.PermissionsBoundary;

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
 import { listen } from '../../../bin/local/loopback.ts';
 import { shellFile } from '../../../bin/local/shell.ts';
@@ -54,6 +55,27 @@ export async function startLocalBroker(options: Options = {}) {
   };
 }
 
+/** A broker for one test, at whose end it ends well. */
+export async function startOwnBroker(options?: Options): Promise<LocalBrokerProcess> {
+  const broker = await startLocalBroker(options);
+  onTestFinished(() => expectGoodEnd(broker));
+  return broker;
+}
+
+/** A broker for all tests of a file. */
+export function useLocalBroker(): () => LocalBrokerProcess {
+  let broker: LocalBrokerProcess;
+  beforeAll(async () => {
+    broker = await startLocalBroker();
+  });
+  afterAll(() => expectGoodEnd(broker));
+  return () => broker;
+}
+
+async function expectGoodEnd(broker: LocalBrokerProcess): Promise<void> {
+  expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+}
+
 /** Runs the program of `npm start` where it ends by itself. */
 export function runLocalBroker(options: Options = {}) {
   return launch(options).ended;
@@ -66,10 +88,8 @@ function launch({ args = [], config, env = {} }: Options) {
   if (config !== undefined) writeFileSync(file, typeof config === 'string' ? config : JSON.stringify(config));
   const options = config === undefined ? args : ['--config', file, ...args];
 
-  const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
-  const child = spawn(process.execPath, [...SHIFTED, PROGRAM, ...options], {
-    env: { ...isolated, ...env },
-  });
+  const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', ...env };
+  const child = spawn(process.execPath, [...SHIFTED, PROGRAM, ...options], { env: isolated });
   running.add(child);
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -97,11 +117,7 @@ const SHIFTED = ['--import', new URL('./shifted-clock.ts', import.meta.url).href
 const PROGRAM = fileURLToPath(new URL('../../../bin/local.ts', import.meta.url));
 
 /** Asks for a token as a caller does: signed, and over HTTP. */
-export async function ask(
-  { url }: LocalBrokerProcess,
-  caller: SigningKey,
-  pair: Pair,
-): Promise<{ readonly status: number | undefined; readonly json: ReturnType<typeof JSON.parse> }> {
+export async function ask({ url }: LocalBrokerProcess, caller: SigningKey, pair: Pair) {
   const headers = { 'content-type': 'application/json' };
   const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify(pair) };
   const { status, body } = await send({ ...request, headers: await sign('aws4fetch', request, caller, new Date()) });
@@ -118,9 +134,9 @@ export function pageUrl(broker: LocalBrokerProcess): string {
   return printed(broker, /^watch and try it on (\S+)$/m);
 }
 
-/** The variables that `env` sets for `billing`, or for the only caller. */
-export function shellVariables({ callers }: LocalBrokerProcess): Readonly<Record<string, string>> {
-  return callers.billing ?? Object.values(callers)[0] ?? {};
+/** The variables that `env` sets for a caller. */
+export function shellVariables({ callers }: LocalBrokerProcess, name = 'billing'): Readonly<Record<string, string>> {
+  return callers[name] ?? {};
 }
 
 /** The part of the output that the first group of a pattern matches. */

@@ -42,20 +42,18 @@ it.each([
   expect(told.retryAfterSeconds).toBe(retryAfterSeconds);
 });
 
-describe('asking for a token', () => {
-  it('gives the token as the broker issued it', async () => {
-    expect(await token({ scope: 'read', region_id: 7 })).toMatchObject({
-      accessToken: ACCESS_TOKEN,
-      tokenType: 'Bearer',
-      expiresAt: NOW + 3_599_000,
-      expiresAtBroker: issued(NOW).expires_at,
-      expirySource: 'response',
-      fingerprint: '0123456789abcdef',
-      scope: 'read',
-      passThrough: { region_id: 7 },
-    });
-    expect(await token()).not.toHaveProperty('scope');
+it('asking for a token gives it as the broker issued it', async () => {
+  expect(await token({ scope: 'read', region_id: 7 })).toMatchObject({
+    accessToken: ACCESS_TOKEN,
+    tokenType: 'Bearer',
+    expiresAt: NOW + 3_599_000,
+    expiresAtBroker: issued(NOW).expires_at,
+    expirySource: 'response',
+    fingerprint: '0123456789abcdef',
+    scope: 'read',
+    passThrough: { region_id: 7 },
   });
+  expect(await token()).not.toHaveProperty('scope');
 });
 
 describe('an issued token', () => {
