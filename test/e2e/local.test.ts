@@ -4,9 +4,10 @@ import { promisify } from 'node:util';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, it } from 'vitest';
 import { runs } from '../support/aws/signers.ts';
-import { printed, shellVariables, tokenServiceUrl, useLocalBroker } from '../support/processes/local-broker.ts';
+import { ask, printed, shellVariables, tokenServiceUrl, useLocalBroker } from '../support/processes/local-broker.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
+const REPORTING = { accessKeyId: 'AKIDLOCALREPORTING', secretAccessKey: 'local-reporting-secret' };
 const OPERATOR = { accessKeyId: 'AKIDLOCALOPERATOR', secretAccessKey: 'local-operator-secret' };
 const STRANGER = { accessKeyId: 'AKIDLOCALSTRANGER', secretAccessKey: 'local-stranger-secret' };
 const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
@@ -30,6 +31,17 @@ it.skipIf(!hasCurl)(
     expect(await whoAmI.json()).toEqual({ service: 'customer-insights', client: 'acme' });
   },
 );
+
+it('the local broker applies the rules of each caller', async () => {
+  const services = ['customer-insights', 'merchant-payment-cleansing'];
+  const pairs = ['acme', 'globex', 'initech'].flatMap((client) => services.map((service) => ({ client, service })));
+  const told = (caller: typeof BILLING) =>
+    Promise.all(pairs.map(async (pair) => (await ask(broker(), caller, pair)).status));
+  expect(await told(BILLING)).toEqual([200, 200, 200, 424, 424, 424]);
+  expect(await told(REPORTING)).toEqual([200, 403, 403, 403, 403, 403]);
+  expect(await told(OPERATOR)).toEqual([200, 200, 200, 424, 424, 424]);
+  expect(await told(STRANGER)).toEqual([403, 403, 403, 403, 403, 403]);
+});
 
 it.each([
   ['the operator, whose role may check', OPERATOR, 'read'],

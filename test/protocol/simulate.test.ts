@@ -50,14 +50,12 @@ const RECORDED: Readonly<Record<Way, Partial<Outcome>>> = {
   'memory-only': {
     tokensIssued: 11697,
     problems: { all: 1166, toCallersWithoutToken: 137 },
-    waitMs: { p50: 179.17, p99: 668.52, max: 223064 },
     tokenRequests: { all: 14978, ofChecks: 2359, failedAttempts: 1181, rejected: 0, needless: 0 },
     secretsManagerReads: 15019,
   },
   'no-broker': {
     tokensIssued: 11611,
     problems: { all: 935, toCallersWithoutToken: 139 },
-    waitMs: { p50: 165.99, p99: 397.24, max: 234693.07 },
     tokenRequests: { all: 12545, ofChecks: 0, failedAttempts: 934, rejected: 0, needless: 0 },
     secretsManagerReads: 12546,
   },

@@ -1,11 +1,5 @@
 /** What AWS bills by the piece. */
-export interface Billed {
-  readonly billedMs: number;
-  readonly invocations: number;
-  readonly reads: number;
-  readonly writes: number;
-  readonly secretReads: number;
-}
+type Billed = Readonly<Record<'billedMs' | 'invocations' | 'reads' | 'writes' | 'secretReads', number>>;
 
 /** The bill in US dollars at list prices, without prices of the services. Left out are free tiers and fixed costs. */
 export function costOf({ billedMs, invocations, reads, writes, secretReads }: Billed) {
