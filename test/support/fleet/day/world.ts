@@ -17,7 +17,7 @@ export interface Scale {
   readonly pairs: number;
   readonly hours: number;
   readonly seed: number;
-  /** Nothing ever fails, and no operator stores a wrong secret. */
+  /** Nothing ever fails. */
   readonly calm: boolean;
   /** Every few minutes something goes wrong, or an operator does something, as in the stories of the tests. */
   readonly faults: boolean;
