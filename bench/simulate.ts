@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { printJson, talk } from '../client/commands/output.ts';
 import { tokenRequestChart } from '../test/support/fleet/day/chart.ts';
 import { simulateDay } from '../test/support/fleet/day/day.ts';
@@ -16,8 +16,8 @@ const program = new Command('simulate')
   .option('--pairs <n>', 'how many pairs of client and service', wholeNumber(1, 10_000), 1_000)
   .option('--hours <n>', 'how long, in simulated hours', wholeNumber(1, 24), 24)
   .option('--seed <n>', 'which course of events', wholeNumber(0, 2 ** 31 - 1), 1)
-  .option('--calm', 'nothing ever fails', false)
-  .option('--faults', 'all faults of the tests as well, one every four minutes', false)
+  .addOption(new Option('--calm', 'no service ever fails').default(false).conflicts('faults'))
+  .option('--faults', 'the lasting faults and the operators of the tests as well, one every four minutes', false)
   .option('--charts <folder>', 'simulate fleets of other sizes as well and draw a chart of them there; takes minutes')
   .option('--json', 'answer in JSON', false)
   .showHelpAfterError('(--help shows how)')
@@ -47,8 +47,8 @@ async function run({ json, charts, ...scale }: Options): Promise<void> {
   talk(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
   const outcomes = await simulateAll(scale, interrupted.signal);
   if (json) printJson(process, jsonOf(outcomes, interrupted.signal.aborted));
-  else process.stdout.write(`${reportOf(outcomes)}\n`);
-  if (charts !== undefined) await draw(charts, scale, outcomes, interrupted.signal);
+  else process.stdout.write(`${reportOf(outcomes, interrupted.signal.aborted)}\n`);
+  if (charts !== undefined && !interrupted.signal.aborted) await draw(charts, scale, outcomes, interrupted.signal);
   if (interrupted.signal.aborted) {
     talk(process, 'Interrupted: this is what was known by then.');
     process.exitCode = 130;

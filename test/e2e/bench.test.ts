@@ -14,6 +14,7 @@ it.each([
   ['bench', ['--rounds', '0'], 2, '', /--help shows how/],
   ['simulate', ['--help'], 0, /--instances.*--pairs.*--hours.*--seed.*--charts.*--json/s, ''],
   ['simulate', ['--pairs', '10001'], 2, '', /--help shows how/],
+  ['simulate', ['--calm', '--faults'], 2, '', /'--calm' cannot be used with option '--faults'/],
 ] as const)('npm run %s says how it is used: %s', async (name, args, exitCode, stdout, stderr) => {
   expect(packageJson.scripts[name]).toBe(`node bench/${name}.ts`);
   expect(await finished(startScript(`bench/${name}.ts`, ...args))).toEqual(ended(exitCode, stdout, stderr));

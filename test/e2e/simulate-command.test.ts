@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { finished, startScript } from './commands/shared/command-line.ts';
 
 const SMALL = ['--instances', '20', '--pairs', '10', '--hours', '2'];
@@ -19,13 +20,13 @@ it('npm run simulate answers in JSON as all measurements do, on a day of faults 
   const { stdout } = await finished(start(...SMALL, '--faults', '--json'));
   const { goals, skipped, samples } = JSON.parse(stdout);
   const { value, goal } = goals[0];
-  expect(goals).toEqual([{ id: 'simulated-fleet', value, goal, met: value <= goal }]);
-  expect(skipped).toEqual([]);
+  const told = { id: 'simulated-fleet', value, goal, met: value <= goal };
+  expect({ goals, skipped }).toEqual({ goals: [told], skipped: [] });
   expect(samples.map(({ way }: { way: string }) => way)).toEqual(['broker', 'memory-only', 'no-broker']);
 });
 
-it('npm run simulate prints its results so far on Ctrl-C', async () => {
-  const child = start('--json');
+it('npm run simulate prints its results so far on Ctrl-C, and draws no chart of them', async () => {
+  const child = start('--json', '--charts', temporaryFolder());
   await once(child.stderr, 'data');
   child.kill('SIGINT');
   const { exitCode, stdout } = await finished(child);

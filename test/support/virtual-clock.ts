@@ -7,9 +7,9 @@ interface Timer {
 export class VirtualClock {
   #now: number;
   #events = 0;
-  /** At this moment: a loop that never waits would stop the clock, and the test, for good. */
+  /** How often this moment was asked for: a loop that never waits would stop the clock, and the test, for good. */
   #looks = 0;
-  /** The next one is the last; of those of the same moment, the one that was set first. */
+  /** The latest first; of those of the same moment, the one that was set first comes last, and ends first. */
   readonly #timers: Timer[] = [];
   readonly #pickDue: (count: number) => number;
 
@@ -89,6 +89,6 @@ export class VirtualClock {
   }
 }
 
-/** Far more often than 500 instances read the clock at one moment. */
+/** Far more often than all instances of a test read the clock at one moment. */
 const MAX_LOOKS = 100_000;
 const EVENTS_PER_TURN = 4_096;

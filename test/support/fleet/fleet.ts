@@ -74,8 +74,8 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
         broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced()),
       check: (request: Partial<CheckRequest> = {}) =>
         broker.check(BILLING, { pair: ISSUE_REQUEST.pair, stage: 'AWSCURRENT', ...request }, ...traced()),
-      /** How far its clock is from the true time, and the sealed format that it writes, and opens alone. Tests change both. */
-      state,
+      /** Tests change how far its clock is from the true time, and the sealed format that it writes, and opens alone. */
+      state: state as Pick<typeof state, 'skewMs' | 'format'>,
       /** As Lambda does between calls: all that comes to it waits for the thaw. */
       setFrozen(isFrozen: boolean) {
         state.isFrozen = isFrozen;

@@ -109,7 +109,8 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
   }
 
   async function until(isSo: () => boolean): Promise<void> {
-    await clock.settle(isSo);
+    const limit = clock.now() + LONGEST_CALL_MS;
+    await clock.settle(() => isSo() || clock.now() > limit);
     if (!isSo()) throw new Error('calls are left without an answer');
   }
 }

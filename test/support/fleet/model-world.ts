@@ -11,17 +11,18 @@ export const CLIENTS = ['acme', 'globex'] as const;
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
 /** The ways in which a token request fails: one for each outcome, and two lengths of a pause. */
-const FAULTS: Readonly<Record<string, TokenExchange | Problem>> = {
+const FAULTS = {
   'connection refused': new Problem('token-endpoint-unavailable', 'connection refused'),
   '429 for seconds': exchange(429, {}, { 'retry-after': '20' }),
   '429 for an hour': exchange(429, {}, { 'retry-after': '3600' }),
   'odd body': exchange(200, { greeting: 'hello' }),
-};
-export const SERVICE_FAULTS = Object.keys(FAULTS);
+} satisfies Record<string, TokenExchange | Problem>;
+type ServiceFault = keyof typeof FAULTS;
+export const SERVICE_FAULTS = Object.keys(FAULTS) as ServiceFault[];
 
 /** How a service behaves at the moment. */
 export interface ServiceMood {
-  readonly fault: string | undefined;
+  readonly fault: ServiceFault | undefined;
   readonly latencyMs: number;
   readonly lifetimeSeconds: number;
 }
@@ -103,9 +104,8 @@ export function createModelWorld(clock: VirtualClock, normal: (service: string) 
 
     /** The service's answer to a token request. */
     answer(pair: Pair, version: string): ServiceAnswer | Problem {
-      const { fault = '', lifetimeSeconds } = world.moodOf(pair.service);
-      const failure = FAULTS[fault];
-      if (failure !== undefined) return failure;
+      const { fault, lifetimeSeconds } = world.moodOf(pair.service);
+      if (fault !== undefined) return FAULTS[fault];
       if (unwelcome.has(`${pairKey(pair)} ${version}`)) {
         // Both ways of saying it.
         return version.endsWith('2') ? exchange(400, { error: 'invalid_client' }) : exchange(401, {});

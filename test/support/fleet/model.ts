@@ -53,7 +53,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
   const ledger = keepLedger(fleet, hosts);
   /** By its text. */
   const handOuts = new Map<string, HandOut>();
-  const random = seededRandom(changes.seed ?? 1);
+  const random = seededRandom(changes.seed ?? 1, 'troubles');
   /** In which new instances seal. */
   let format = 1;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;

@@ -53,7 +53,7 @@ export interface Surroundings {
   /** Told of every token that an instance reads and cannot open. */
   onClosedToken?: (from: number) => void;
   lifetimeSeconds: number;
-  /** Replaces the normal answer to the n-th request (from 1): a whole answer, or a problem that is thrown. */
+  /** Replaces the normal answer to the n-th request (from 1): a whole answer, or why there is none. */
   answer?: ((n: number, request: SentRequest) => ServiceAnswer | Problem | undefined) | undefined;
   /** Whether this operation of the store goes wrong, for the instance with this number. */
   storeFault?: ((operation: keyof PairStore, from: number) => StoreFault | undefined) | undefined;

@@ -9,6 +9,8 @@ interface CallerProcess {
   readonly isJob: boolean;
   /** When the token that it holds ends; 0: it has none. */
   tokenEndsAt: number;
+  /** The version of the secret that it read, when it asks the service by itself. */
+  version?: string | undefined;
 }
 
 /** How a process comes to a token. */

@@ -2,7 +2,7 @@ import { curve, drawing, line, text, ticksUpTo } from '../../svg.ts';
 import { type Outcome, shown } from './outcome.ts';
 import { WAYS } from './world.ts';
 
-/** How many token requests each way makes as the fleet grows. Every fleet lives through its day in each of them. */
+/** How many token requests each way makes as the fleet grows; each size of a fleet needs an outcome for each way. */
 export function tokenRequestChart(outcomes: readonly Outcome[]): string {
   const sorted = outcomes.toSorted((one, other) => one.scale.instances - other.scale.instances);
   const fleets = [...new Set(sorted.map(({ scale }) => scale.instances))];
@@ -13,6 +13,7 @@ export function tokenRequestChart(outcomes: readonly Outcome[]): string {
   const ticks = ticksUpTo(Math.max(...series.flatMap(({ counts }) => counts)));
   const xOf = (fleet: number) => LEFT + (fleet * (RIGHT - LEFT)) / Math.max(1, fleets.length - 1);
   const yOf = (requests: number) => BOTTOM - (requests / (ticks.at(-1) ?? 1)) * (BOTTOM - TOP);
+  const pointsOf = (counts: readonly number[]) => counts.map((count, n) => [xOf(n), yOf(count)] as const);
   const { hours = 0, pairs = 0 } = sorted[0]?.scale ?? {};
   return drawing({
     width: 720,
@@ -27,10 +28,7 @@ export function tokenRequestChart(outcomes: readonly Outcome[]): string {
       ...fleets.map((instances, n) => text(xOf(n), BOTTOM + 22, shown(instances), 'small middle')),
       text((LEFT + RIGHT) / 2, BOTTOM + 44, 'instances of the function', 'small middle'),
       ...series.flatMap(({ name, counts }, ink) => [
-        curve(
-          Array.from(counts, (count, n) => [xOf(n), yOf(count)] as const),
-          ink,
-        ),
+        curve(pointsOf(counts), ink),
         text(RIGHT + 14, yOf(counts.at(-1) ?? 0) + 5, name, `ink-${ink}`),
       ]),
     ],

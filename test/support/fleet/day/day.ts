@@ -27,8 +27,8 @@ export async function simulateDay(way: Way, scale: Scale, isStopped = () => fals
   const steps = stepsOf(scale.seed, minutes / FAULT_EVERY_MINUTES);
   for (let minute = 0; minute < minutes && !isStopped(); minute += 1) {
     await clock.advance(Math.max(0, START + (minute + 1) * MINUTE_MS - clock.now()));
-    if (scale.faults && minute % FAULT_EVERY_MINUTES === 0) await steps[minute / FAULT_EVERY_MINUTES]?.run({}, model);
     if (scale.faults && minute % HEAL_EVERY_MINUTES === 0) model.heal();
+    if (scale.faults && minute % FAULT_EVERY_MINUTES === 0) await steps[minute / FAULT_EVERY_MINUTES]?.run({}, model);
     model.verify();
     model.requests.length = 0;
   }
@@ -39,12 +39,13 @@ export async function simulateDay(way: Way, scale: Scale, isStopped = () => fals
 }
 
 /** Callers that ask the broker, and the checks of its health function. */
-function throughBroker({ model, tally, checking }: Day, invoke: Invoke): { obtain: Obtain; check: Check } {
+function throughBroker({ way, model, tally, checking }: Day, invoke: Invoke): { obtain: Obtain; check: Check } {
   return {
     async obtain({ pair }) {
       const issue = await invoke((host) => model.ask(host, { pair }));
       if (issue instanceof Problem) return { retryAfterMs: (issue.retryAfterSeconds ?? 60) * SECOND_MS };
-      tally.answersFrom[issue.cache] += 1;
+      // Without the shared table all that is kept is the instance's own.
+      tally.answersFrom[issue.cache === 'shared' && way !== 'broker' ? 'memory' : issue.cache] += 1;
       return { endsAt: issue.token.expiresAt };
     },
 
@@ -59,22 +60,27 @@ function throughBroker({ model, tally, checking }: Day, invoke: Invoke): { obtai
   };
 }
 
-/** Callers that read the secret, ask the service themselves, and keep their token to themselves. */
+/** Callers that read the secret, once and after a failure, ask the service themselves, and keep their token to themselves. */
 function direct({ model, clock, tally, note }: Day): { obtain: Obtain; check?: Check } {
   const { world, surroundings } = model;
   return {
-    async obtain({ pair }) {
-      tally.secretsManagerReads += 1;
-      await clock.sleep(drawn(surroundings.secretsLatencyMs));
-      const reading = surroundings.secret?.(pair.client, 'AWSCURRENT');
-      if (reading?.outcome !== 'found') return { retryAfterMs: DIRECT_RETRY_MS };
+    async obtain(process) {
+      const { pair } = process;
+      if (process.version === undefined) {
+        tally.secretsManagerReads += 1;
+        await clock.sleep(drawn(surroundings.secretsLatencyMs));
+        const reading = surroundings.secret?.(pair.client, 'AWSCURRENT');
+        if (reading?.outcome !== 'found') return { retryAfterMs: DIRECT_RETRY_MS };
+        process.version = reading.secret.versionId;
+      }
       const askedAt = clock.now();
       const latencyMs = drawn(surroundings.serviceLatencyMs, pair);
-      const answer = world.answer(pair, reading.secret.versionId);
+      const answer = world.answer(pair, process.version);
       note(answer, latencyMs);
       await clock.sleep(Math.min(latencyMs, REQUEST_TIMEOUT_MS));
-      const isToken = 'lifetimeMs' in answer && latencyMs < REQUEST_TIMEOUT_MS;
-      return isToken ? { endsAt: askedAt + answer.lifetimeMs } : { retryAfterMs: DIRECT_RETRY_MS };
+      if ('lifetimeMs' in answer && latencyMs < REQUEST_TIMEOUT_MS) return { endsAt: askedAt + answer.lifetimeMs };
+      process.version = undefined;
+      return { retryAfterMs: DIRECT_RETRY_MS };
     },
   };
 }
@@ -86,7 +92,7 @@ function startChecks({ clock, pairs }: Day, hour: number, check: Check): void {
   });
 }
 
-/** Each service is down for a while: the first one is silent, the second one refuses connections. */
+/** Each service is down for a while, unless all faults end meanwhile: the first one is silent, the second one refuses connections. */
 function startOutages({ clock, scale, model, random }: Day): void {
   const uniform = random('outages');
   const outages = [{ latencyMs: MINUTE_MS }, { fault: 'connection refused', latencyMs: 5 }] as const;

@@ -15,7 +15,7 @@ export function outcomeOf({ way, scale, tally }: Day, elapsedMs: number) {
   const { lambda, ...others } = costOf({ billedMs, ...counts.function, ...dynamodb, secretReads });
   const perMillion = (dollars: number) => rounded((dollars / Math.max(1, tokensIssued)) * 1e6);
   const cost = { lambda, ...others, all: Object.values(others).reduce((one, other) => one + other, lambda) };
-  // One for each soft window, 1 % above that, and those of checks; first tokens, repeats and rotations have to fit in.
+  // One for each soft window, 1 % above that, and those of checks; first tokens and repeats have to fit in, on a whole day.
   const atMost = Math.floor((1.01 * scale.pairs * elapsedMs * published) / untilRefreshMs + tokenRequests.ofChecks);
   const met = tokenRequests.all <= atMost;
   return {
@@ -31,12 +31,12 @@ export function outcomeOf({ way, scale, tally }: Day, elapsedMs: number) {
   };
 }
 
-/** The numbers of all ways side by side, under their names, and the distance from the goal. */
-export function reportOf(outcomes: readonly Outcome[]): string {
+/** The numbers of all ways side by side, under their names, and the distance from the goal, which is one of a whole day. */
+export function reportOf(outcomes: readonly Outcome[], isInterrupted: boolean): string {
   const columns = outcomes.map(({ way: _, scale: __, goal: ___, ...numbers }) => new Map(numbersIn(numbers)));
   const names = new Set(columns.flatMap((column) => [...column.keys()]));
   const rows = [...names].map((name) => [name, ...columns.map((column) => shown(column.get(name)).padStart(WIDTH))]);
-  const goals = outcomes.flatMap(({ goal }) => (goal === undefined ? [] : ['', explain(goal)]));
+  const goals = outcomes.flatMap(({ goal }) => (goal === undefined || isInterrupted ? [] : ['', explain(goal)]));
   return [tableText(['', ...outcomes.map(({ way }) => way.padStart(WIDTH))], rows).trimEnd(), ...goals].join('\n');
 }
 

@@ -1,7 +1,7 @@
 import { pairKey } from '../../../../functions/broker/pair.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../../functions/broker/token-request/token-request.ts';
-import { exchange, SECRETS_DOWN } from '../../broker-world.ts';
+import { exchange } from '../../broker-world.ts';
 import { seededRandom } from '../../seeded-random.ts';
 import { createFleetModel } from '../model.ts';
 import { CALM, CLIENTS, SERVICES } from '../model-world.ts';
@@ -17,7 +17,7 @@ export interface Scale {
   readonly pairs: number;
   readonly hours: number;
   readonly seed: number;
-  /** Nothing ever fails. */
+  /** No service ever fails. */
   readonly calm: boolean;
   /** Every few minutes something goes wrong, or an operator does something, as in the stories of the tests. */
   readonly faults: boolean;
@@ -30,7 +30,6 @@ export function createDay(way: Way, scale: Scale) {
   const { seed, calm, faults } = scale;
   const random = (purpose: string) => seededRandom(seed, purpose);
   const uniform = random('surroundings');
-  const isFault = (share: number) => !calm && uniform() < share;
   /** Log-normal, by Box and Muller’s method: half of them below the median, a few far above. */
   const around = (medianMs: number) =>
     medianMs * Math.exp(SIGMA * Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform()));
@@ -52,11 +51,7 @@ export function createDay(way: Way, scale: Scale) {
   const underWayUntil = new Map<string, number>();
 
   const { answer } = world;
-  world.answer = (...request) => (isFault(SERVICE_FAULT_SHARE) ? exchange(503, {}) : answer(...request));
-  if (!calm) {
-    model.troubleStore({ fault: 'hanging', share: AWS_FAULT_SHARE });
-    surroundings.secret = (client, stage) => (isFault(AWS_FAULT_SHARE) ? SECRETS_DOWN : world.read(client, stage));
-  }
+  world.answer = (...request) => (!calm && uniform() < SERVICE_FAULT_SHARE ? exchange(503, {}) : answer(...request));
 
   const { answer: answerOf, onWrite } = surroundings;
   surroundings.answer = (n, request) => {
@@ -110,8 +105,6 @@ function newTally() {
 
 /** A service that, while it is up, fails one request in a thousand. */
 const SERVICE_FAULT_SHARE = 0.001;
-/** DynamoDB promises 99.99 % (https://aws.amazon.com/dynamodb/sla, read on 2026-11-21). */
-const AWS_FAULT_SHARE = 1e-4;
 /** The standard deviation of a latency's logarithm. */
 const SIGMA = 0.4;
 export const REQUEST_TIMEOUT_MS = 4_000;
