@@ -1,5 +1,9 @@
+import TinyQueue from 'tinyqueue';
+
 interface Timer {
   readonly at: number;
+  /** Of those of one moment the first that was set comes first. */
+  readonly order: number;
   readonly wake: () => void;
 }
 
@@ -9,12 +13,12 @@ export class VirtualClock {
   #events = 0;
   /** How often this moment was asked for: a loop that never waits would stop the clock, and the test, for good. */
   #looks = 0;
-  /** The latest first; of those of the same moment, the one that was set first comes last, and ends first. */
-  readonly #timers: Timer[] = [];
-  readonly #pickDue: (count: number) => number;
+  #order = 0;
+  readonly #timers = new TinyQueue<Timer>([], (one, other) => one.at - other.at || one.order - other.order);
+  readonly #pickDue: ((count: number) => number) | undefined;
 
   /** @param pickDue which of so many timers that are due comes next; the oldest when left out */
-  constructor(start: number, pickDue: (count: number) => number = () => 0) {
+  constructor(start: number, pickDue?: (count: number) => number) {
     this.#now = start;
     this.#pickDue = pickDue;
   }
@@ -27,8 +31,7 @@ export class VirtualClock {
   readonly sleep = (ms: number): Promise<void> => new Promise((wake) => this.after(ms, wake));
 
   after(ms: number, wake: () => void): void {
-    const at = this.#now + Math.max(0, ms);
-    this.#timers.splice(this.#placeOf(at), 0, { at, wake });
+    this.#timers.push({ at: this.#now + Math.max(0, ms), order: this.#order++, wake });
   }
 
   /** Lets time pass until the work is done. */
@@ -73,19 +76,16 @@ export class VirtualClock {
   }
 
   #next(): Timer | undefined {
-    const due = this.#timers.length - this.#placeOf(this.#now);
-    return due > 1 ? this.#timers.splice(-1 - this.#pickDue(due), 1)[0] : this.#timers.pop();
-  }
-
-  /** Before all timers that end no later. */
-  #placeOf(at: number): number {
-    let [low, high] = [0, this.#timers.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#timers[middle]?.at ?? at) > at) low = middle + 1;
-      else high = middle;
+    const next = this.#timers.pop();
+    if (next === undefined || this.#pickDue === undefined) return next;
+    const due = [next];
+    for (let other = this.#timers.peek(); other && other.at <= this.#now; other = this.#timers.peek()) {
+      due.push(other);
+      this.#timers.pop();
     }
-    return low;
+    const [picked] = due.splice(due.length > 1 ? this.#pickDue(due.length) : 0, 1);
+    for (const timer of due) this.#timers.push(timer);
+    return picked;
   }
 }
 

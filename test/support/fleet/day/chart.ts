@@ -35,7 +35,4 @@ export function tokenRequestChart(outcomes: readonly Outcome[]): string {
   });
 }
 
-const LEFT = 90;
-const RIGHT = 590;
-const TOP = 60;
-const BOTTOM = 340;
+const [LEFT, RIGHT, TOP, BOTTOM] = [90, 590, 60, 340];

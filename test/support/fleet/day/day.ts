@@ -92,12 +92,11 @@ function startChecks({ clock, pairs }: Day, hour: number, check: Check): void {
   });
 }
 
-/** Each service is down for a while, unless all faults end meanwhile: the first one is silent, the second one refuses connections. */
-function startOutages({ clock, scale, model, random }: Day): void {
-  const uniform = random('outages');
+/** Each service is down once, unless all faults end meanwhile: the first one is silent, the second one refuses connections. */
+function startOutages({ clock, scale, model }: Day): void {
   const outages = [{ latencyMs: MINUTE_MS }, { fault: 'connection refused', latencyMs: 5 }] as const;
   for (const [n, service] of SERVICES.entries()) {
-    clock.after(uniform() * (scale.hours * HOUR_MS - OUTAGE_MS), () => {
+    clock.after(0.35 * (n + 1) * scale.hours * HOUR_MS, () => {
       model.world.setMood(service, { ...model.world.moodOf(service), ...outages[n] });
       clock.after(OUTAGE_MS, () => model.world.setMood(service, undefined));
     });
@@ -115,7 +114,6 @@ type Check = (pair: Pair) => Promise<void>;
 /** Faults pile up until all of them end. */
 const FAULT_EVERY_MINUTES = 4;
 const HEAL_EVERY_MINUTES = 15;
-
 const OUTAGE_MS = 5 * MINUTE_MS;
 /** Callers without a broker are not told how long to wait. */
 const DIRECT_RETRY_MS = 5 * SECOND_MS;

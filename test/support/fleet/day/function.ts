@@ -15,7 +15,7 @@ export function createInvoke({ scale, model, clock, tally, random, around }: Day
   const queue: ((place: Place) => void)[] = [];
 
   return async (work) => {
-    const [place = await new Promise<Place>((take) => queue.push(take))] = idle.splice(uniform() * idle.length, 1);
+    const place = idle.pop() ?? (await new Promise<Place>((take) => queue.push(take)));
     const startedAt = clock.now();
     const host = await hostIn(place);
     host.setFrozen(false);
@@ -23,10 +23,17 @@ export function createInvoke({ scale, model, clock, tally, random, around }: Day
     host.setFrozen(true);
     tally.function.invocations += 1;
     tally.billedMs += Math.ceil(clock.now() - startedAt + CODE_MS);
-    const next = queue.shift() ?? ((free) => idle.push(free));
+    const next = queue.shift() ?? shuffleIn;
     next(place);
     return answer;
   };
+
+  /** At a random place of the others, so that any idle one comes next. */
+  function shuffleIn(place: Place): void {
+    const n = Math.floor(uniform() * idle.length);
+    idle.push(idle[n] ?? place);
+    idle[n] = place;
+  }
 
   async function hostIn(place: Place): Promise<Instance> {
     if (place.host !== undefined && clock.now() < place.endsAt) return place.host;
