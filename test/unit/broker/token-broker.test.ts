@@ -49,6 +49,13 @@ describe('the token broker', () => {
     }
   });
 
+  it('takes a secret that names no service for the only one that is configured, and for none of several', async () => {
+    const secret = () => found('v1', { client_id: 'id', secret: 'secret', services: undefined });
+    const services = { 'customer-insights': exampleService() };
+    expect(await createBrokerWorld({ secret, services }).issue()).toMatchObject({ cache: 'none' });
+    await expect(createBrokerWorld({ secret }).issue()).rejects.toMatchObject({ type: 'credential-malformed' });
+  });
+
   describe('asked with a token that was refused', () => {
     /** With a token in the table and in memory, and a count of the looks at the table. */
     async function setUp() {

@@ -26,7 +26,7 @@ it.each([
 });
 
 it.each([
-  ['{"client_id":"a","client_id":"b","secret":"s"}', 'client_id is given more than once'],
+  ['{"services":["x"],"client_id":"a","client_id":"b","secret":"s"}', 'client_id is given more than once'],
   ['{"client_id":"a","secret":"s","secret":"t"}', 'secret is given more than once'],
   ['{"client_id":"a","secret":"s","services":{"customer-insights":{},"customer-insights":{}}}', `${SERVICE} is given`],
   ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member is given more than once'],
