@@ -2,11 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod/mini';
 import { createTokenBroker } from '../client/token-broker.ts';
-import { withRetry, withTimeLimit } from './aws/calls.ts';
 import { createClientList } from './aws/client-secrets.ts';
+import { createHookReporter } from './aws/codedeploy.ts';
 import type { InvocationContext } from './aws/function-url.ts';
-import { createHttpsSender } from './aws/https/sender.ts';
-import { createJsonApi } from './aws/json-api.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { askUntil, type PairAnswer } from './broker/health/check-pairs.ts';
 import { pairsOf } from './broker/health/run.ts';
@@ -27,14 +25,15 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   const checkPair = createPairChecker(broker);
   const askForToken = createProbe(broker);
   const listClients = createClientList({ environment, secretsManager: new SecretsManagerClient() });
-  const codeDeploy = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }) });
+  const report = createHookReporter();
 
   return async (event: unknown, context: InvocationContext): Promise<void> => {
-    const { DeploymentId: deploymentId, LifecycleEventHookExecutionId: executionId } = hookSchema.parse(event);
+    const hook = hookSchema.parse(event);
     const faults = await findFaults(now() + context.getRemainingTimeInMillis() - REPORTING_MS);
     const status = faults.length === 0 ? 'Succeeded' : 'Failed';
+    const { DeploymentId: deploymentId, LifecycleEventHookExecutionId: lifecycleEventHookExecutionId } = hook;
     write(`${JSON.stringify({ environment, operation: 'release-check', outcome: status, deploymentId, faults })}\n`);
-    await report({ deploymentId, lifecycleEventHookExecutionId: executionId, status });
+    await report({ deploymentId, lifecycleEventHookExecutionId, status });
   };
 
   /** The faults of the version. Asks repeatedly, because a new role and URL are not known to all of AWS at once. */
@@ -74,12 +73,6 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
     const ask = (timeoutMs: number) => askForToken(pair, timeoutMs);
     const { condition, said } = await askUntil((one) => one.condition !== 'unproven', ask, { endsAt }, { now, sleep });
     return condition === 'denied' ? undefined : `a token of ${pairKey(pair)} was not refused: ${said}`;
-  }
-
-  /** @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html */
-  function report(status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) {
-    const put = (signal: AbortSignal) => codeDeploy('PutLifecycleEventHookExecutionStatus', status, signal);
-    return withTimeLimit(10_000, (signal) => withRetry(signal, () => put(signal)));
   }
 }
 

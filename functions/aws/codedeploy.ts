@@ -1,0 +1,16 @@
+import { withRetry, withTimeLimit } from './calls.ts';
+import { createHttpsSender } from './https/sender.ts';
+import { createJsonApi } from './json-api.ts';
+
+/**
+ * Tells CodeDeploy how a hook ended.
+ *
+ * @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html
+ */
+export function createHookReporter(timeoutMs = 10_000) {
+  const call = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }) });
+  return (status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) =>
+    withTimeLimit(timeoutMs, (signal) =>
+      withRetry(signal, () => call('PutLifecycleEventHookExecutionStatus', status, signal)),
+    );
+}
