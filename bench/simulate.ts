@@ -83,7 +83,9 @@ async function simulateHere(): Promise<void> {
 async function draw(folder: string, scale: Scale, known: readonly Outcome[], signal: AbortSignal): Promise<void> {
   const outcomes = [...known];
   for (const instances of FLEETS) {
-    if (instances !== scale.instances) outcomes.push(...(await simulateAll({ ...scale, instances }, signal)));
+    if (instances === scale.instances) continue;
+    talk(process, `Simulating ${instances} instances for the chart.`);
+    outcomes.push(...(await simulateAll({ ...scale, instances }, signal)));
     if (signal.aborted) return;
   }
   await mkdir(folder, { recursive: true });
