@@ -39,7 +39,7 @@ class TokenBroker:
     4 s to connect and 16 s to read. A living token is renewed in one attempt, with 5 s to read."""
     def __init__(self, url, timeout=20, now=time.time, sleep=time.sleep, read_limits=(16, 5)):
         if not re.fullmatch(r"(https://[^/?#@\s]+|http://(127(\.\d+){3}|localhost|\[::1\])(:\d+)?)/?", url or ""):
-            raise TokenBrokerError("wrong-url", "give the broker's URL, https://<host> (http:// on this machine alone)")
+            raise TokenBrokerError("wrong-url", "TOKEN_BROKER_URL must be https://<host>, or http:// on this machine")
         self.region = (re.findall(r"\.lambda-url\.([^.]+)\.on\.", url) or [os.environ.get("AWS_REGION")])[0]
         if not self.region:
             raise TokenBrokerError("region-missing", "set AWS_REGION to the region of the broker: its URL names none")

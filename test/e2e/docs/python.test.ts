@@ -183,6 +183,18 @@ def sending(broker, send):
     for connection in [broker.http, getattr(broker, "renewals", None)]:
         if connection: connection.send = send
 
+def hold(broker, calls):
+    """No request is sent before so many threads have called for a token."""
+    called, token, send = threading.Semaphore(0), broker.token, broker.http.send
+    def call(*args, **more):
+        called.release()
+        return token(*args, **more)
+    def held(request):
+        for _ in range(calls): called.acquire(timeout=5)
+        broker.http.send = send
+        return send(request)
+    broker.token, broker.http.send = call, held
+
 def tell(**told):
     print(json.dumps(told))
 `;
@@ -207,6 +219,7 @@ tell(**{type(error).__name__: attempt(lambda: outcome(error)) for error in error
 
 const SHARED_FAILURE = `
 broker = TokenBroker(URL)
+hold(broker, 20)
 tell(waited=sorted(set(together(20, lambda: ask(broker)))), later=ask(broker))`;
 
 const HANGING = `
@@ -236,9 +249,9 @@ tell(doneBeforeRenewal=doneBeforeRenewal[0], renewals=len(renewals))`;
 const REFUSED = `
 broker = TokenBroker(URL)
 ask(broker)
-both = threading.Barrier(20)
+all_have_it = threading.Barrier(20, action=lambda: hold(broker, 20))
 def service(token):
-    both.wait()
+    all_have_it.wait()
     return 401
 call = lambda: attempt(lambda: broker.call("acme", "x", service, is_refused=lambda status: status == 401))
 tell(answers=sorted(set(together(20, call))))`;
