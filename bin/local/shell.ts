@@ -63,6 +63,14 @@ export function exportLine(variables: ShellVariables): string {
   return `unset AWS_PROFILE AWS_SESSION_TOKEN; export ${settings.join(' ')}`;
 }
 
+/** The commands that set variables in PowerShell, where a quote within quotes is doubled: also each of the typographic ones. */
+export function powershellLines(variables: ShellVariables): readonly string[] {
+  const settings = Object.entries({ ...variables, AWS_PROFILE: undefined, AWS_SESSION_TOKEN: undefined });
+  // `$null` removes a variable.
+  const word = (value?: string) => (value ? `'${value.replaceAll(/['\u2018-\u201b]/g, '$&$&')}'` : '$null');
+  return settings.map(([name, value]) => `$env:${name} = ${word(value)}`);
+}
+
 /** Takes the variables away. */
 export const UNSET_LINE = `unset ${SHELL_VARIABLES.join(' ')}`;
 

@@ -103,11 +103,13 @@ describe('the page about development', () => {
 describe('the page for callers', () => {
   const CALLERS = readPage('docs/callers.md');
 
-  it('shows how to run every example but that of the client', () => {
-    const examples = filesIn('docs/examples').filter((file) => file !== 'with-client.mjs');
+  it('links every example, and shows how to run those that are programs for a checkout', () => {
+    const linked = linksIn(CALLERS).flatMap((link) => /^examples\/(.*)/.exec(link)?.[1] ?? []);
+    expect([...new Set(linked)].toSorted()).toEqual(filesIn('docs/examples').toSorted());
     const shown = commands(CALLERS).filter((command) => command.includes('docs/examples/'));
-    expect(shown.map((command) => command.replace(/^\S+ docs\/examples\//, '')).toSorted()).toEqual(
-      examples.map((file) => `${file} acme customer-insights`),
+    const programs = ['token_broker.py', 'with-curl.sh', 'with-aws4fetch.js'];
+    expect(shown.map((command) => command.replace(/^\S+ docs\/examples\//, ''))).toEqual(
+      programs.map((file) => `${file} acme customer-insights`),
     );
   });
 
