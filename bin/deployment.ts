@@ -2,9 +2,9 @@ import { CloudFormation } from '@aws-sdk/client-cloudformation';
 import { CommandFailure } from '../client/commands/failure.ts';
 import { talk } from '../client/commands/output.ts';
 import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
-import type { Environment } from '../lib/settings/environment.ts';
 import { stackName } from '../lib/settings/names.ts';
-import { isTerminal, isYes } from './commands/client/confirm.ts';
+import type { Environment } from '../lib/settings/settings.ts';
+import { isTerminal, isYes } from './commands/clients/confirm.ts';
 import { isRefused, openClient } from './commands/shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from './commands/shared/health-run.ts';
 

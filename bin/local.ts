@@ -3,9 +3,7 @@ import { dirname } from 'node:path';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { Command, CommanderError } from 'commander';
 import { causeWord } from '../functions/aws/calls.ts';
-import { leakingVariables } from '../functions/environment.ts';
-import { createPairAdmin } from './commands/shared/pair-changes.ts';
-import { readPairState } from './commands/shared/pair-state.ts';
+import { leakingVariables } from '../functions/variables.ts';
 import { greeting, requestLine } from './local/banner.ts';
 import { type LocalBroker, startLocalBroker } from './local/broker.ts';
 import { readPort } from './local/config.ts';
@@ -15,6 +13,8 @@ import { createFeed } from './local/page/feed.ts';
 import { describeBroker } from './local/page/overview.ts';
 import { startPage } from './local/page/server.ts';
 import { leaveShellFile } from './local/shell.ts';
+import { createPairAdmin } from './pairs/pair-admin.ts';
+import { readPairState } from './pairs/pair-state.ts';
 
 /** Runs the whole broker on this machine until Ctrl-C. */
 async function main(): Promise<void> {

@@ -7,10 +7,10 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { endProcess, processShell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { environments } from '../lib/environments.ts';
-import { type Environment, parseEnvironment } from '../lib/settings/environment.ts';
 import { ACCESS_KEY } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { SettingsError } from '../lib/settings/schema.ts';
+import { type Environment, parseEnvironment } from '../lib/settings/settings.ts';
 import { deploy } from './deployment.ts';
 
 /** The CDK's arguments: for one stack alone, because the CDK would bundle every stack that is not left out. */

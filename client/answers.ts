@@ -1,4 +1,4 @@
-import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/contract.ts';
+import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/vocabulary.ts';
 import { type Caller, type CallerRule, ruleText } from './caller.ts';
 import { failure, isProblem, TokenBrokerError } from './error.ts';
 import { type Connection, type Members, request, retryAfter } from './request.ts';

@@ -1,4 +1,4 @@
-// Bundles the package as ES modules and as CommonJS, with the facts of functions/contract.ts in it.
+// Bundles the package as ES modules and as CommonJS, with the facts of functions/vocabulary.ts in it.
 import { cpSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 

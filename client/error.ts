@@ -1,4 +1,4 @@
-import { PROBLEM_ADVICE, type ProblemType } from '../functions/contract.ts';
+import { PROBLEM_ADVICE, type ProblemType } from '../functions/vocabulary.ts';
 import type { Caller } from './caller.ts';
 
 /** Every failure of the client. No text of it holds a token or a credential; of an answer it keeps only a problem. */

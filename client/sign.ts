@@ -1,6 +1,6 @@
 import { Sha256 } from '@aws-crypto/sha256-js';
 import { SignatureV4 } from '@smithy/signature-v4';
-import { isLoopback } from '../functions/contract.ts';
+import { isLoopback } from '../functions/vocabulary.ts';
 import { failure } from './error.ts';
 
 export interface Signing {

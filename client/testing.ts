@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PROBLEMS } from '../functions/contract.ts';
+import { PROBLEMS } from '../functions/vocabulary.ts';
 import { type Caller, createTokenBroker, type ProblemType, type TokenBroker } from './index.ts';
 
 export interface FakeBrokerOptions {

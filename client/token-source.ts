@@ -1,4 +1,4 @@
-import { hardMarginMs } from '../functions/contract.ts';
+import { hardMarginMs } from '../functions/vocabulary.ts';
 import { askForToken, type IssuedToken, type TokenRequest } from './answers.ts';
 import { isProblem, TokenBrokerError } from './error.ts';
 import type { Connection } from './request.ts';

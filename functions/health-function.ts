@@ -5,18 +5,18 @@ import { SNSClient } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { TokenBrokerError } from '../client/error.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
-import { createClientList, createSecretDescriber, parseSecretEvent } from './aws/client-secrets.ts';
 import type { InvocationContext } from './aws/function-url.ts';
-import { createHealthLog } from './aws/log/health-log.ts';
 import { writeLine } from './aws/log/write-line.ts';
-import { createNotificationTable, createNotifier, hasSubscriber } from './aws/notifications.ts';
-import { createProbeCredentials } from './aws/probe-credentials.ts';
-import { createClientCheck } from './broker/health/check-client.ts';
-import type { CheckPair } from './broker/health/check-pairs.ts';
-import type { ProbeAnswer } from './broker/health/evaluate.ts';
-import { createNotify } from './broker/health/notify.ts';
-import { type AskAsProbe, createHealthRun, type HealthRun } from './broker/health/run.ts';
-import type { HealthVariables } from './environment.ts';
+import { createClientList, createSecretDescriber, parseSecretEvent } from './health/client-secrets.ts';
+import { createHealthLog } from './health/health-log.ts';
+import { createNotificationTable, createNotifier, hasSubscriber } from './health/notifications.ts';
+import { createProbeCredentials } from './health/probe-credentials.ts';
+import { createClientCheck } from './health/rules/check-client.ts';
+import type { CheckPair } from './health/rules/check-pairs.ts';
+import type { ProbeAnswer } from './health/rules/evaluate.ts';
+import { createNotify } from './health/rules/notify.ts';
+import { type AskAsProbe, createHealthRun, type HealthRun } from './health/rules/run.ts';
+import type { HealthVariables } from './variables.ts';
 
 /** The options of both functions that ask the broker. */
 export interface FunctionOptions {

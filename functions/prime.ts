@@ -1,7 +1,7 @@
 import type { FunctionUrlResult } from './aws/function-url.ts';
 import type { SecretsManager } from './aws/secrets-manager.ts';
-import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
+import type { BrokerSettings } from './variables.ts';
 
 /**
  * Runs the code of a first call once, so that Node compiles it before a caller waits for it and while there is a whole

@@ -2,15 +2,15 @@ import { setTimeout } from 'node:timers/promises';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod/mini';
 import { createTokenBroker } from '../client/token-broker.ts';
-import { createClientList } from './aws/client-secrets.ts';
 import { createHookReporter } from './aws/codedeploy.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { writeLine } from './aws/log/write-line.ts';
-import { askUntil, type PairAnswer } from './broker/health/check-pairs.ts';
-import { pairsOf } from './broker/health/run.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
-import type { ReleaseCheckVariables } from './environment.ts';
+import { createClientList } from './health/client-secrets.ts';
+import { askUntil, type PairAnswer } from './health/rules/check-pairs.ts';
+import { pairsOf } from './health/rules/run.ts';
 import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health-function.ts';
+import type { ReleaseCheckVariables } from './variables.ts';
 
 /**
  * Asks a new version of the token function before a caller does, and tells CodeDeploy whether it may have callers: the

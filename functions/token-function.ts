@@ -13,12 +13,12 @@ import { createSecretReader, createSecretsManager, type SecretsManager } from '.
 import { createAuthorize, roleKey } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
-import { createTokenRenewer } from './broker/pair/renew-token.ts';
+import { createTokenRenewer } from './broker/pair/obtain-token.ts';
 import type { Service } from './broker/service.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
-import type { Send } from './broker/token-request/send.ts';
+import type { Send } from './broker/token-request/send-http.ts';
 import { createTokenRequester } from './broker/token-request/token-request.ts';
-import { type BrokerSettings, rulesDigest } from './environment.ts';
+import { type BrokerSettings, rulesDigest } from './variables.ts';
 
 interface Options {
   readonly environment: string;

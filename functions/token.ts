@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { BROKER_NAMES, type BrokerSettings, parseVariables } from './environment.ts';
 import { prime } from './prime.ts';
 import { createTokenFunction } from './token-function.ts';
+import { BROKER_NAMES, type BrokerSettings, parseVariables } from './variables.ts';
 
 const variables = parseVariables(BROKER_NAMES, process.env);
 

@@ -1,9 +1,9 @@
-import type { EnvironmentForm } from './settings/environment.ts';
+import type { EnvironmentForm } from './settings/settings.ts';
 
 /**
  * The settings of every environment: the one file to edit. `npm run cdk -- synth` checks it and names every wrong place.
  * README.md tells how to add a client, a caller or a service. `npm run token-broker -- config <environment>` shows every
- * setting with its default; `settings/environment.ts` and `settings/service.ts` explain them.
+ * setting with its default; `settings/settings.ts` and `settings/service.ts` explain them.
  */
 export const environments: Readonly<Record<string, EnvironmentForm>> = {
   dev: {

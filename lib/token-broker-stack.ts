@@ -1,6 +1,6 @@
 import { Annotations, CfnOutput, Stack, Tags } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { rulesDigest } from '../functions/environment.ts';
+import { rulesDigest } from '../functions/variables.ts';
 import { ClientSecrets } from './data/client-secrets.ts';
 import { PairTable } from './data/pair-table.ts';
 import { CredentialHealth } from './health/credential-health.ts';
@@ -10,8 +10,8 @@ import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
 import { parseRoleArn } from './settings/access-rules.ts';
 import { ENVIRONMENTS_FOLDER, endOfCertificates } from './settings/certificates.ts';
-import type { Environment } from './settings/environment.ts';
 import { listAccess } from './settings/listing.ts';
+import type { Environment } from './settings/settings.ts';
 import { ReleaseCheck } from './token/canary.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build } from 'esbuild';
 import { environments } from '../../lib/environments.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
+import { bundleAsStack } from '../../test/support/stack/stack-bundle.ts';
 import { synthesise } from '../../test/support/stack/synthesise.ts';
-import { bundleAsStack } from '../../test/support/stack-bundle.ts';
 import { PAIR } from './exchange.ts';
 
 export type Variant = 'broker' | 'calls' | 'empty' | 'sdk' | 'cdk';

@@ -1,6 +1,6 @@
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
-import type { Send } from '../../functions/broker/token-request/send.ts';
+import type { Send } from '../../functions/broker/token-request/send-http.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleSettings } from '../../test/support/example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';

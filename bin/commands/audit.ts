@@ -4,11 +4,13 @@ import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseJsonObject } from '../../functions/broker/json.ts';
-import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
+import { FINDINGS, PROBLEMS } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
 import { askService, isPassing, openClient } from './shared/ask-aws.ts';
-import { addAwsOptions, awsRegion, type ClientOptions, isLocal, operate, pause } from './shared/environment.ts';
+import { awsRegion } from './shared/aws-config.ts';
+import { isLocal } from './shared/environment-name.ts';
+import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
 
 /** `audit`: the calls about one client, from the audit lines of the token function. */
 export function addAuditCommand(program: Command, shell: Shell): void {

@@ -15,7 +15,7 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
   program.hook('preAction', async (_, command) => {
     const { environment, client, service } = command.optsWithGlobals();
     if (!/^(token|doctor)$/.test(command.name()) || program.getOptionValueSource('environment') === 'default') return;
-    const { checkService } = await import('./shared/environment.ts');
+    const { checkService } = await import('./shared/settings.ts');
     checkService(shell, service ?? command.args[client === undefined ? 1 : 0], environment, command);
   });
   return runProgram(program, args, shell, async () => {
@@ -41,14 +41,14 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['token'], async () => (await import('../../client/commands/token.ts')).addTokenCommand],
   [['whoami'], async () => (await import('../../client/commands/whoami.ts')).addWhoamiCommand],
   [['serve'], async () => (await import('../../client/commands/serve.ts')).addServeCommand],
-  [['client list', 'client show'], async () => (await import('./client/list.ts')).addListCommands],
-  [['client put'], async () => (await import('./client/put.ts')).addPutCommand],
-  [['client check'], async () => (await import('./client/versions.ts')).addCheckCommand],
-  [['client promote', 'client rollback'], async () => (await import('./client/versions.ts')).addPromoteCommands],
-  [['client disable', 'client enable'], async () => (await import('./client/disable.ts')).addDisableCommands],
-  [['client retry'], async () => (await import('./client/retry.ts')).addRetryCommand],
-  [['client discard'], async () => (await import('./client/delete.ts')).addDiscardCommand],
-  [['client delete', 'client restore'], async () => (await import('./client/delete.ts')).addDeleteCommands],
+  [['client list', 'client show'], async () => (await import('./clients/list.ts')).addListCommands],
+  [['client put'], async () => (await import('./clients/put.ts')).addPutCommand],
+  [['client check'], async () => (await import('./clients/versions.ts')).addCheckCommand],
+  [['client promote', 'client rollback'], async () => (await import('./clients/versions.ts')).addPromoteCommands],
+  [['client disable', 'client enable'], async () => (await import('./clients/disable.ts')).addDisableCommands],
+  [['client retry'], async () => (await import('./clients/retry.ts')).addRetryCommand],
+  [['client discard'], async () => (await import('./clients/delete.ts')).addDiscardCommand],
+  [['client delete', 'client restore'], async () => (await import('./clients/delete.ts')).addDeleteCommands],
   [['health'], async () => (await import('./health.ts')).addHealthCommand],
   [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand],
   [['audit'], async () => (await import('./audit.ts')).addAuditCommand],

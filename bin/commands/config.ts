@@ -5,8 +5,10 @@ import type { Shell } from '../../client/commands/shell.ts';
 import { environments } from '../../lib/environments.ts';
 import { listSettings } from '../../lib/settings/listing.ts';
 import { stackName } from '../../lib/settings/names.ts';
-import { type CommandOptions, knownSettings, operate } from './shared/environment.ts';
+import type { CommandOptions } from './shared/aws-config.ts';
 import { parseEnvironmentName } from './shared/environment-name.ts';
+import { operate } from './shared/operate.ts';
+import { knownSettings } from './shared/settings.ts';
 
 /** `config`: the settings that an environment would be deployed with. */
 export function addConfigCommand(program: Command, shell: Shell): void {

@@ -1,17 +1,18 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { ask, isMissing } from '../../client/commands/doctor/reach.ts';
+import { type DoctorStep, failed, ok, unknown } from '../../client/commands/doctor/step.ts';
 import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
-import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { type DoctorStep, failed, ok, unknown } from '../../client/commands/step.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
-import { secretName } from '../../functions/contract.ts';
+import { secretName } from '../../functions/vocabulary.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import type { StackOptions } from './doctor/world.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { versionWith } from './shared/client-secret.ts';
-import { isLocal, knownSettings, settingsOf } from './shared/environment.ts';
+import { isLocal } from './shared/environment-name.ts';
 import { openSecrets } from './shared/secrets.ts';
+import { knownSettings, settingsOf } from './shared/settings.ts';
 
 /** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {

@@ -4,10 +4,11 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseWhole } fro
 import { printJson, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
+import { type CommandOptions, checkEndpoint } from './shared/aws-config.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOfCredentials } from './shared/client-secret.ts';
-import { type CommandOptions, checkEndpoint, operate, pause } from './shared/environment.ts';
 import { findingsTable, summaryOf } from './shared/health-run.ts';
+import { operate, pause } from './shared/operate.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */

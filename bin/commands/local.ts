@@ -8,7 +8,8 @@ import { causeWord } from '../../functions/aws/calls.ts';
 import { readPort } from '../local/config.ts';
 import { exportLine, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
 import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
-import { checkService, isLocal } from './shared/environment.ts';
+import { isLocal } from './shared/environment-name.ts';
+import { checkService } from './shared/settings.ts';
 
 /** `env`: the variables with which a terminal asks the broker of `npm start` as one of its callers. */
 export function addEnvCommand(program: Command, shell: Shell): void {

@@ -5,10 +5,10 @@ import { printJson, talk } from '../../client/commands/output.ts';
 import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
-import type { Environment } from '../../lib/settings/environment.ts';
-import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './own-policies.ts';
-import { knownSettings, settingsOf } from './shared/environment.ts';
-import { arn, resourcesOf } from './shared/statements.ts';
+import type { Environment } from '../../lib/settings/settings.ts';
+import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies.ts';
+import { arn, resourcesOf } from './policy/statements.ts';
+import { knownSettings, settingsOf } from './shared/settings.ts';
 
 /** The `policy` of the client package, with the settings' function and access rules, and the account's own denials. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {

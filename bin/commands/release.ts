@@ -5,11 +5,12 @@ import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseWhole } from '../../client/commands/options.ts';
 import { printJson, printTable, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
-import { addChangeOptions, type ChangeOptions, isConfirmed } from './client/confirm.ts';
+import type { Environment } from '../../lib/settings/settings.ts';
+import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
 import { askService, isRefused, openClient } from './shared/ask-aws.ts';
-import { knownSettings, operate } from './shared/environment.ts';
+import { operate } from './shared/operate.ts';
+import { knownSettings } from './shared/settings.ts';
 
 /** `release list` and `release back`: the versions of the token function, and the way back to an earlier one. */
 export function addReleaseCommands(program: Command, shell: Shell): void {

@@ -4,9 +4,11 @@ import type { Command } from 'commander';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { printJson, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { type SecretStage, sealingKeyName } from '../../functions/contract.ts';
-import { addAwsOptions, type CommandOptions, operate, settingsOf } from './shared/environment.ts';
+import { type SecretStage, sealingKeyName } from '../../functions/vocabulary.ts';
+import type { CommandOptions } from './shared/aws-config.ts';
+import { addAwsOptions, operate } from './shared/operate.ts';
 import { openSecretsManager } from './shared/secrets.ts';
+import { settingsOf } from './shared/settings.ts';
 
 /** `sealing-key rotate` and `sealing-key retire`: the key that seals the tokens in the table. */
 export function addSealingKeyCommands(program: Command, shell: Shell): void {

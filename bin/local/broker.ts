@@ -3,10 +3,10 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
-import { sealingKeyName, secretName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
+import { sealingKeyName, secretName } from '../../functions/vocabulary.ts';
 import { type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
-import { functionName, tableName, tokenRoleName } from '../../lib/settings/names.ts';
+import { functionName, LOCAL_ENVIRONMENT, tableName, tokenRoleName } from '../../lib/settings/names.ts';
 import { ensurePairTable, startDynamoDB } from './aws/dynamodb.ts';
 import { startLogs } from './aws/logs.ts';
 import type { LabelUpdate, StoredSecret } from './aws/secret-store.ts';
@@ -14,20 +14,12 @@ import { isDenied, startSecretsManager } from './aws/secrets-manager.ts';
 import type { AwsKey } from './aws/server.ts';
 import type { PublishedMessage } from './aws/sns-sts.ts';
 import { type StartBeside, startCheckers } from './checkers.ts';
-import {
-  ACCEPTED_CREDENTIALS,
-  ACCEPTED_SECRET,
-  CHECKERS,
-  exampleConfig,
-  LOCAL_ENVIRONMENT,
-  randomKey,
-  roleArn,
-} from './config.ts';
+import { ACCEPTED_CREDENTIALS, ACCEPTED_SECRET, CHECKERS, exampleConfig, randomKey, roleArn } from './config.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
 import type { LoopbackServer } from './loopback.ts';
 import type { Entry } from './page/messages.ts';
+import { createTrail } from './recorder.ts';
 import { startTokenService } from './token-service/server.ts';
-import { createTrail } from './trail.ts';
 
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
 const BROKER_ROLE = roleArn(tokenRoleName(LOCAL_ENVIRONMENT));

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { LocalCaller } from '../../lib/settings/local-config.ts';
-
-/** That of the stand-ins. */
-export const LOCAL_ACCOUNT = '111111111111';
+import { LOCAL_ACCOUNT } from '../../lib/settings/names.ts';
 
 /** The local callers of `npm start`; made-up keys that only this machine's stand-ins know. */
 const CALLERS = [
@@ -65,9 +63,6 @@ export function randomKey(role: string): LocalCaller {
 
 /** The names of the roles that the stack gives to its health function and to the probe. */
 export const CHECKERS = { health: 'token-broker-health-local', probe: 'token-broker-probe-local' } as const;
-
-/** The environment's name: a client's secret is `token-broker/local/<client>`. */
-export const LOCAL_ENVIRONMENT = 'local';
 
 /** Where the broker listens unless `PORT` says otherwise. */
 export const DEFAULT_PORT = '8788';

@@ -1,7 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
+import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import type { LocalBroker } from './broker.ts';
-import { DEFAULT_PORT, LOCAL_ENVIRONMENT } from './config.ts';
+import { DEFAULT_PORT } from './config.ts';
 
 /** The variables of a terminal that uses a local broker, as `env` sets them. */
 const SHELL_VARIABLES = [

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { membersOf } from '../../functions/broker/json.ts';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
+import { examinePermissions, findCredentials, identify } from './doctor/identity.ts';
+import { examineConnection, isMissing, readAddress } from './doctor/reach.ts';
+import { type DoctorStep, failed, ok, stepText, unknown } from './doctor/step.ts';
 import { adviceFor, explainFailure, shapeText } from './failure.ts';
-import { examinePermissions, findCredentials, identify } from './identity.ts';
 import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
-import { examineConnection, isMissing, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
-import { type DoctorStep, failed, ok, stepText, unknown } from './step.ts';
 
 /** The additions of operators to `doctor`. */
 export interface OperatorView {

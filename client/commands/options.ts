@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { NAME_PATTERN } from '../../functions/contract.ts';
+import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../index.ts';
 import type { Shell } from './shell.ts';
 

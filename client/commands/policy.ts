@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { roleArnFault } from '../../functions/contract.ts';
+import { roleArnFault } from '../../functions/vocabulary.ts';
 import { type CallerRule, ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
 import { type CallerOptions, parseFunctionArn } from './options.ts';

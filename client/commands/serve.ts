@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import { makeKey } from '../serve/key.ts';
 import { startServer } from '../serve/server.ts';
+import { causeWord } from './doctor/reach.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { addConnectionOptions, type CallerOptions, connect, invocation, parseWhole } from './options.ts';
 import { printJson, talk } from './output.ts';
-import { causeWord } from './reach.ts';
 import type { Shell } from './shell.ts';
 
 /** `serve`: is the broker of programs on this machine, as the AWS identity that runs the command. */

@@ -2,7 +2,7 @@ import { randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { isLoopback } from '../../functions/contract.ts';
+import { isLoopback } from '../../functions/vocabulary.ts';
 
 /** A request that is not answered: its caller is not on this machine, or has not the key. */
 export class Refusal extends Error {

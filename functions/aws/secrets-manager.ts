@@ -2,7 +2,7 @@ import type { GetSecretValueCommandInput } from '@aws-sdk/client-secrets-manager
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { textOf } from '../broker/json.ts';
 import { Redacted } from '../broker/redacted.ts';
-import { secretName } from '../contract.ts';
+import { secretName } from '../vocabulary.ts';
 import { causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
 import { type Access, createJsonApi } from './json-api.ts';
 

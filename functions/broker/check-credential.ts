@@ -1,4 +1,4 @@
-import type { Finding, ProvenBy, SecretStage } from '../contract.ts';
+import type { Finding, ProvenBy, SecretStage } from '../vocabulary.ts';
 import { parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';

@@ -4,7 +4,7 @@ import { AnyPrincipal, Effect, type IRole, PolicyDocument, PolicyStatement } fro
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { CfnResourcePolicy, CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct, type IDependable } from 'constructs';
-import { sealingKeyName } from '../../functions/contract.ts';
+import { sealingKeyName } from '../../functions/vocabulary.ts';
 import { tableName } from '../settings/names.ts';
 import { allow, allowKey } from './allow.ts';
 import { asTokenFunction } from './client-secrets.ts';

@@ -1,6 +1,6 @@
 import type { Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
-import type { MetricName } from '../../functions/contract.ts';
+import type { MetricName } from '../../functions/vocabulary.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
 /** The condition of an alarm, and its message. */

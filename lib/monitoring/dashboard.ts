@@ -6,7 +6,7 @@ import {
   PROBLEMS,
   type ProblemType,
   UNREADABLE,
-} from '../../functions/contract.ts';
+} from '../../functions/vocabulary.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
 /** One row from edge to edge: a question with a hint, graphs side by side, or queries of the log. */

@@ -1,6 +1,6 @@
 import { Metric, type MetricProps } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Alias } from 'aws-cdk-lib/aws-lambda';
-import { METRIC_NAMESPACE, type MetricName } from '../../functions/contract.ts';
+import { METRIC_NAMESPACE, type MetricName } from '../../functions/vocabulary.ts';
 
 /** The alias with the URL. Its metrics cover all calls, whichever version answers. */
 export type CalledFunction = Pick<Alias, 'metric' | 'metricErrors' | 'metricThrottles' | 'metricDuration'>;

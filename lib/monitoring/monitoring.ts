@@ -17,8 +17,8 @@ import {
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { type Environment, rateSeconds } from '../settings/environment.ts';
 import { functionName } from '../settings/names.ts';
+import { type Environment, rateSeconds } from '../settings/settings.ts';
 import { ALARMS, type AlarmDefinition } from './alarms.ts';
 import { dashboardRows, type Row } from './dashboard.ts';
 import { brokerMetrics, type CalledFunction } from './metrics.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ROLE_ARN, roleArnFault } from '../../functions/contract.ts';
+import { ROLE_ARN, roleArnFault } from '../../functions/vocabulary.ts';
 import { partitionOf } from './names.ts';
 import { type Fault, listOf, nameFault, text } from './schema.ts';
 

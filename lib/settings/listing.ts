@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Environment, environmentSchema } from './environment.ts';
 import { showPath } from './schema.ts';
+import { type Environment, environmentSchema } from './settings.ts';
 
 /** One setting, down to its last step. */
 export interface ListedSetting {

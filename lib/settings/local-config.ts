@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { roleArnFault } from '../../functions/contract.ts';
-import type { BrokerSettings } from '../../functions/environment.ts';
+import type { BrokerSettings } from '../../functions/variables.ts';
+import { roleArnFault } from '../../functions/vocabulary.ts';
 import { accessRuleFaults } from './access-rules.ts';
-import { brokerMembers, environmentSchema, toBrokerSettings } from './environment.ts';
 import { check, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
+import { brokerMembers, environmentSchema, toBrokerSettings } from './settings.ts';
 
 /** The configuration of `npm start -- --config FILE`. */
 export interface LocalConfig extends BrokerSettings {

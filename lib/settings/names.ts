@@ -31,3 +31,9 @@ export const topicName = (environment: string) => `token-broker-${environment}`;
 
 /** Where stacks of the same account find the broker: a parameter of Systems Manager that holds its URL. */
 export const urlParameterName = (environment: string) => `/token-broker/${environment}/url`;
+
+/** The environment of `npm start`, whose stand-ins run on this machine: a client's secret is `token-broker/local/<client>`. */
+export const LOCAL_ENVIRONMENT = 'local';
+
+/** The account of the stand-ins of `npm start`. */
+export const LOCAL_ACCOUNT = '111111111111';

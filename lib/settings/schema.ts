@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NAME_PATTERN } from '../../functions/contract.ts';
+import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 
 /** A string in which `faultOf` finds no fault. */
 export function text(faultOf: FaultOf) {

@@ -8,14 +8,14 @@ import {
 import { type IRole, Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Alias, FunctionUrlAuthType, type IFunction, type IVersion } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { type ReleaseCheckVariables, rulesDigest } from '../../functions/environment.ts';
+import { type ReleaseCheckVariables, rulesDigest } from '../../functions/variables.ts';
 import { allowUrlCalls } from '../data/allow.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
 import { NEW_VERSION_ALARMS } from '../monitoring/alarms.ts';
 import { brokerMetrics, newVersionMetric } from '../monitoring/metrics.ts';
 import { createAlarms } from '../monitoring/monitoring.ts';
-import type { Environment } from '../settings/environment.ts';
 import { ALIAS, functionName, NEXT_ALIAS, releaseCheckName } from '../settings/names.ts';
+import type { Environment } from '../settings/settings.ts';
 import { createLambdaFunction, type Observability } from './lambda-function.ts';
 
 interface CanaryProps {

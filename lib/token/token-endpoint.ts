@@ -17,13 +17,13 @@ import {
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
-import type { BrokerVariables } from '../../functions/environment.ts';
+import type { BrokerVariables } from '../../functions/variables.ts';
 import { allow, allowUrlCalls } from '../data/allow.ts';
 import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
-import { type Environment, toBrokerSettings } from '../settings/environment.ts';
 import { ALIAS, functionName, tokenRoleName, urlParameterName } from '../settings/names.ts';
+import { type Environment, toBrokerSettings } from '../settings/settings.ts';
 import { Canary, type ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
 import { createLambdaFunction, type Observability } from './lambda-function.ts';

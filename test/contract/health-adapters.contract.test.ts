@@ -4,9 +4,9 @@ import { SNS } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { createClientList } from '../../functions/aws/client-secrets.ts';
-import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/aws/notifications.ts';
-import { createProbeCredentials } from '../../functions/aws/probe-credentials.ts';
+import { createClientList } from '../../functions/health/client-secrets.ts';
+import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/health/notifications.ts';
+import { createProbeCredentials } from '../../functions/health/probe-credentials.ts';
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { ACCESS, START } from '../support/example.ts';
 

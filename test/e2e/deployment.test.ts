@@ -2,10 +2,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { deploy } from '../../bin/deployment.ts';
 import { signerOf } from '../../bin/local/aws/server.ts';
 import { headerValue, json, serve } from '../../bin/local/loopback.ts';
-import type { HealthRun } from '../../functions/broker/health/run.ts';
-import type { ProblemType } from '../../functions/contract.ts';
+import type { HealthRun } from '../../functions/health/rules/run.ts';
+import type { ProblemType } from '../../functions/vocabulary.ts';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { parseEnvironment } from '../../lib/settings/settings.ts';
 import { keyboardOf, openShell, SHELL_KEY } from './commands/shared/command-line.ts';
 
 const DEV = parseEnvironment('dev', environments.dev);

@@ -6,13 +6,13 @@ import { type AccessRule, createAuthorize } from '../../functions/broker/authori
 import { createSecretCache, type ReadSecret, type SecretReading } from '../../functions/broker/credential/secret.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import type { IssueRequest } from '../../functions/broker/pair/decision.ts';
-import { createTokenRenewer } from '../../functions/broker/pair/renew-token.ts';
+import { createTokenRenewer } from '../../functions/broker/pair/obtain-token.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker, type TokenBroker } from '../../functions/broker/token-broker.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
-import type { SecretStage } from '../../functions/contract.ts';
+import type { SecretStage } from '../../functions/vocabulary.ts';
 import { CONTEXT } from './aws/function-url-events.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import { createReferencePairStore } from './pair/reference-pair-store.ts';

@@ -1,10 +1,10 @@
-import type { CheckedPair, CheckPair, CheckRecord } from '../../functions/broker/health/check-pairs.ts';
-import type { ProbeAnswer } from '../../functions/broker/health/evaluate.ts';
-import type { Message } from '../../functions/broker/health/messages.ts';
-import { createNotify, NotificationFailure, type NotificationMemories } from '../../functions/broker/health/notify.ts';
-import { type ClientList, createHealthRun } from '../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair.ts';
-import type { Finding, ProvenBy } from '../../functions/contract.ts';
+import type { CheckedPair, CheckPair, CheckRecord } from '../../functions/health/rules/check-pairs.ts';
+import type { ProbeAnswer } from '../../functions/health/rules/evaluate.ts';
+import type { Message } from '../../functions/health/rules/messages.ts';
+import { createNotify, NotificationFailure, type NotificationMemories } from '../../functions/health/rules/notify.ts';
+import { type ClientList, createHealthRun } from '../../functions/health/rules/run.ts';
+import type { Finding, ProvenBy } from '../../functions/vocabulary.ts';
 import { START } from './example.ts';
 import { seededRandom } from './seeded-random.ts';
 import { VirtualClock } from './virtual-clock.ts';

@@ -1,9 +1,9 @@
 import { Lambda } from '@aws-sdk/client-lambda';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
-import { ask } from '../../../client/commands/reach.ts';
-import { sealingKeyName, secretName } from '../../../functions/contract.ts';
+import { ask } from '../../../client/commands/doctor/reach.ts';
+import { sealingKeyName, secretName } from '../../../functions/vocabulary.ts';
 import { ALIAS, functionName } from '../../../lib/settings/names.ts';
-import { awsConfig } from '../shared/environment.ts';
+import { awsConfig } from '../shared/aws-config.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { asProfile, good, type Lines, NO_REFUSAL, refusalOf, type Seen, unproven, type World, wrong } from './world.ts';

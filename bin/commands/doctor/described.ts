@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { SNS } from '@aws-sdk/client-sns';
 import { parseJson } from '../../../functions/broker/json.ts';
 import { functionName, healthFunctionName, stackName, tableName, topicName } from '../../../lib/settings/names.ts';
+import { arn } from '../policy/statements.ts';
 import { openClient } from '../shared/ask-aws.ts';
-import { arn } from '../shared/statements.ts';
 import { good, type Lines, type Properties, type Question, type Seen, unproven, type World, wrong } from './world.ts';
 
 /** What AWS says of the parts of the stack, compared with what the settings of this checkout make of them. */

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
+import { type DoctorStep, stepText } from '../../../client/commands/doctor/step.ts';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { type DoctorStep, stepText } from '../../../client/commands/step.ts';
-import type { Environment } from '../../../lib/settings/environment.ts';
+import type { Environment } from '../../../lib/settings/settings.ts';
 import { isRefused } from '../shared/ask-aws.ts';
 import { calledLines } from './called.ts';
 import { describedLines } from './described.ts';

@@ -1,16 +1,16 @@
 import { rmSync } from 'node:fs';
 import { CloudFormation } from '@aws-sdk/client-cloudformation';
 import { STS } from '@aws-sdk/client-sts';
+import type { DoctorStep } from '../../../client/commands/doctor/step.ts';
 import type { DoctorOptions } from '../../../client/commands/doctor.ts';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import type { DoctorStep } from '../../../client/commands/step.ts';
-import type { Environment } from '../../../lib/settings/environment.ts';
 import { stackName } from '../../../lib/settings/names.ts';
+import type { Environment } from '../../../lib/settings/settings.ts';
+import { arn } from '../policy/statements.ts';
 import { cdkContext } from '../policy.ts';
 import { askService, awsFailure, isDenied, openClient } from '../shared/ask-aws.ts';
-import { awsConfig } from '../shared/environment.ts';
-import { arn } from '../shared/statements.ts';
+import { awsConfig } from '../shared/aws-config.ts';
 
 /** What proves each line, by its name. They throw CommandFailure when AWS does not say. */
 export type Lines = Readonly<Record<string, () => Promise<Seen>>>;

@@ -1,11 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { SecretsManager } from '@aws-sdk/client-secrets-manager';
+import { askAws } from '../../../client/commands/doctor/identity.ts';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
-import { askAws } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
-import { awsConfig, awsRegion, type CommandOptions, pause } from './environment.ts';
+import { awsConfig, awsRegion, type CommandOptions } from './aws-config.ts';
+import { pause } from './operate.ts';
 
 /** An SDK client whose calls fail in a command's own words, those of `conflict` first. */
 export function openClient<Client extends { readonly middlewareStack: object }>(

@@ -3,8 +3,8 @@ import { printTable, talk, talkOfProgress, timeText } from '../../../client/comm
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
-import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
-import { pause } from './environment.ts';
+import { FINDING_ADVICE, type SecretStage } from '../../../functions/vocabulary.ts';
+import { pause } from './operate.ts';
 
 /** The outcome of checking one pair: a finding, or the failure. */
 export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });

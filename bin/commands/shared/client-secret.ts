@@ -2,11 +2,11 @@ import { diff } from 'node:util';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
-import { CREDENTIAL_MAX_AGE_DAYS } from '../../../lib/settings/environment.ts';
-import { configuredServices, settingsOf } from './environment.ts';
+import { servicesOf } from '../../../functions/health/rules/run.ts';
+import type { SecretStage } from '../../../functions/vocabulary.ts';
+import { CREDENTIAL_MAX_AGE_DAYS } from '../../../lib/settings/settings.ts';
+import { configuredServices, settingsOf } from './settings.ts';
 
 /** A client's secret as Secrets Manager describes it, without values. Times are epoch milliseconds. */
 export interface ClientSecret {

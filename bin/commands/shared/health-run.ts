@@ -3,8 +3,8 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import { tableText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
-import type { Environment } from '../../../lib/settings/environment.ts';
 import { healthFunctionName } from '../../../lib/settings/names.ts';
+import type { Environment } from '../../../lib/settings/settings.ts';
 import { openClient } from './ask-aws.ts';
 
 /** What one pair was found to be: a finding, or why there is none. */

@@ -11,10 +11,10 @@ import {
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
+import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/vocabulary.ts';
 import { isRefused, openClient } from './ask-aws.ts';
+import type { CommandOptions } from './aws-config.ts';
 import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
-import type { CommandOptions } from './environment.ts';
 
 /** The clients' secrets of one environment: all that the commands do with Secrets Manager. */
 export type Secrets = ReturnType<typeof openSecrets>;

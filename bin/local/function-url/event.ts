@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ROLE_ARN } from '../../../functions/contract.ts';
+import { ROLE_ARN } from '../../../functions/vocabulary.ts';
 import type { ReceivedRequest } from '../loopback.ts';
 
 /** The account that the function is in. */

@@ -1,12 +1,12 @@
 import { withNames } from '../../../client/commands/failure.ts';
 import { parseEndpoint, sign } from '../../../client/index.ts';
 import { isRecord, parseJson, parseJsonObject } from '../../../functions/broker/json.ts';
-import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
+import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/vocabulary.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
-import { commandsIn, sameCall } from '../commands.ts';
-import { LOCAL_ENVIRONMENT } from '../config.ts';
+import { LOCAL_ENVIRONMENT } from '../../../lib/settings/names.ts';
+import { commandsIn, sameCall } from '../command-lines.ts';
+import type { SentRequest } from '../recorder.ts';
 import { roleName } from '../shell.ts';
-import type { SentRequest } from '../trail.ts';
 import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';
 import { factsOf, wayOf } from './way.ts';

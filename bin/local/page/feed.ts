@@ -1,6 +1,6 @@
-import { FINDINGS, type Finding, PROBLEMS } from '../../../functions/contract.ts';
+import { FINDINGS, type Finding, PROBLEMS } from '../../../functions/vocabulary.ts';
 import type { PublishedMessage } from '../aws/sns-sts.ts';
-import { commandsIn } from '../commands.ts';
+import { commandsIn } from '../command-lines.ts';
 import { CHECKERS } from '../config.ts';
 import type { AnsweredRequest } from '../function-url/server.ts';
 import type { Entry, OperatorMessage, Outcome, SeenRequest } from './messages.ts';

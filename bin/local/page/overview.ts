@@ -1,11 +1,11 @@
 import { createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
-import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
+import { servicesOf } from '../../../functions/health/rules/run.ts';
 import type { LocalConfig } from '../../../lib/settings/local-config.ts';
-import { type PairState, SEVERITIES } from '../../commands/shared/pair-state.ts';
+import { type PairState, SEVERITIES } from '../../pairs/pair-state.ts';
 import type { LocalBroker, StoredClient } from '../broker.ts';
-import { commandLine } from '../commands.ts';
+import { commandLine } from '../command-lines.ts';
 import { assumedRoleIdentity } from '../function-url/event.ts';
 import { roleName } from '../shell.ts';
 import { INCIDENTS } from '../token-service/incidents.ts';

@@ -1,4 +1,4 @@
-import type { SentRequest } from '../trail.ts';
+import type { SentRequest } from '../recorder.ts';
 import type { Entry, Outcome, Station } from './messages.ts';
 
 /** All that is known of a call once it is answered. */

@@ -3,10 +3,16 @@ import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { isWithin } from '../../broker/time.ts';
-import type { AnswerHead, HttpRequest, Send, SendFailureKind, SendLimits } from '../../broker/token-request/send.ts';
-import { SendFailure } from '../../broker/token-request/send.ts';
+import type {
+  AnswerHead,
+  HttpRequest,
+  Send,
+  SendFailureKind,
+  SendLimits,
+} from '../../broker/token-request/send-http.ts';
+import { SendFailure } from '../../broker/token-request/send-http.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
-import { isLoopback } from '../../contract.ts';
+import { isLoopback } from '../../vocabulary.ts';
 
 /** An `import` would load all that its exports depend on: 70 more modules, undici above all, that nothing here uses. */
 const http = process.getBuiltinModule('node:http');

@@ -1,4 +1,4 @@
-import { METRIC_NAMESPACE, type MetricName } from '../../contract.ts';
+import { METRIC_NAMESPACE, type MetricName } from '../../vocabulary.ts';
 
 /** Where the lines of an environment go. */
 export interface Log {

@@ -3,7 +3,7 @@ import { isRecord, membersOf, parseJson, textOf } from '../../broker/json.ts';
 import type { PairRecord, Rejection, VisibleToken, Wait } from '../../broker/pair/record.ts';
 import { CHECKED_FINDINGS, EMPTY_RECORD } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
-import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../contract.ts';
+import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
 import type { SealedToken } from '../sealing/sealing.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
 import type { Seen } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import type { Unreadable } from '../../contract.ts';
+import type { Unreadable } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
 import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';

@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { LruCache } from '../../broker/lru-cache.ts';
 import { isWithin } from '../../broker/time.ts';
-import { sealingKeyName } from '../../contract.ts';
+import { sealingKeyName } from '../../vocabulary.ts';
 import { isDefinitive } from '../calls.ts';
 import { readSecretVersion, type SecretDependencies } from '../secrets-manager.ts';
 

@@ -1,4 +1,4 @@
-import type { ProblemType, SecretStage } from '../../contract.ts';
+import type { ProblemType, SecretStage } from '../../vocabulary.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { ClientName } from '../pair.ts';
 import { Problem } from '../problem.ts';

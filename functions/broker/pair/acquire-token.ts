@@ -5,10 +5,10 @@ import { chooseVersion, readVersions } from './choose-version.ts';
 import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, watch, writeEnd } from './deadlines.ts';
 import type { Step, View } from './decision.ts';
 import type { PairMemory } from './memory.ts';
+import type { RenewToken } from './obtain-token.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { PairRecord, StoredToken } from './record.ts';
 import { foreignToken, isIssuable, isProven, waitProblem, withoutFutureTimes } from './record.ts';
-import type { RenewToken } from './renew-token.ts';
 import { type PairStore, type Seen, whenAvailable } from './store.ts';
 import { leased, settled, withdrawn } from './transitions.ts';
 

@@ -1,4 +1,4 @@
-import type { SecretStage } from '../../contract.ts';
+import type { SecretStage } from '../../vocabulary.ts';
 import type { Trace } from '../audit.ts';
 import type { Credential } from '../credential/credential.ts';
 import type { SecretVersion } from '../credential/secret.ts';

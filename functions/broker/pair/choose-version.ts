@@ -1,4 +1,4 @@
-import { type SecretStage, secretName } from '../../contract.ts';
+import { type SecretStage, secretName } from '../../vocabulary.ts';
 import { namesService, parseCredential } from '../credential/credential.ts';
 import { type SecretCache, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';

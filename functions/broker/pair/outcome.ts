@@ -1,8 +1,8 @@
 import { findingOfProblem } from '../problem.ts';
 import { type Attempt, type Call, isTrial } from './call.ts';
+import type { Renewal } from './obtain-token.ts';
 import type { PairRecord, StoredToken, Wait } from './record.ts';
 import { CHECKED_FINDINGS, foreignToken, isProven, KEPT_WAIT_MS, MAX_HOLD_MS, MAX_PAUSE_MS } from './record.ts';
-import type { Renewal } from './renew-token.ts';
 
 /** The outcome of one token request. All times are in it, so that it can be settled any number of times. */
 export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {

@@ -1,4 +1,4 @@
-import { hardMarginMs } from '../../contract.ts';
+import { hardMarginMs } from '../../vocabulary.ts';
 import { Problem } from '../problem.ts';
 import type { ServiceToken } from '../token-response/read.ts';
 

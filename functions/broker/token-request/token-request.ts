@@ -3,7 +3,7 @@ import type { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import type { TokenResponse } from '../token-response/body.ts';
 import type { RequestTimes } from '../token-response/expiry.ts';
-import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
+import { type HttpRequest, problemOf, type Send, SendFailure } from './send-http.ts';
 
 export type RequestToken = ReturnType<typeof createTokenRequester>;
 

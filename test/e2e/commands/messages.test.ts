@@ -6,7 +6,7 @@ import { mapConcurrently } from '../../../bin/commands/shared/checks.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
-import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
+import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/vocabulary.ts';
 import { runCommandLine } from './shared/command-line.ts';
 
 describe('the advice on a problem', () => {

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { permissionsBoundary, printOwnPolicies } from '../../../bin/commands/policy.ts';
 import { environments } from '../../../lib/environments.ts';
-import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { resourcesOf, type Statement, synthesise } from '../../support/stack/synthesise.ts';
 import { runCommandLine } from './shared/command-line.ts';
 

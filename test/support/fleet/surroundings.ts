@@ -5,7 +5,7 @@ import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import type { RequestToken, TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
+import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { exchange, found, SECRETS_DOWN } from '../broker-world.ts';
 import { createReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';

@@ -7,7 +7,7 @@ import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
-import type { Unreadable } from '../../../functions/contract.ts';
+import type { Unreadable } from '../../../functions/vocabulary.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../example.ts';
 

@@ -3,11 +3,11 @@ import { createAcquireToken } from '../../../functions/broker/pair/acquire-token
 import type { Call } from '../../../functions/broker/pair/call.ts';
 import type { Step, View } from '../../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
+import type { Renewal, RenewToken } from '../../../functions/broker/pair/obtain-token.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
-import type { Renewal, RenewToken } from '../../../functions/broker/pair/renew-token.ts';
 import { type PairStore, type Seen, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
+import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { found } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { exampleCall, exampleToken } from './pair-examples.ts';

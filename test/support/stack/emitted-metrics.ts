@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { createAuditLog, createUnreadableLog } from '../../../functions/aws/log/audit-log.ts';
-import { createHealthLog } from '../../../functions/aws/log/health-log.ts';
+import { createHealthLog } from '../../../functions/health/health-log.ts';
 import {
   FINDINGS,
   IGNORED_EVENTS,
@@ -9,7 +9,7 @@ import {
   UNREADABLE,
   WARNING_METRICS,
   type Warning,
-} from '../../../functions/contract.ts';
+} from '../../../functions/vocabulary.ts';
 
 /** Every metric that the functions of an environment write, by making their logs write lines of every kind. */
 export function emittedMetrics(services: readonly string[]) {

@@ -11,7 +11,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
-import type { Send } from '../../../functions/broker/token-request/send.ts';
+import type { Send } from '../../../functions/broker/token-request/send-http.ts';
 import { ACCESS as EXAMPLE, START } from '../../support/example.ts';
 
 const { signal } = new AbortController();

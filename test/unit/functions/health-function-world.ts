@@ -8,9 +8,9 @@ import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
-import { sealingKeyName } from '../../../functions/contract.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
+import { sealingKeyName } from '../../../functions/vocabulary.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import {
   repeatAtOnce,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/environment.ts';
+import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/settings.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import { changed, exampleForm } from './example-form.ts';
 

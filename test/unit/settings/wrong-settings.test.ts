@@ -1,7 +1,7 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
 import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
-import { parseEnvironment, parseEnvironments } from '../../../lib/settings/environment.ts';
+import { parseEnvironment, parseEnvironments } from '../../../lib/settings/settings.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/billing';

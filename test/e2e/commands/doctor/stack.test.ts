@@ -13,7 +13,7 @@ import {
   serve,
 } from '../../../../bin/local/loopback.ts';
 import { environments } from '../../../../lib/environments.ts';
-import { type Environment, parseEnvironment } from '../../../../lib/settings/environment.ts';
+import { type Environment, parseEnvironment } from '../../../../lib/settings/settings.ts';
 import { motoIsInstalled, startMoto } from '../../../support/aws/moto.ts';
 import { deployStack } from '../../../support/stack/deployed-stack.ts';
 import { makeInMoto } from '../../../support/stack/moto-stack.ts';

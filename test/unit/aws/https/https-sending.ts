@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
-import type { Send } from '../../../../functions/broker/token-request/send.ts';
-import { type HttpRequest, SendFailure } from '../../../../functions/broker/token-request/send.ts';
+import type { Send } from '../../../../functions/broker/token-request/send-http.ts';
+import { type HttpRequest, SendFailure } from '../../../../functions/broker/token-request/send-http.ts';
 import type { RawServer } from '../../../support/services/raw-server.ts';
 
 export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}): HttpRequest {

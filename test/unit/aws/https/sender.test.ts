@@ -1,7 +1,7 @@
 import dns from 'node:dns';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
-import type { Send } from '../../../../functions/broker/token-request/send.ts';
+import type { Send } from '../../../../functions/broker/token-request/send-http.ts';
 import { serve } from '../../../attacks/hostile-answers.ts';
 import { answer, exampleRequest, LIMITS, outcomeOf, post, stopTime } from './https-sending.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../../../functions/broker/pair/call.ts';
 import type { Step } from '../../../../functions/broker/pair/decision.ts';
+import type { Renewal } from '../../../../functions/broker/pair/obtain-token.ts';
 import type { Wait } from '../../../../functions/broker/pair/record.ts';
-import type { Renewal } from '../../../../functions/broker/pair/renew-token.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { HOUR_MS, SECOND_MS, START } from '../../../support/example.ts';

@@ -1,0 +1,66 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { parseJsonObject } from '../../functions/broker/json.ts';
+import type { Send } from '../../functions/broker/token-request/send-http.ts';
+import { secretName } from '../../functions/vocabulary.ts';
+import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
+
+/** A request that the broker sent while it answered a call. */
+export interface SentRequest {
+  /** To the table for the record, to write it (the lease first, the outcome later), for the secret, or to the service. */
+  readonly to: 'table' | 'lease' | 'secret' | 'service';
+  /** Absent when no answer came. */
+  readonly status: number | undefined;
+  readonly milliseconds: number;
+}
+
+interface Called {
+  readonly requestContext: { readonly requestId: string };
+}
+
+/** Notes for each of the last calls which requests the broker sent for it, to AWS's stand-ins and to the services. */
+export function createTrail() {
+  const current = new AsyncLocalStorage<SentRequest[]>();
+  const calls = new Map<string, readonly SentRequest[]>();
+
+  return {
+    /** A handler whose calls are followed. */
+    follow<Event extends Called, Context, Result>(handler: (event: Event, context: Context) => Promise<Result>) {
+      return (event: Event, context: Context): Promise<Result> => {
+        const sent: SentRequest[] = [];
+        calls.set(event.requestContext.requestId, sent);
+        for (const oldest of [...calls.keys()].slice(0, -KEPT)) calls.delete(oldest);
+        return current.run(sent, () => handler(event, context));
+      };
+    },
+    /** A sender whose requests are noted with the call that they are sent for. */
+    watch(send: Send): Send {
+      return async (request, limits) => {
+        const to = stationOf(request);
+        const startedAt = performance.now();
+        const note = (status?: number) => {
+          const milliseconds = performance.now() - startedAt;
+          if (to !== undefined) current.getStore()?.push({ to, status, milliseconds });
+        };
+        const answer = await send(request, limits).catch((error: unknown) => {
+          note();
+          throw error;
+        });
+        note(answer.status);
+        return answer;
+      };
+    },
+    /** In the order in which they ended. */
+    sentFor: (requestId: string): readonly SentRequest[] => calls.get(requestId) ?? [],
+  };
+}
+
+const KEPT = 100;
+
+/** `undefined` for what is not about a client, such as the key that seals tokens. */
+function stationOf({ headers, body }: Parameters<Send>[0]): SentRequest['to'] | undefined {
+  const [api = '', operation] = `${headers['x-amz-target'] ?? ''}`.split('.');
+  if (api.startsWith('DynamoDB')) return operation === 'GetItem' ? 'table' : 'lease';
+  if (api !== 'secretsmanager') return 'service';
+  const id = `${parseJsonObject(body)?.SecretId}`;
+  return id.startsWith(secretName(LOCAL_ENVIRONMENT, '')) ? 'secret' : undefined;
+}

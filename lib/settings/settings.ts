@@ -1,0 +1,260 @@
+import { z } from 'zod';
+import type { BrokerSettings } from '../../functions/variables.ts';
+import { roleArnFault } from '../../functions/vocabulary.ts';
+import { ALARM_NAMES } from '../monitoring/alarms.ts';
+import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
+import { ENVIRONMENTS_FOLDER, readCertificates } from './certificates.ts';
+import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
+import { type SettingsPlace, serviceSchema } from './service.ts';
+
+/** The settings of one environment, checked and with every default filled in. */
+export interface Environment extends z.output<typeof environmentSchema> {
+  readonly name: string;
+}
+
+/** The settings of one environment as an operator writes them; a member with a default may be left out. */
+export type EnvironmentForm = z.input<typeof environmentSchema>;
+
+/** The default age of an old credential. */
+export const CREDENTIAL_MAX_AGE_DAYS = 365;
+
+/** Everything that an environment can have; `parseEnvironment` also checks how it fits together. */
+export const environmentSchema = z.strictObject({
+  // A string, because a number loses its leading zeros.
+  account: text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes')),
+  region: text((name) =>
+    /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
+  ),
+  ...brokerMembers({ allowLoopback: false, folder: ENVIRONMENTS_FOLDER }),
+  // The AWS organization that every caller's account must be in, beside having a rule.
+  principalOrgId: text((id) =>
+    /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
+  ).optional(),
+  // Whether roles of the accounts in the access rules reach the URL, or every role of `principalOrgId`, to be judged by them.
+  callers: z.enum(['accounts', 'organization']).default('accounts'),
+  // The alarms that are not created.
+  alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
+  // The share of calls that a new version gets first, and for how long; 'off': all calls at once.
+  canary: z
+    .union(
+      [
+        z.literal('off'),
+        z.strictObject({
+          percent: z.int().min(1).max(99).default(10),
+          minutes: z.int().min(1).max(60).default(5),
+        }),
+      ],
+      { error: "must be 'off' or an object with percent and minutes" },
+    )
+    .prefault({}),
+  // The limit of concurrent calls of the token function, each up to 10 requests a second; 0 turns the broker off.
+  reservedConcurrency: z
+    .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
+    .default('none'),
+  // How many secrets that changed are checked at a time, reserved for health; 'none': as fast as AWS lets secrets be stored.
+  healthConcurrency: z
+    .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
+    .default('none'),
+  // How many instances of the token function stand ready, paid for while they wait.
+  provisionedConcurrency: concurrency().default(0),
+  // The age at which the commands call a credential old.
+  credentialMaxAgeDays: z.int().min(1).max(3_650).default(CREDENTIAL_MAX_AGE_DAYS),
+  // How long audit lines are kept, in the periods that CloudWatch Logs offers.
+  logRetentionDays: z
+    .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])
+    .default(365),
+  // Whether Lambda writes a trace of each call to X-Ray.
+  tracing: z.boolean().default(false),
+  // Whether CloudTrail records invocations, changes and reads; which roles may write the sealing key, and which the
+  // policies of the clients' secrets, without an alarm.
+  trail: z
+    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: fewRoles(), secretPolicyWriters: fewRoles() })], {
+      error: "must be 'off' or an object with sealingKeyWriters and secretPolicyWriters",
+    })
+    .default('off'),
+  // Where the token function runs, when a service knows its callers by their addresses.
+  vpc: z
+    .strictObject({
+      // Lambda takes at most 16 subnets, and a network interface at most five groups.
+      subnetIds: idsOf('subnet').max(16),
+      securityGroupIds: idsOf('sg').max(5),
+    })
+    .optional(),
+  // More tags on every resource, such as a cost centre; the stack's own two cannot be overridden.
+  tags: recordOf(tagFault, text(tagValueFault)).default({}),
+  // The key that an earlier stack of this environment left behind; without it a new one is made.
+  keyArn: text(keyArnFault).optional(),
+});
+
+/** Reads the settings of one environment; throws a `SettingsError` that names every wrong place. */
+export function parseEnvironment(name: string, input: unknown): Environment {
+  const { environment, faults } = readEnvironment(name, input);
+  if (environment === undefined) throw new SettingsError(faults);
+  return environment;
+}
+
+/** Reads the settings of all environments; throws one `SettingsError` for all of them. */
+export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): readonly Environment[] {
+  const readings = Object.entries(inputs).map(([name, input]) => readEnvironment(name, input));
+  const faults = readings.flatMap((reading) => reading.faults);
+  if (faults.length > 0) throw new SettingsError(faults);
+  return readings.flatMap(({ environment }) => environment ?? []);
+}
+
+/** The members that an environment and a local configuration have in common. */
+export function brokerMembers(options: SettingsPlace) {
+  return {
+    services: recordOf(nameFault, serviceSchema(options)).refine((services) => Object.keys(services).length > 0, {
+      error: 'must have at least one service',
+    }),
+    accessRules: z.array(accessRuleSchema),
+    // How often every credential is proven, and which e-mail addresses are told when one stops working.
+    health: z
+      .strictObject({
+        every: text(rateFault).default('rate(1 hour)'),
+        notify: listOf(text(emailFault)).default([]),
+      })
+      .prefault({}),
+  };
+}
+
+/** The part of an environment that the token function reads, with the content of the files that it names. */
+export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_FOLDER): BrokerSettings {
+  const { accessRules, principalOrgId, health } = members;
+  const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
+    const certificateAuthorities = readCertificates(folder, files);
+    return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
+  });
+  // A token that is older than the time between two checks has proven nothing since the last one.
+  const organization = principalOrgId === undefined ? {} : { principalOrgId };
+  return {
+    services: Object.fromEntries(services),
+    accessRules,
+    ...organization,
+    provenForSeconds: rateSeconds(health.every),
+  };
+}
+
+type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
+
+/** The environment is there only without a fault. */
+function readEnvironment(name: string, input: unknown) {
+  const { data, faults } = check(environmentSchema, input);
+  const all = [
+    ...nameFaults(name),
+    ...faults,
+    ...accessRuleFaults(input),
+    ...(data === undefined ? [] : faultsBetween(data)),
+  ].map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] }));
+  const environment: Environment | undefined = all.length > 0 || data === undefined ? undefined : { name, ...data };
+  return { environment, faults: all };
+}
+
+/** The name becomes part of the names of secrets, the functions and the stack. */
+function nameFaults(name: string): readonly Fault[] {
+  if (name.length > 20 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
+    const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
+    return [{ path: [], reason }];
+  }
+  // `local` means this machine to the commands; the other names would give two functions the same name.
+  const reason = 'must not be called local, health-… or release-check-…';
+  return /^(local$|health-|release-check-)/.test(name) ? [{ path: [], reason }] : [];
+}
+
+/** The contradictions between settings that are valid by themselves. */
+function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
+  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
+  const accounts = callerAccounts(settings.accessRules).length;
+  return [
+    settings.callers === 'accounts' &&
+      accounts > MAX_CALLER_ACCOUNTS && {
+        path: ['accessRules'],
+        reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}; callers: 'organization' needs none for an account`,
+      },
+    settings.callers === 'organization' &&
+      settings.principalOrgId === undefined && {
+        path: ['callers'],
+        reason: "must be 'accounts' without principalOrgId, which says what organization it is",
+      },
+    reservedConcurrency !== 'none' &&
+      provisionedConcurrency > reservedConcurrency && {
+        path: ['provisionedConcurrency'],
+        reason: 'must not be more than reservedConcurrency',
+      },
+    keyArn?.includes(`:${region}:${account}:`) === false && {
+      path: ['keyArn'],
+      reason: 'must be in the account and the region of the environment',
+    },
+    Map.groupBy(Object.keys(tags), (tag) => tag.toLowerCase()).size < Object.keys(tags).length && {
+      path: ['tags'],
+      reason: 'must not have names that differ only by case: IAM takes them for one',
+    },
+  ].filter((fault) => fault !== false);
+}
+
+function concurrency() {
+  return z.int().min(0).max(10_000);
+}
+
+/** A filter of CloudWatch Logs has room for three. */
+function fewRoles() {
+  return listOf(text(roleArnFault)).max(3).default([]);
+}
+
+function idsOf(prefix: string) {
+  const id = new RegExp(`^${prefix}-(?:[0-9a-f]{8}|[0-9a-f]{17})$`);
+  const reason = `must be an id such as ${prefix}-0123456789abcdef0`;
+  return listOf(text((written) => (id.test(written) ? undefined : reason))).min(1, { error: 'must not be empty' });
+}
+
+function tagFault(name: string): string | undefined {
+  // To IAM, names of tags that differ only by case are one name.
+  if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case does not count)';
+  return name === '' ? 'must have a name' : tagValueFault(name);
+}
+
+/** Every service of AWS accepts these; some accept more. */
+function tagValueFault(text: string): string | undefined {
+  if (/^aws:/i.test(text)) return 'must not begin with aws:';
+  if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
+  return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';
+}
+
+function keyArnFault(arn: string): string | undefined {
+  return KEY_ARN.test(arn) ? undefined : 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
+}
+
+/** The key itself, not an alias of it. */
+const KEY_ARN =
+  /^arn:(?:aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** The seconds of a rate such as `rate(1 hour)`. */
+export function rateSeconds(rate: string): number {
+  const { count = '1', unit = '' } = RATE.exec(rate)?.groups ?? {};
+  return Number(count) * (UNIT_SECONDS[unit.replace(/s$/, '')] ?? Number.NaN);
+}
+
+/** @see https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#rate-based */
+const RATE = /^rate\((?:1 (?<unit>minute|hour|day)|(?<count>[2-9]|[1-9]\d{1,3}) (?<unit>minutes|hours|days))\)$/;
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { minute: 60, hour: 3_600, day: 86_400 };
+
+function rateFault(rate: string): string | undefined {
+  const seconds = rateSeconds(rate);
+  if (Number.isNaN(seconds)) return 'must be a rate such as rate(1 hour) or rate(30 minutes)';
+  return seconds >= MIN_SECONDS && seconds <= MAX_SECONDS
+    ? undefined
+    : 'must be between rate(15 minutes) and rate(1 day)';
+}
+
+/** A run may take twelve minutes, and runs must not overlap. */
+const MIN_SECONDS = 900;
+/** An alarm on silence looks back on three intervals, and on a week at most. */
+const MAX_SECONDS = 86_400;
+
+function emailFault(address: string): string | undefined {
+  return address.length <= 254 && EMAIL.test(address) ? undefined : 'must be an e-mail address such as ops@example.com';
+}
+
+/** The usual form: no quotes, no comments, no address literals. */
+const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/;
