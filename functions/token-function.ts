@@ -7,18 +7,18 @@ import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
-import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
+import { createSealer } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader, createSecretsManager, type SecretsManager } from './aws/secrets-manager.ts';
 import { createAuthorize, roleKey } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
-import { createTokenRenewer } from './broker/pair/obtain-token.ts';
+import { createObtainToken } from './broker/pair/obtain-token.ts';
 import type { Service } from './broker/service.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
-import type { Send } from './broker/token-request/send-http.ts';
+import type { SendHttp } from './broker/token-request/send-http.ts';
 import { createTokenRequester } from './broker/token-request/token-request.ts';
-import { type BrokerSettings, rulesDigest } from './variables.ts';
+import { type BrokerSettings, rulesDigest, shortDigest } from './variables.ts';
 
 interface Options {
   readonly environment: string;
@@ -32,7 +32,7 @@ interface Options {
   readonly write?: (line: string) => void;
   readonly secretsManager?: SecretsManager;
   readonly dynamodb?: DynamoDB;
-  readonly send?: Send;
+  readonly send?: SendHttp;
 }
 
 /** Wires the adapters to the rules; two brokers share only the state that AWS holds. */
@@ -55,7 +55,7 @@ export function createTokenFunction(options: Options) {
   const refusedRoles = new Set([...checkerRoles, probeRole].flatMap((role) => (role ? [roleKey(role)] : [])));
   const log = { environment, version, services, rulesDigest: rulesDigest(settings), refusedRoles, now, write };
 
-  const requestToken = createTokenRequester({ send, now, sleep, random });
+  const requestToken = createTokenRequester({ sendHttp: send, now, sleep, random });
   const sealer = createSealer(environment, keys);
   const broker = createTokenBroker({
     environment,
@@ -63,7 +63,7 @@ export function createTokenFunction(options: Options) {
     authorize: createAuthorize(accessRules, services, principalOrgId),
     store: createPairTable({ dynamodb, tableName, sealer, now, onUnreadable: createUnreadableLog(log) }),
     secrets: createSecretCache({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
-    renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
+    obtainToken: createObtainToken({ requestToken, fingerprint: shortDigest, random, now }),
     settingsDigest,
     provenForMs: provenForSeconds * 1_000,
     uniqueId: randomUUID,
@@ -107,5 +107,5 @@ const FIRST_READS_MS = 300;
 function settingsDigest(service: Service): string {
   const { authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403 } = service;
   const settings = [authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403];
-  return fingerprint(JSON.stringify(settings));
+  return shortDigest(JSON.stringify(settings));
 }

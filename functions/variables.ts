@@ -32,10 +32,14 @@ export interface BrokerSettings {
   readonly provenForSeconds: number;
 }
 
-/** Names who may act for which clients, as 16 hexadecimal digits: audit lines and the template of the stack tell it. */
+/** Identifies a text: the first 16 hexadecimal digits of its SHA-256. */
+export function shortDigest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** Identifies the access rules in audit lines and in the template of the stack. */
 export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings, 'services' | 'provenForSeconds'>) {
-  const rules = JSON.stringify([principalOrgId ?? null, accessRules]);
-  return createHash('sha256').update(rules).digest('hex').slice(0, 16);
+  return shortDigest(JSON.stringify([principalOrgId ?? null, accessRules]));
 }
 
 export type HealthVariables = Filled<typeof HEALTH_NAMES>;

@@ -1,9 +1,14 @@
 /** The names of clients and services: they fit a secret's name, a table key and a log field unescaped. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** The name of a client's secret; with an empty client, the prefix that all such names share. */
+/** The prefix that the names of all clients' secrets of an environment share. */
+export function secretPrefix(environment: string): string {
+  return `token-broker/${environment}/`;
+}
+
+/** The name of a client's secret. */
 export function secretName(environment: string, client: string): string {
-  return `token-broker/${environment}/${client}`;
+  return `${secretPrefix(environment)}${client}`;
 }
 
 /** The secret of the sealing key, outside the clients' prefix, so that a right to their secrets does not cover it. */
@@ -50,9 +55,16 @@ export type Finding = (typeof FINDINGS)[number];
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
 
-/** Why the token of a shared record cannot be opened. */
-export const UNREADABLE = ['closed', 'no-key'] as const;
-export type Unreadable = (typeof UNREADABLE)[number];
+/**
+ * Why this instance cannot open a stored token. `no-key`: it has no sealing key; `no-bytes`: an instance without a sealing key
+ * stored the token; `unreadable`: another key or format, altered or swapped.
+ */
+export type ClosedReason = 'no-key' | 'no-bytes' | 'unreadable';
+
+/** The outcomes under which `UnreadableRecords` counts. `no-bytes` counts nothing: the instance that stored it has counted. */
+export const CLOSED_OUTCOMES = { unreadable: 'closed', 'no-key': 'no-key' } as const satisfies Partial<
+  Record<ClosedReason, string>
+>;
 
 /** Why an event of Secrets Manager leads to no check. */
 export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;

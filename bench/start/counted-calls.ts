@@ -1,6 +1,6 @@
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
-import type { Send } from '../../functions/broker/token-request/send-http.ts';
+import type { SendHttp } from '../../functions/broker/token-request/send-http.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleSettings } from '../../test/support/example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
@@ -14,7 +14,7 @@ export function countCalls() {
     calls.push(`${target}`.split('.')[1] ?? '');
     return Buffer.from(JSON.stringify(answerOfAws(`${target}`, input, items)));
   };
-  const aws: Send = async ({ headers, body }) => {
+  const aws: SendHttp = async ({ headers, body }) => {
     return { status: 200, headers: {}, body: answer(headers['x-amz-target'], body) };
   };
   const startInstance = () =>

@@ -1,7 +1,7 @@
 import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject, textOf } from '../broker/json.ts';
-import type { Send } from '../broker/token-request/send-http.ts';
+import type { SendHttp } from '../broker/token-request/send-http.ts';
 import { AwsRefusal } from './calls.ts';
 
 /** The name before an operation in the header that names it, the type of the JSON, and the variable for another endpoint. */
@@ -12,7 +12,7 @@ const APIS = {
 } as const;
 
 export interface Access {
-  readonly send: Send;
+  readonly send: SendHttp;
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
   readonly credentials?: ConstructorParameters<typeof SignatureV4>[0]['credentials'];

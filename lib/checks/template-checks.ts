@@ -8,6 +8,7 @@ import {
 } from 'aws-cdk-lib';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
+import { secretPrefix } from '../../functions/vocabulary.ts';
 
 /** Checks every template of the app with cdk-nag and the CDK's own rules; a finding that is not acknowledged fails synth. */
 export function checkTemplates(app: App): void {
@@ -48,7 +49,7 @@ interface Acknowledgement {
 /** The findings of cdk-nag that stay. A test fails for each one that the checks no longer find. */
 export function acknowledgements({ region, account }: Stack, environment: string): readonly Acknowledgement[] {
   const resource = (service: string, rest: string) => `IAM5[Resource::arn:aws:${service}:${region}:${account}:${rest}]`;
-  const everySecret = resource('secretsmanager', `secret:token-broker/${environment}/*`);
+  const everySecret = resource('secretsmanager', `secret:${secretPrefix(environment)}*`);
   const lists = 'Lists, looks and traces, for which AWS knows no narrower resource; a test names each such action';
   const interfaces = 'Lambda chooses the ids of the interfaces; a Deny keeps the code of the function from using this';
   return [

@@ -9,6 +9,7 @@ import {
 } from 'aws-cdk-lib/aws-iam';
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
+import { secretPrefix } from '../../functions/vocabulary.ts';
 import { functionName, topicName } from '../settings/names.ts';
 import { allow, viaService } from './allow.ts';
 
@@ -32,12 +33,12 @@ export class ClientSecrets extends Construct {
   constructor(scope: Construct, id: string, { environment, keyArn }: ClientSecretsProps) {
     super(scope, id);
     this.#environment = environment;
-    this.namePrefix = `token-broker/${environment}/`;
+    this.namePrefix = secretPrefix(environment);
     this.key =
       keyArn !== undefined
         ? Key.fromKeyArn(this, 'Key', keyArn)
         : new Key(this, 'Key', {
-            description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
+            description: `Encrypts the client secrets ${secretPrefix(environment)}* and what the token broker keeps`,
             enableKeyRotation: true,
             // The secrets outlive the stack. A creation that fails leaves no key behind: nothing was encrypted with it yet.
             removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,

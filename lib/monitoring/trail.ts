@@ -6,7 +6,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { FilterPattern, LogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { sealingKeyName, secretName } from '../../functions/vocabulary.ts';
+import { sealingKeyName, secretPrefix } from '../../functions/vocabulary.ts';
 import { allow } from '../data/allow.ts';
 import { functionName, healthFunctionName, partitionOf, releaseCheckName, tokenRoleName } from '../settings/names.ts';
 import type { Environment } from '../settings/settings.ts';
@@ -156,7 +156,7 @@ function trailPatterns(environment: Environment, keyId: string): Readonly<Record
   const ofSecrets = (...events: readonly string[]) => [
     '$.eventSource = "secretsmanager.amazonaws.com"',
     eventIs(...events),
-    `$.requestParameters.secretId = "*${secretName(name, '')}*"`,
+    `$.requestParameters.secretId = "*${secretPrefix(name)}*"`,
   ];
   const trailFields = ['requestParameters.name', 'requestParameters.trailName'];
   const patterns = {

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Stage } from 'aws-cdk-lib';
 import { type BundlingOptions, type ICommandHooks, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { Construct } from 'constructs';
+import { shortDigest } from '../../functions/variables.ts';
 
 /** Where the token function finds the settings that `functionBundle` lays beside its code. */
 export const SETTINGS_PATH = '/var/task/settings.json';
@@ -44,8 +44,7 @@ function layBesideCode(file: string): ICommandHooks {
 function writeSettings(scope: Construct, json: string): string {
   const directory = Stage.of(scope)?.outdir;
   if (directory === undefined) throw new Error('A function is bundled inside of an App.');
-  const digest = createHash('sha256').update(json).digest('hex').slice(0, 16);
-  const file = path.resolve(directory, `settings.${digest}.json`);
+  const file = path.resolve(directory, `settings.${shortDigest(json)}.json`);
   writeFileSync(file, json);
   return file;
 }

@@ -6,8 +6,8 @@ import { isWithin } from '../../broker/time.ts';
 import type {
   AnswerHead,
   HttpRequest,
-  Send,
   SendFailureKind,
+  SendHttp,
   SendLimits,
 } from '../../broker/token-request/send-http.ts';
 import { SendFailure } from '../../broker/token-request/send-http.ts';
@@ -30,7 +30,7 @@ interface Options {
  * Sends requests with one deadline over name look-up, connection, headers and body: verified TLS, plain HTTP only on loopback.
  * A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
  */
-export function createHttpsSender({ keepAlive = false, now = Date.now }: Options = {}): Send {
+export function createHttpsSender({ keepAlive = false, now = Date.now }: Options = {}): SendHttp {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
   const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
   const pool = keepAlive ? POOL : {};

@@ -2,7 +2,7 @@ import type { Audit } from '../../broker/audit.ts';
 import { callerKey } from '../../broker/authorize.ts';
 import { textOf } from '../../broker/json.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import { type Unreadable, WARNING_METRICS } from '../../vocabulary.ts';
+import { CLOSED_OUTCOMES, WARNING_METRICS } from '../../vocabulary.ts';
 import { causeWord } from '../calls.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
@@ -62,7 +62,8 @@ export function createAuditLog(options: Options): Audit {
 
 /** Writes one line for each read of a shared record whose token cannot be opened. */
 export function createUnreadableLog({ environment, now, write }: Log) {
-  return (outcome: Unreadable, pair: Pair): void => {
+  return (reason: keyof typeof CLOSED_OUTCOMES, pair: Pair): void => {
+    const outcome = CLOSED_OUTCOMES[reason];
     const line = { environment, service: pair.service, outcome, UnreadableRecords: 1, pair: pairKey(pair) };
     write(emfLine(now(), UNREADABLE_METRICS, line));
   };

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
-import type { Seen } from '../../broker/pair/store.ts';
+import type { TaggedRecord } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import type { Unreadable } from '../../vocabulary.ts';
+import type { CLOSED_OUTCOMES } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
 import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
@@ -18,7 +18,7 @@ interface Dependencies {
   readonly now: () => number;
   readonly breaker?: CircuitBreaker | undefined;
   /** Told of each record that is read without its token; must not throw. */
-  readonly onUnreadable?: (reason: Unreadable, pair: Pair) => void;
+  readonly onUnreadable?: (reason: keyof typeof CLOSED_OUTCOMES, pair: Pair) => void;
 }
 
 /** The store of pair records on DynamoDB: one item per pair, one call per operation. */
@@ -26,7 +26,7 @@ export function createPairTable(dependencies: Dependencies) {
   const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
 
   return {
-    async read(pair: Pair, deadline: number): Promise<Seen> {
+    async read(pair: Pair, deadline: number): Promise<TaggedRecord> {
       // At once, so that a first read does not wait for the key as well; both are over when it ends, failed or not.
       const hasKey = Promise.resolve(sealer?.hasKey(deadline));
       const item = await breaker({ deadline }, (signal) => getItem(pair, signal)).finally(() => hasKey);
@@ -34,7 +34,12 @@ export function createPairTable(dependencies: Dependencies) {
       return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
-    async replace(pair: Pair, seen: Seen, next: PairRecord, deadline: number): Promise<Seen | undefined> {
+    async replace(
+      pair: Pair,
+      seen: TaggedRecord,
+      next: PairRecord,
+      deadline: number,
+    ): Promise<TaggedRecord | undefined> {
       const tag = newTag();
       const token = next.token === seen.record.token ? {} : await sealToken(pair, seen.record, next.token, deadline);
       const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
@@ -91,7 +96,7 @@ export function createPairTable(dependencies: Dependencies) {
     if (!hasKey) return { ...visible, closed: 'no-key' } as const;
     if (sealed === undefined) return { ...visible, closed: 'no-bytes' } as const;
     const token = await sealer?.open(pair, sealed, deadline);
-    if (token === undefined) onUnreadable?.('closed', pair);
+    if (token === undefined) onUnreadable?.('unreadable', pair);
     return token ?? ({ ...visible, closed: 'unreadable' } as const);
   }
 

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { StoredToken, VisibleToken } from '../../broker/pair/record.ts';
 import type { Pair } from '../../broker/pair.ts';
 import { Redacted } from '../../broker/redacted.ts';
@@ -63,11 +63,6 @@ export function createSealer(environment: string, keys: SealingKeys, randomSalt 
 }
 
 export type Sealer = ReturnType<typeof createSealer>;
-
-/** The first 16 hexadecimal digits of the token's SHA-256: tells tokens apart in logs and requests, reveals none. */
-export function fingerprint(token: string): string {
-  return createHash('sha256').update(token).digest('hex').slice(0, 16);
-}
 
 /** A salt is never used twice, so neither is a pair of key and nonce. */
 function derive({ material }: SealingKey, salt: Uint8Array) {

@@ -41,13 +41,13 @@ type FailedReading = Exclude<SecretReading, { outcome: 'found' }>;
 /** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
 export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
   const { outcome } = reading;
-  const [type, state] = PROBLEMS[outcome];
+  const [type, state] = READING_PROBLEMS[outcome];
   const cause = 'cause' in reading ? reading.cause : undefined;
   const retryAfterSeconds = outcome === 'unavailable' ? 1 : undefined;
   return new Problem(type, `The secret "${name}" (${stage}) ${state}.`, { retryAfterSeconds, cause });
 }
 
-const PROBLEMS = {
+const READING_PROBLEMS = {
   missing: [
     'credential-missing',
     'does not exist or has no version with this stage: an operator must store one under this name',

@@ -7,7 +7,7 @@ import type { Call } from './call.ts';
 import { goneProblem } from './choose-version.ts';
 import { RENEWAL_MS } from './deadlines.ts';
 import { livingToken, type PairRecord, type StoredToken, waitProblem } from './record.ts';
-import type { Seen } from './store.ts';
+import type { TaggedRecord } from './store.ts';
 
 /** What a caller asks for with `POST /token`. */
 export interface IssueRequest {
@@ -21,7 +21,7 @@ export interface IssueRequest {
 /** All that one call has seen when it decides on its next step. */
 export interface View {
   /** The record as the table holds it; `undefined` without the table. */
-  readonly seen: Seen | undefined;
+  readonly seen: TaggedRecord | undefined;
   readonly at: number;
   /** The shared record, together with the instance's own outcomes. */
   readonly record: PairRecord;
@@ -56,7 +56,7 @@ export interface Issue {
  *
  * @throws Problem why the caller gets none
  */
-export function decide(view: View, { pair, service }: Call, request: IssueRequest, now: number): Step<Issue> {
+export function decideIssue(view: View, { pair, service }: Call, request: IssueRequest, now: number): Step<Issue> {
   const { record, versions } = view;
   if (record.disabled) {
     throw new Problem('client-disabled', 'An operator has disabled this client. Only an operator can enable it again.');

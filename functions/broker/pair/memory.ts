@@ -4,7 +4,7 @@ import { isWithin } from '../time.ts';
 import type { Outcome } from './outcome.ts';
 import type { PairRecord, StoredToken } from './record.ts';
 import { EMPTY_RECORD, livingToken, openToken, withoutFutureTimes } from './record.ts';
-import type { Seen } from './store.ts';
+import type { TaggedRecord } from './store.ts';
 
 /** The last record that one instance has of each of its pairs, and its own outcomes that the table was not told. */
 export class PairMemory {
@@ -29,7 +29,11 @@ export class PairMemory {
    * unless it was overtaken. After a confirmed write the table speaks for itself again, unless its token cannot be opened here:
    * then the instance's own serves on.
    */
-  async remember(pair: Pair, call: () => Promise<Seen | undefined>, isWritten = false): Promise<Seen | undefined> {
+  async remember(
+    pair: Pair,
+    call: () => Promise<TaggedRecord | undefined>,
+    isWritten = false,
+  ): Promise<TaggedRecord | undefined> {
     const began = { at: this.#now(), changes: this.#changes };
     const seen = await call();
     const before = this.#entryOf(pair);

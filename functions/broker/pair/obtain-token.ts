@@ -3,21 +3,21 @@ import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { RequestToken, TokenExchange } from '../token-request/token-request.ts';
 import { readTokenResponse } from '../token-response/read.ts';
-import type { Attempt, Call } from './call.ts';
+import type { Call, LeasedRequest } from './call.ts';
 import { isIssuable, type StoredToken } from './record.ts';
 
-export type Renewal =
+export type Obtained =
   | { readonly outcome: 'token'; readonly token: StoredToken }
   | { readonly outcome: 'rejected' }
   /** `isUnheard`: the request was sent and brought no status; the service may have rejected it all the same. */
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem; readonly isUnheard?: boolean | undefined };
 
 /** Makes one token request for a pair, whose lease the caller holds. */
-export type RenewToken = (
+export type ObtainToken = (
   call: Pick<Call, 'pair' | 'service' | 'trace'>,
-  attempt: Pick<Attempt, 'version' | 'credential' | 'record' | 'forced'>,
+  attempt: Pick<LeasedRequest, 'version' | 'credential' | 'record' | 'forced'>,
   deadline: number,
-) => Promise<Renewal>;
+) => Promise<Obtained>;
 
 interface Dependencies {
   readonly requestToken: RequestToken;
@@ -27,7 +27,7 @@ interface Dependencies {
 }
 
 /** Sends the token request and reads what came back. A failure is an outcome too: no `Problem` is thrown. */
-export function createTokenRenewer({ requestToken, fingerprint, random, now }: Dependencies): RenewToken {
+export function createObtainToken({ requestToken, fingerprint, random, now }: Dependencies): ObtainToken {
   return async (call, attempt, deadline) => {
     const { service, trace } = call;
     trace.tokenRequests += 1;
@@ -46,10 +46,10 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
   };
 
   function read(
-    { pair, service, trace }: Parameters<RenewToken>[0],
-    { version, credential, record, forced }: Parameters<RenewToken>[1],
+    { pair, service, trace }: Parameters<ObtainToken>[0],
+    { version, credential, record, forced }: Parameters<ObtainToken>[1],
     { response, ...times }: TokenExchange,
-  ): Renewal {
+  ): Obtained {
     const reading = readTokenResponse(response, times, service, credential);
     if (reading.outcome !== 'token') return reading;
     const { token: served, hasEcho } = reading;

@@ -1,6 +1,6 @@
 import { findingOfProblem } from '../problem.ts';
-import { type Attempt, type Call, isTrial } from './call.ts';
-import type { Renewal } from './obtain-token.ts';
+import { type Call, isTrial, type LeasedRequest } from './call.ts';
+import type { Obtained } from './obtain-token.ts';
 import type { PairRecord, StoredToken, Wait } from './record.ts';
 import { CHECKED_FINDINGS, foreignToken, isProven, KEPT_WAIT_MS, MAX_HOLD_MS, MAX_PAUSE_MS } from './record.ts';
 
@@ -17,7 +17,7 @@ export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
   );
 
 /** What one token request means for the record. A trial publishes nothing, nor does a request beside a token that must stay. */
-export function outcomeOf(call: Call, attempt: Attempt, renewal: Renewal, at: number): Outcome {
+export function outcomeOf(call: Call, attempt: LeasedRequest, renewal: Obtained, at: number): Outcome {
   const { holdKey, record, isShared } = attempt;
   const { versionId: version } = attempt.version;
   const isBeside = isShared && renewal.outcome === 'token' && foreignToken(record, at) !== undefined;
@@ -37,7 +37,7 @@ export function outcomeOf(call: Call, attempt: Attempt, renewal: Renewal, at: nu
 
 /** Each wait is twice as long as the one before, without jitter, up to its limit, or as long as the service asks for. */
 function waitAfter(
-  { outcome, problem, isUnheard }: Extract<Renewal, { readonly problem: unknown }>,
+  { outcome, problem, isUnheard }: Extract<Obtained, { readonly problem: unknown }>,
   last: Wait | undefined,
   isSafe: boolean,
   at: number,
@@ -52,7 +52,7 @@ function waitAfter(
   return { until, step: before + 1, problem: { type, detail, shape }, ...(isUnheard && { unheard: true }) };
 }
 
-function findingOf(renewal: Renewal): (typeof CHECKED_FINDINGS)[number] {
+function findingOf(renewal: Obtained): (typeof CHECKED_FINDINGS)[number] {
   if (renewal.outcome === 'token') return 'accepted';
   if (renewal.outcome === 'rejected') return 'rejected';
   const finding = findingOfProblem(renewal.problem.type, renewal.problem.shape);

@@ -1,4 +1,4 @@
-import { hardMarginMs } from '../../vocabulary.ts';
+import { type ClosedReason, hardMarginMs } from '../../vocabulary.ts';
 import { Problem } from '../problem.ts';
 import type { ServiceToken } from '../token-response/read.ts';
 
@@ -46,8 +46,7 @@ export interface StoredToken extends VisibleToken, ServiceToken {}
 /** A token that this instance cannot issue. */
 export interface ClosedToken extends VisibleToken {
   readonly accessToken?: undefined;
-  /** `no-bytes`: an instance without a sealing key stored it; `unreadable`: another key or format, altered or swapped. */
-  readonly closed: 'no-key' | 'no-bytes' | 'unreadable';
+  readonly closed: ClosedReason;
 }
 
 /** One latch: how many rejected requests a version has cost, when, and under which lease the last one was counted. */

@@ -8,16 +8,16 @@ import type { PairRecord } from './record.ts';
  */
 export interface PairStore {
   /** Strongly consistent. */
-  read(pair: Pair, deadline: number): Promise<Seen>;
+  read(pair: Pair, deadline: number): Promise<TaggedRecord>;
   /**
    * Compare-and-set: writes `next`, all but `disabled`, if the record still has the entity tag that was seen. Gives the record as
    * it is then; `undefined` when another write came first. A `token` that is the same object as the seen one stays untouched.
    */
-  replace(pair: Pair, seen: Seen, next: PairRecord, deadline: number): Promise<Seen | undefined>;
+  replace(pair: Pair, seen: TaggedRecord, next: PairRecord, deadline: number): Promise<TaggedRecord | undefined>;
 }
 
 /** A record and its entity tag: random, new with every write; `undefined` where there is no record yet. */
-export interface Seen {
+export interface TaggedRecord {
   readonly record: PairRecord;
   readonly tag: string | undefined;
 }

@@ -7,7 +7,7 @@ import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
 import type { Service } from '../../../functions/broker/service.ts';
-import type { Send } from '../../../functions/broker/token-request/send-http.ts';
+import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { type ProblemType, sealingKeyName } from '../../../functions/vocabulary.ts';
 import { type FaultOf, startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
@@ -39,7 +39,7 @@ export interface Path {
   /** Leaves out the second instance and the check: where a lease is not released, both would wait for its end. */
   readonly isAlone?: boolean;
   /** Instead of the sender of token requests. */
-  readonly send?: Send;
+  readonly send?: SendHttp;
 }
 
 /** The token function as it runs in Lambda, with its own clients of AWS, on stand-ins that fail as they are told. */

@@ -11,7 +11,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
-import type { Send } from '../../../functions/broker/token-request/send-http.ts';
+import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
 import { ACCESS as EXAMPLE, START } from '../../support/example.ts';
 
 const { signal } = new AbortController();
@@ -64,7 +64,7 @@ describe('a request', () => {
         { relation: 'before', toMiddleware: 'httpSigningMiddleware' },
       );
     }
-    const send: Send = async ({ url, ...request }) => {
+    const send: SendHttp = async ({ url, ...request }) => {
       sent.push({ url: `${url}`, ...request });
       return EMPTY;
     };
@@ -107,7 +107,7 @@ describe('the endpoint', () => {
 
   async function urlOf(service: string, region?: string): Promise<string> {
     let asked: URL | undefined;
-    const send: Send = async ({ url }) => {
+    const send: SendHttp = async ({ url }) => {
       asked = url;
       return EMPTY;
     };
@@ -120,7 +120,7 @@ describe('the endpoint', () => {
 
 it('the credentials are those of the variables at the time of a call, and without them nothing is sent', async () => {
   const sent: unknown[] = [];
-  const send: Send = async ({ headers }) => {
+  const send: SendHttp = async ({ headers }) => {
     sent.push([/Credential=(\w+)/.exec(`${headers.authorization}`)?.[1], headers['x-amz-security-token']]);
     return EMPTY;
   };
@@ -191,7 +191,7 @@ describe('an answer', () => {
   /** The item, or the error. */
   function answered(status: number, answer: object | string): Promise<unknown> {
     const body = Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer));
-    const send: Send = async () => ({ status, headers: {}, body });
+    const send: SendHttp = async () => ({ status, headers: {}, body });
     return createDynamoDB({ ...ACCESS, send })
       .getItem(LOOK, signal)
       .catch((error: unknown) => error);
