@@ -72,8 +72,10 @@ export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 
 /** The metric that counts each warning, which an operator must see although the caller got its answer. */
 export const WARNING_METRICS = {
-  /** DynamoDB was down, slow or throttled: the instance went on by itself. */
+  /** DynamoDB was down or slow: the instance went on by itself. */
   'shared-cache-unavailable': 'SharedCacheUnavailable',
+  /** DynamoDB throttled a call: the instance waited. */
+  'shared-cache-busy': 'SharedCacheBusy',
   /** Secrets Manager is down: the last known version served. */
   'secret-stale': 'SecretStale',
   rejected: 'CredentialRejected',
