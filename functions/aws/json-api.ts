@@ -48,7 +48,7 @@ export function createJsonApi(
     if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
     const name = nameOf(answer.headers['x-amzn-errortype'] ?? members.code ?? members.__type);
     const message = textOf(members.message) ?? textOf(members.Message);
-    if (answer.status !== 200) throw new AwsRefusal(nameRefusal(name ?? 'UnknownError', message ?? ''), answer.status);
+    if (answer.status !== 200) throw new AwsRefusal(nameRefusal(name || 'UnknownError', message ?? ''), answer.status);
     if (name !== undefined || message !== undefined)
       throw new SyntaxError('The answer of AWS is an error with status 200');
     return members;

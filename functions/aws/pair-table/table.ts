@@ -8,6 +8,7 @@ import {
   type Attempts,
   type CircuitBreaker,
   createCircuitBreaker,
+  isConditionFailed,
   type StoreCall,
   unavailable,
   withRetry,
