@@ -14,11 +14,10 @@ import { createAuthorize, roleKey } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
 import { createObtainToken } from './broker/pair/obtain-token.ts';
-import type { Service } from './broker/service.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
 import type { SendHttp } from './broker/token-request/send-http.ts';
 import { createTokenRequester } from './broker/token-request/token-request.ts';
-import { type BrokerSettings, rulesDigest, shortDigest } from './variables.ts';
+import { type BrokerSettings, rulesDigest, settingsDigest, shortDigest } from './variables.ts';
 
 interface Options {
   readonly environment: string;
@@ -102,10 +101,3 @@ export function createTokenFunction(options: Options) {
 export type TokenFunction = ReturnType<typeof createTokenFunction>;
 
 const FIRST_READS_MS = 300;
-
-/** Covers every setting that can change a token request or the reading of its answer. */
-function settingsDigest(service: Service): string {
-  const { authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403 } = service;
-  const settings = [authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403];
-  return shortDigest(JSON.stringify(settings));
-}

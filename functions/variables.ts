@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AccessRule } from './broker/authorize.ts';
+import { isRecord } from './broker/json.ts';
 import type { ServiceName } from './broker/pair.ts';
 import type { Service } from './broker/service.ts';
 
@@ -40,6 +41,15 @@ export function shortDigest(text: string): string {
 /** Identifies the access rules in audit lines and in the template of the stack. */
 export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings, 'services' | 'provenForSeconds'>) {
   return shortDigest(JSON.stringify([principalOrgId ?? null, accessRules]));
+}
+
+/** Identifies all settings of a service, in any order of their members. */
+export function settingsDigest(service: Service): string {
+  return shortDigest(JSON.stringify(service, (_, value) => (isRecord(value) ? sorted(value) : value)));
+}
+
+function sorted(members: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(Object.entries(members).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 export type HealthVariables = Filled<typeof HEALTH_NAMES>;

@@ -72,8 +72,10 @@ export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 
 /** The metric that counts each warning. An operator must see a warning although the caller received an answer. */
 export const WARNING_METRICS = {
-  /** DynamoDB was down, slow or throttled: the instance continued without it. */
+  /** DynamoDB was down or slow: the instance continued without it. */
   'shared-cache-unavailable': 'SharedCacheUnavailable',
+  /** DynamoDB throttled a call: the instance waited. */
+  'shared-cache-busy': 'SharedCacheBusy',
   /** Secrets Manager is down: the last known version was used. */
   'secret-stale': 'SecretStale',
   rejected: 'CredentialRejected',

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreUnavailable } from '../broker/pair/store.ts';
+import { StoreBusy, StoreUnavailable } from '../broker/pair/store.ts';
 import { isPlainWord } from '../broker/plain-word.ts';
 import { isWithin } from '../broker/time.ts';
 
@@ -34,14 +34,27 @@ class OutOfTime extends Error {
 const OVER = new OutOfTime();
 
 /** Makes an idempotent call, and repeats it once after a transient failure. Nothing begins after the signal. */
-export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await call();
-  } catch (error) {
-    if (isDefinitive(error)) throw error;
+export async function withRetry<Answer>(
+  abortSignal: AbortSignal,
+  call: () => Promise<Answer>,
+  attempts: Attempts = { made: 0, throttled: 0 },
+): Promise<Answer> {
+  for (;;) {
+    try {
+      attempts.made += 1;
+      return await call();
+    } catch (error) {
+      if (THROTTLED.has(causeWord(error))) attempts.throttled += 1;
+      if (isDefinitive(error) || attempts.made > 1) throw error;
+    }
+    await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
   }
-  await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
-  return call();
+}
+
+/** Counts the attempts of a call. A call that ran out of time has no other result. */
+export interface Attempts {
+  made: number;
+  throttled: number;
 }
 
 const MAX_BACKOFF_MS = 50;
@@ -79,7 +92,7 @@ export class AwsRefusal extends Error {
 export function isDefinitive(error: unknown): error is AwsRefusal {
   if (!(error instanceof AwsRefusal)) return false;
   const { name, status } = error;
-  const isTransient = THROTTLED.test(name) || name.includes('Timeout') || WRONG_SIGNATURE.test(name);
+  const isTransient = THROTTLING.test(name) || name.includes('Timeout') || WRONG_SIGNATURE.test(name);
   return status >= 400 && status < 500 && status !== 429 && !isTransient;
 }
 
@@ -96,40 +109,46 @@ export interface CallTerms {
   readonly deadline: number;
   /** Other calls wait for this write, which ends a lease. It has the longer timeout and ignores an open circuit. */
   readonly endsLease?: boolean;
+  /** The call waits as long as an instance's first call, but is not made while the circuit is open. */
+  readonly isPatient?: boolean | undefined;
+  /** A write whose first attempt went unanswered may have happened. */
+  readonly isWrite?: boolean;
 }
+
+export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
 
 /**
  * The circuit breaker of an instance: waiting for the store must never cost more than working without it. Three
- * failures in a row open it for ten seconds, then a single call probes the store. Timeout: 150 ms if the store answered
- * in the last 30 s and the instance's first call is over, otherwise 1 s. A new connection takes longer, and a starting
- * fleet needs the store most. Every failure is thrown as `StoreUnavailable`. Throttling, mostly of a single busy key,
- * does not count as a failure of the store.
+ * failures in a row open it for ten seconds, then a single call probes the store. Timeout: `connectedMs` if the store
+ * answered in the last 30 s, otherwise `patientMs`, because the call may have to connect. Calls of the first 15 s
+ * always have `patientMs`: a starting fleet needs the store most.
+ *
+ * @throws StoreBusy if the store throttled the call, which is an answer for the circuit
+ * @throws StoreUnavailable after every other failure
  */
-export function createCircuitBreaker(now: () => number, connectedMs = 150, patientMs = 1_000) {
+export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 } = {}) {
   let state: 'closed' | 'open' | 'probing' = 'closed';
   let failures = 0;
   let failedAt: number | undefined;
   let answeredAt: number | undefined;
   let firstCallAt: number | undefined;
 
-  return async <Answer>({ deadline, endsLease = false }: CallTerms, call: SignalledCall<Answer>): Promise<Answer> => {
+  return async <Answer>(terms: CallTerms, call: StoreCall<Answer>): Promise<Answer> => {
     firstCallAt ??= now();
-    const mayProbe = state === 'open' && !isWithin(OPEN_MS, failedAt, now());
-    if (state !== 'closed' && !mayProbe && !endsLease) throw unavailable('circuit-open');
-    const isProbe = mayProbe && !endsLease;
-    if (isProbe) state = 'probing';
-    const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
-    const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
-    const clockMs = deadline - now();
+    const timeoutMs = timeoutOf(terms);
+    const clockMs = terms.deadline - now();
+    const attempts: Attempts = { made: 0, throttled: 0 };
     try {
-      const answer = await withTimeLimit(timeoutMs, call, clockMs);
-      state = 'closed';
-      failures = 0;
-      answeredAt = now();
+      const answer = await withTimeLimit(timeoutMs, (signal) => call(signal, attempts), clockMs);
+      hearAnswer();
       return answer;
     } catch (error) {
-      const saysNothing = (clockMs < timeoutMs && error instanceof OutOfTime) || THROTTLED.test(causeWord(error));
-      if (!saysNothing) {
+      if (attempts.throttled > (terms.isWrite ? attempts.made - 1 : 0)) {
+        hearAnswer();
+        throw new StoreBusy('The shared cache is busy');
+      }
+      const isCutOff = clockMs < timeoutMs && error instanceof OutOfTime;
+      if (!isCutOff) {
         failures += 1;
         failedAt = now();
       }
@@ -137,6 +156,21 @@ export function createCircuitBreaker(now: () => number, connectedMs = 150, patie
       throw unavailable(causeWord(error));
     }
   };
+
+  function timeoutOf({ endsLease, isPatient }: CallTerms): number {
+    const mayProbe = state === 'open' && !isWithin(OPEN_MS, failedAt, now());
+    if (state !== 'closed' && !mayProbe && !endsLease) throw unavailable('circuit-open');
+    const isProbe = mayProbe && !endsLease;
+    if (isProbe) state = 'probing';
+    const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
+    return isConnected && !endsLease && !isProbe && !isPatient ? connectedMs : patientMs;
+  }
+
+  function hearAnswer(): void {
+    state = 'closed';
+    failures = 0;
+    answeredAt = now();
+  }
 }
 
 /** Returns the error of a call that finds the store unusable for a reason of its own. `cause` is a single word. */
@@ -144,7 +178,13 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-const THROTTLED = /Throttl|LimitExceeded|TooManyRequests|ThroughputExceeded/;
+/** DynamoDB's names for too many requests to a key, a table or an account. */
+const THROTTLED: ReadonlySet<string> = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+]);
+const THROTTLING = /Throttl|LimitExceeded|TooManyRequests|ThroughputExceeded/;
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
 /** The time for which an idle connection is reused. */

@@ -4,7 +4,14 @@ import type { TaggedRecord } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import type { CLOSED_OUTCOMES } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
-import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
+import {
+  type Attempts,
+  type CircuitBreaker,
+  createCircuitBreaker,
+  type StoreCall,
+  unavailable,
+  withRetry,
+} from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
@@ -26,10 +33,11 @@ export function createPairTable(dependencies: Dependencies) {
   const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
 
   return {
-    async read(pair: Pair, deadline: number): Promise<TaggedRecord> {
+    async read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord> {
       // The key and the item are read in parallel. Even a failed read ends only after both.
       const hasKey = Promise.resolve(sealer?.hasKey(deadline));
-      const item = await breaker({ deadline }, (signal) => getItem(pair, signal)).finally(() => hasKey);
+      const look: StoreCall<Item> = (signal, attempts) => getItem(pair, signal, attempts);
+      const item = await breaker({ deadline, isPatient }, look).finally(() => hasKey);
       const token = await openToken(pair, item, (await hasKey) === true, deadline);
       return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
@@ -43,8 +51,8 @@ export function createPairTable(dependencies: Dependencies) {
       const tag = newTag();
       const token = next.token === seen.record.token ? {} : await sealToken(pair, seen.record, next.token, deadline);
       const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
-      const terms = { deadline, endsLease: next.lease === undefined };
-      const isWritten = await breaker(terms, (signal) => update(pair, input, signal));
+      const terms = { deadline, endsLease: next.lease === undefined, isWrite: true };
+      const isWritten = await breaker(terms, (signal, attempts) => update(pair, input, signal, attempts));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
 
@@ -64,17 +72,17 @@ export function createPairTable(dependencies: Dependencies) {
     },
   };
 
-  async function getItem(pair: Pair, abortSignal: AbortSignal): Promise<Item> {
+  async function getItem(pair: Pair, abortSignal: AbortSignal, attempts?: Attempts): Promise<Item> {
     const input = { ...keyOf(pair), ConsistentRead: true };
-    const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal));
+    const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal), attempts);
     // An item always contains its key, so an answer without it is not an item of this pair.
     if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the item that was asked for');
     return item ?? {};
   }
 
   /** Returns whether the condition was met. */
-  function update(pair: Pair, input: object, abortSignal: AbortSignal): Promise<boolean> {
-    return withRetry(abortSignal, async () => {
+  function update(pair: Pair, input: object, abortSignal: AbortSignal, attempts?: Attempts): Promise<boolean> {
+    const write = async () => {
       try {
         await dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal);
         return true;
@@ -82,7 +90,8 @@ export function createPairTable(dependencies: Dependencies) {
         if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
         throw error;
       }
-    });
+    };
+    return withRetry(abortSignal, write, attempts);
   }
 
   function keyOf(pair: Pair) {
