@@ -88,19 +88,30 @@ export class AwsRefusal extends Error {
   }
 }
 
-/** Returns whether AWS refused a call and would refuse it again. A name or a status can mark a refusal as transient. */
+/** Returns whether AWS refused a call for a lasting reason. Every other failure is transient. */
 export function isDefinitive(error: unknown): error is AwsRefusal {
-  if (!(error instanceof AwsRefusal)) return false;
-  const { name, status } = error;
-  const isTransient = THROTTLING.test(name) || name.includes('Timeout') || WRONG_SIGNATURE.test(name);
-  return status >= 400 && status < 500 && status !== 429 && !isTransient;
+  return error instanceof AwsRefusal && error.status >= 400 && error.status < 500 && DEFINITIVE.has(error.name);
 }
 
-/** Refusals of a signature because of its time or its credentials. They say nothing about the requested resource. */
-const WRONG_SIGNATURE = new RegExp(
-  'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch|' +
-    'ExpiredToken|UnrecognizedClient|InvalidClientTokenId',
-);
+/** A statement of the secret's own policy denies the secret. AWS's name for it is the same as for a denied role. */
+export const DENIED_BY_SECRET = 'ExplicitDeny';
+
+/** `AccessDeniedException` and `ValidationException` are common errors of AWS, which no operation lists. */
+const DEFINITIVE: ReadonlySet<string> = new Set([
+  'ResourceNotFoundException',
+  'InvalidRequestException',
+  'InvalidParameterException',
+  'ValidationException',
+  'AccessDeniedException',
+  'NotAuthorized',
+  DENIED_BY_SECRET,
+]);
+
+/** Returns whether a conditional write of DynamoDB found another item than it named. */
+export function isConditionFailed(error: unknown): boolean {
+  const isOfAnswer = !(error instanceof AwsRefusal) || error.status === 400;
+  return isOfAnswer && error instanceof Error && error.name === 'ConditionalCheckFailedException';
+}
 
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
@@ -184,7 +195,6 @@ const THROTTLED: ReadonlySet<string> = new Set([
   'ThrottlingException',
   'RequestLimitExceeded',
 ]);
-const THROTTLING = /Throttl|LimitExceeded|TooManyRequests|ThroughputExceeded/;
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
 /** The time for which an idle connection is reused. */

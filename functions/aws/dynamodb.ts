@@ -21,5 +21,7 @@ export function createDynamoDB(access: Access) {
 
 /** The types are as AWS documents them. Each reader of an attribute checks its own attribute. */
 function attributes(value: unknown) {
-  return isRecord(value) ? (value as Readonly<Record<string, AttributeValue>>) : undefined;
+  if (value === undefined || value === null) return undefined;
+  if (!isRecord(value)) throw new SyntaxError('The answer of AWS contains attributes that are not an object');
+  return value as Readonly<Record<string, AttributeValue>>;
 }

@@ -46,9 +46,12 @@ export function createJsonApi(
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
     if (members === undefined) throw new SyntaxError('The answer of AWS is not a JSON object');
-    if (answer.status === 200) return members;
-    const message = textOf(members.message) ?? textOf(members.Message) ?? '';
-    throw new AwsRefusal(nameRefusal(nameOf(members.__type), message), answer.status);
+    const name = nameOf(answer.headers['x-amzn-errortype'] ?? members.code ?? members.__type);
+    const message = textOf(members.message) ?? textOf(members.Message);
+    if (answer.status !== 200) throw new AwsRefusal(nameRefusal(name ?? 'UnknownError', message ?? ''), answer.status);
+    if (name !== undefined || message !== undefined)
+      throw new SyntaxError('The answer of AWS is an error with status 200');
+    return members;
   };
 }
 
@@ -98,7 +101,7 @@ function base64ToBytes(name: string, value: unknown): unknown {
 }
 
 /** Removes the namespace and the part after a colon: `com.amazonaws.dynamodb.v20120810#SomeException:http://…`. */
-function nameOf(type: unknown): string {
-  const [qualified = ''] = (textOf(type) ?? '').split(':', 1);
-  return qualified.slice(qualified.lastIndexOf('#') + 1) || 'UnknownError';
+function nameOf(type: unknown): string | undefined {
+  const [qualified] = textOf(type)?.split(':', 1) ?? [];
+  return qualified?.slice(qualified.lastIndexOf('#') + 1);
 }

@@ -3,7 +3,7 @@ import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { textOf } from '../broker/json.ts';
 import { Redacted } from '../broker/redacted.ts';
 import { secretName } from '../vocabulary.ts';
-import { causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
+import { causeWord, DENIED_BY_SECRET, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
 import { type Access, createJsonApi } from './json-api.ts';
 
 export type SecretsManager = ReturnType<typeof createSecretsManager>;
@@ -27,8 +27,8 @@ function nameRefusal(name: string, message: string): string {
   return message.includes('with an explicit deny in a resource-based policy') ? DENIED_BY_SECRET : name;
 }
 
+/** A refusal of the key says nothing about the secret. */
 const KEY_DENIED = 'KMSAccessDenied';
-const DENIED_BY_SECRET = 'ExplicitDeny';
 
 /** Dependencies for reading the secrets of an environment. A reading with its repetitions takes at most `timeoutMs`. */
 export interface SecretDependencies {
@@ -91,14 +91,9 @@ function readFailure(error: unknown): SecretReading {
       return { outcome: 'missing' };
     case 'InvalidRequestException':
       return { outcome: 'deleted' };
-    case 'DecryptionFailure':
-    case 'KMSInvalidStateException':
-    case KEY_DENIED:
-      return { outcome: 'unavailable', cause };
     // An operator has written this policy, as `client disable` does.
     case DENIED_BY_SECRET:
       return { outcome: 'stopped', cause };
-    // An unknown refusal counts as the stricter case.
     default:
       return { outcome: 'denied', cause };
   }

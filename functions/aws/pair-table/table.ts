@@ -87,7 +87,7 @@ export function createPairTable(dependencies: Dependencies) {
         await dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal);
         return true;
       } catch (error) {
-        if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
+        if (isConditionFailed(error)) return false;
         throw error;
       }
     };
