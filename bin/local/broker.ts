@@ -18,7 +18,7 @@ import { ACCEPTED_CREDENTIALS, ACCEPTED_SECRET, CHECKERS, exampleConfig, randomK
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
 import type { LoopbackServer } from './loopback.ts';
 import type { Entry } from './page/messages.ts';
-import { createTrail } from './recorder.ts';
+import { createCallRecorder } from './recorder.ts';
 import { startTokenService } from './token-service/server.ts';
 
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
@@ -116,8 +116,8 @@ export async function startLocalBroker(options: Options) {
       probe: randomKey(roleArn(CHECKERS.probe)),
     };
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
-    const trail = createTrail();
-    const send = trail.watch(createHttpsSender());
+    const recorder = createCallRecorder();
+    const send = recorder.watch(createHttpsSender());
     const { handler } = createTokenFunction({
       ...names,
       settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
@@ -133,7 +133,7 @@ export async function startLocalBroker(options: Options) {
     });
     const known = [...callers, ...Object.values(checkerKeys)];
     const functionUrl = await startFunctionUrl({
-      handler: trail.follow(handler),
+      handler: recorder.follow(handler),
       callers: known,
       port,
       ...(onAnswer && { onAnswer }),
@@ -156,7 +156,7 @@ export async function startLocalBroker(options: Options) {
       /** Lets one of its services play an incident. */
       play: tokenService?.play,
       /** What the broker sent while it answered a request. */
-      sentFor: trail.sentFor,
+      sentFor: recorder.sentFor,
       /** The addresses of everything that was started here. */
       running: running as readonly Entry[],
       /** Says which stand-ins are not where they should be. */

@@ -18,7 +18,7 @@ interface Called {
 }
 
 /** Notes for each of the last calls which requests the broker sent for it, to AWS's stand-ins and to the services. */
-export function createTrail() {
+export function createCallRecorder() {
   const current = new AsyncLocalStorage<SentRequest[]>();
   const calls = new Map<string, readonly SentRequest[]>();
 
