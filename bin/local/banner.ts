@@ -55,7 +55,7 @@ function operatorLines(url: string, client: string): readonly string[] {
   ];
 }
 
-/** A caller and a pair that it may ask for, to show in an example; `undefined` when no rule names a caller. */
+/** Returns a caller and a pair that it may ask for, as an example. Returns `undefined` when no rule names a caller. */
 function exampleCall({ callers, accessRules, services, credentials }: LocalConfig) {
   for (const caller of callers) {
     const rule = accessRules.find(({ role, operations }) => role === caller.role && operations.includes('token'));
@@ -66,7 +66,7 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
   return undefined;
 }
 
-/** A log line of a function for a person: outcome, pair, caller, source of the token, duration. */
+/** Formats a log line of a function for a person: outcome, pair, caller, source of the token, duration. */
 export function requestLine(line: string): string {
   const { outcome, operation, pair, caller, probe, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
   const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';

@@ -18,12 +18,12 @@ interface Described extends Pick<LocalBroker, 'url' | 'config' | 'running' | 'cl
   readonly findingOf: (pair: string) => Found | undefined;
 }
 
-/** What the page shows of a running broker: names, addresses and states, none of the keys, headers and parameters beside them. */
+/** Returns names, addresses and states of a running broker for the page. Leaves out keys, headers and parameters. */
 export async function describeBroker(described: Described): Promise<Omit<State, 'saved' | 'requests' | 'messages'>> {
   const { config, running } = described;
   const names = Object.keys(config.services);
   const stored = new Map(described.clients().map((client) => [client.name, client]));
-  // Those that have a secret, and those that a rule alone names.
+  // A rule may name a client that has no secret.
   const named = config.accessRules.flatMap(({ clients }) => (clients === 'all' ? [] : clients));
   const clients = [...new Set([...named, ...stored.keys()])].toSorted();
   const describe = async (client: string) => ({
@@ -56,7 +56,7 @@ async function cellOf(pair: Pair, client: StoredClient | undefined, described: D
   const token = end === undefined ? undefined : { lives: durationText(end - now), part };
   if (client.state === 'disabled') return { ...told('disabled'), token };
   const { finding, at, version } = described.findingOf(pairKey(pair)) ?? { finding: 'accepted', at: 0 };
-  // Of the credential the record knows more, of the service and the secret the last check does, until a token proves both.
+  // The record decides about the credential, the last check about service and secret, until a newer token proves both.
   const isOfCurrent = version === undefined || version === client.current;
   const isTold = !OF_THE_RECORD.has(finding) && isOfCurrent && at > (provenAt ?? 0);
   if (isTold && (state === 'ok' || state === 'unproven')) return { ...told(finding), token };

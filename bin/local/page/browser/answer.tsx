@@ -8,13 +8,13 @@ export interface Shown {
 }
 
 interface AnswerProps {
-  /** In place of the outcome, while there is something else to say. */
+  /** A text in place of the outcome. Empty for the outcome. */
   readonly said: string;
   readonly shown: Shown | undefined;
   readonly ask: (form: CallForm) => void;
 }
 
-/** What came of the last request, and the way that it took. */
+/** The outcome and the way of the last request. */
 export function Answer({ said, shown, ask }: AnswerProps) {
   const { outcome, summary } = shown?.report ?? {};
   return (
@@ -69,7 +69,7 @@ function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
   );
 }
 
-/** From the caller to the service; a station that the call did not come to stays dark. */
+/** The stations from the caller to the service. A station that the call did not reach stays dark. */
 function Way({ stations }: { readonly stations: readonly Station[] }) {
   const last = stations.findLastIndex(({ state }) => state !== 'off');
   return (

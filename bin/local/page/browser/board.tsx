@@ -8,7 +8,7 @@ interface BoardProps {
   readonly ask: (form: CallForm) => void;
 }
 
-/** Clients and services: each cell shows how the pair is, and asks for it. */
+/** A table of clients and services. Each cell shows the state of a pair, and asks for the pair upon a click. */
 export function Board({ state: { callers, services, clients }, shown, ask }: BoardProps) {
   const [callerId, chooseCaller] = useState('');
   const [operation, chooseOperation] = useState<'token' | 'check'>('token');

@@ -6,7 +6,7 @@ interface IncidentsProps extends Pick<State, 'stages'> {
   readonly order: (path: string, form: object) => Promise<string | undefined>;
 }
 
-/** Lets services fail, and work again. */
+/** Controls that let services fail and recover. */
 export function Incidents({ stages, order }: IncidentsProps) {
   const [said, say] = useState('');
   const checkAll = async () => {
@@ -38,7 +38,7 @@ export function Incidents({ stages, order }: IncidentsProps) {
   );
 }
 
-/** The last requests; a row opens its audit line, or the requests that it stands for. */
+/** The last requests. A row opens its audit line, or the requests that it summarizes. */
 export function Requests({ requests }: Pick<State, 'requests'>) {
   return (
     <section aria-labelledby="requests">
@@ -76,7 +76,7 @@ function AuditLine({ id }: { readonly id: string }) {
   return <pre>{line}</pre>;
 }
 
-/** What the operators were told. */
+/** The messages to the operators. */
 export function Messages({ messages }: Pick<State, 'messages'>) {
   return (
     <section aria-labelledby="messages">
