@@ -48,7 +48,7 @@ function commandLines(broker: LocalBroker): readonly string[] {
 function operatorLines(url: string, client: string): readonly string[] {
   return [
     '',
-    'Then look after the clients as an operator:',
+    'Then manage the clients as an operator:',
     `  ${envCommand(url, 'operator')}`,
     `  npm run --silent token-broker -- client check ${client}`,
     '  npm run --silent token-broker -- health --run',
@@ -72,7 +72,7 @@ export function requestLine(line: string): string {
   const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';
   const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
   const duration = milliseconds === undefined ? undefined : `${Math.round(milliseconds)} ms`;
-  const told = probe ? `${outcome} (the probe, as it must be)` : outcome;
-  const words = [told, pair ?? operation, asked, origin, ...warnings, duration];
+  const result = probe ? `${outcome} (the probe, as expected)` : outcome;
+  const words = [result, pair ?? operation, asked, origin, ...warnings, duration];
   return `${words.filter(Boolean).join('  ')}\n`;
 }

@@ -68,7 +68,7 @@ export async function serve(respond: Respond, options: Options = {}): Promise<Lo
   });
   const port = await listen(server, wanted).catch((error: unknown) => {
     if (!['EADDRINUSE', 'ERR_SOCKET_BAD_PORT'].includes(causeWord(error))) throw error;
-    if (!mayMove) throw new Error(`port ${wanted} is in use; set PORT to another one`);
+    if (!mayMove) throw new Error(`port ${wanted} is in use; set PORT to another port`);
     return listen(server, 0);
   });
   return { url: `http://127.0.0.1:${port}`, close: () => stop(server) };
@@ -101,14 +101,15 @@ function refuseForeign(request: ReceivedRequest, port: number): HttpAnswer | und
   const host = headerValue(request, 'host') ?? '';
   // The URL parser removes the port 80, as browsers do.
   const own = ['127.0.0.1', 'localhost', '[::1]'].map((name) => new URL(`http://${name}:${port}`).host);
-  if (!own.includes(host.toLowerCase())) return json(421, { message: `This is only for ${own.join(', ')}.` });
+  if (!own.includes(host.toLowerCase()))
+    return json(421, { message: `This server only answers to ${own.join(', ')}.` });
   const [origin, site, mode, dest] = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest'].map((name) =>
     headerValue(request, name),
   );
   // Browsers send the site that a request comes from. A link to this server may be on any site.
   const isFromHere = [undefined, 'none', 'same-origin'].includes(site) || (mode === 'navigate' && dest === 'document');
   if (isFromHere && (origin ?? `http://${host}`) === `http://${host}`) return undefined;
-  return json(403, { message: 'Another site may not ask for this.' });
+  return json(403, { message: 'A request of another site is refused.' });
 }
 
 /** Returns the values of a header, trimmed and joined by commas. */

@@ -51,14 +51,14 @@ export function startPage({ port, state, auditLine, call, play, runSchedule }: O
 /** Accepts an order only with an origin, and in a media type that another site cannot send without a preflight. */
 async function answerOrder(request: ReceivedRequest, run: Order | undefined): Promise<HttpAnswer> {
   if (run === undefined) return NOTHING;
-  if (headerValue(request, 'origin') === undefined) return refusal(403, 'Another site may not ask for this.');
+  if (headerValue(request, 'origin') === undefined) return refusal(403, 'A request of another site is refused.');
   if (headerValue(request, 'content-type') !== 'application/json') return refusal(415, 'Send application/json.');
   try {
     const answer = await run(parseJson(Buffer.from(request.body).toString('utf8')));
-    return answer === undefined ? refusal(400, 'There is nothing of this name.') : json(200, answer);
+    return answer === undefined ? refusal(400, 'This name does not exist.') : json(200, answer);
   } catch (error) {
-    if (error instanceof z.ZodError) return refusal(400, 'This is not what the page sends.');
-    return refusal(502, 'The broker gave no answer.');
+    if (error instanceof z.ZodError) return refusal(400, 'The body of the request is not valid.');
+    return refusal(502, 'The broker did not answer.');
   }
 }
 

@@ -29,8 +29,8 @@ export function wayOf({ outcome, status, audited, sent, milliseconds }: Answered
 
   const visits: readonly Visit[] = [
     ['caller', 'signed', milliseconds],
-    ['broker', `${rule ?? 'knows the role'}`, Number(Duration)],
-    ['memory', isKnown ? 'had the answer' : undefined],
+    ['broker', `${rule ?? 'role identified'}`, Number(Duration)],
+    ['memory', isKnown ? 'contained the answer' : undefined],
     ['table', ...visit(to('table'), settled.length > 0 ? 'read, written' : 'read')],
     ['lease', ...visit(taken ? [taken] : [], taken?.status === 200 ? 'taken' : 'not taken')],
     ['secret', ...visit(to('secret'), 'read')],
@@ -61,8 +61,8 @@ function visit(requests: readonly SentRequest[], note: string): readonly [note?:
 export function factsOf({ requestId, answer, retryAfter, audited }: AnsweredCall): readonly Entry[] {
   const { expires_at: end, fingerprint, proven_by } = answer;
   const facts = {
-    'lives for': typeof end === 'string' ? durationText(Date.parse(end) - Date.now()) : undefined,
-    'came from': ORIGINS.get(`${audited?.cache}`) ?? proven_by,
+    'expires in': typeof end === 'string' ? durationText(Date.parse(end) - Date.now()) : undefined,
+    source: ORIGINS.get(`${audited?.cache}`) ?? proven_by,
     fingerprint,
     'retry after': retryAfter && `${retryAfter} s`,
     'request id': requestId,

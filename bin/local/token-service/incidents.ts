@@ -20,9 +20,9 @@ export interface Incident extends Behaviour {
 export const INCIDENTS = {
   reject: { says: 'it rejects every credential', answer: { status: 401, body: '{"error":"invalid_client"}' } },
   slow: { says: 'it answers after ten seconds, which is too late', latencyMs: 10_000 },
-  down: { says: 'it ends every connection without an answer', fault: 'reset' },
+  down: { says: 'it closes every connection without an answer', fault: 'reset' },
   throttle: { says: 'it answers 429 to every request', answer: { status: 429, headers: { 'retry-after': '5' } } },
-  revoke: { says: 'its API turns away every token that it has issued so far', revokes: true },
+  revoke: { says: 'its API refuses every token that it has issued so far', revokes: true },
   recover: { says: 'it works again' },
 } as const satisfies Record<string, Incident>;
 

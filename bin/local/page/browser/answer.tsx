@@ -28,7 +28,7 @@ export function Answer({ said, shown, ask }: AnswerProps) {
   );
 }
 
-const FIRST = 'Press a cell of the board: you see here what came back, and which way the request took.';
+const FIRST = 'Press a cell of the board to see its answer here, and the way of the request.';
 const PICTURE =
   'A caller signs a request; the token function takes the token from DynamoDB, or requests it once from the service with the credential from Secrets Manager.';
 
@@ -55,7 +55,7 @@ function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
         </p>
       )}
       <details open={form.reveal}>
-        <summary>Raw answer and request; the same from a terminal</summary>
+        <summary>Raw answer and request, commands to repeat the call</summary>
         <Choice
           legend="Commands run in the folder of the project and sign as this caller."
           options={texts.map((each) => [each.name, each.name])}

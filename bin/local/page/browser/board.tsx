@@ -91,7 +91,7 @@ export function Board({ state: { callers, services, clients }, shown, ask }: Boa
         <Commands commands={changed?.commands ?? []} />
       </details>
       <details>
-        <summary>Other names, a least life time, who am I</summary>
+        <summary>Other names, minimum life time, who am I</summary>
         <form ref={others} class="row" noValidate onSubmit={askForOthers}>
           {Object.entries({ client: 'Client', service: 'Service', min_ttl: 'Seconds to live' }).map(([name, label]) => (
             <label key={name}>
