@@ -60,7 +60,7 @@ function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Pro
   const state = async () => {
     const table = createPairAdmin(dynamodb, tableName, AbortSignal.timeout(LOOK_MS));
     const readPair = readPairState.bind(undefined, table);
-    return { ...(await describeBroker({ ...broker, readPair, findingOf })), ...feed.told(url) };
+    return { ...(await describeBroker({ ...broker, readPair, findingOf })), ...feed.events(url) };
   };
   const call = createPageCalls({ url, callers: config.callers, auditLine, sentFor });
   return broker.startBeside(1, 'the page', (port) => startPage({ port, state, auditLine, call, play, runSchedule }));

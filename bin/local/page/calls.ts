@@ -77,8 +77,8 @@ const TIMEOUT_MS = 20_000;
 
 /** Formats a message, without the headers of every HTTP server. Hides signatures, which are valid for five minutes. */
 function message(first: string, headers: Iterable<readonly [string, string]>, body: string): string {
-  const told = [...headers].filter(([name]) => !/^(connection|content-length|date|keep-alive)$/.test(name));
-  const lines = told.map(([name, value]) => `${name}: ${value.replace(/(Signature=)\w+/, '$1(hidden)')}`);
+  const kept = [...headers].filter(([name]) => !/^(connection|content-length|date|keep-alive)$/.test(name));
+  const lines = kept.map(([name, value]) => `${name}: ${value.replace(/(Signature=)\w+/, '$1(hidden)')}`);
   return [first, ...lines, '', body].join('\n');
 }
 

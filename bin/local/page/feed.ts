@@ -60,7 +60,7 @@ export function createFeed(now: () => number = Date.now) {
       messages = [{ at: now(), subject, text }, ...messages].slice(0, ROWS);
     },
     /** Returns the events, newest first, with commands for the broker at this URL. */
-    told: (url: string) => ({
+    events: (url: string) => ({
       requests: rows,
       messages: messages.map((message) => ({ ...message, commands: commandsIn(message.text, url, {}) })),
       saved: Object.entries(saved).map(([name, count]): Entry => ({ name, text: `${count}` })),
@@ -85,7 +85,7 @@ function fold(newest: SeenRequest, earlier: readonly SeenRequest[] = []): SeenRe
   // The probe must be refused. The client of a refused role then calls `whoami`, which proves nothing.
   const asked = requests.filter(({ outcome }) => outcome.word !== 'identified');
   const wordOf = ({ caller, outcome: { word } }: SeenRequest) => (caller === CHECKERS.probe ? `probe ${word}` : word);
-  const told = [...Map.groupBy(asked, wordOf)].map(([word, each]) => `${each.length} ${word}`).toSorted();
+  const counts = [...Map.groupBy(asked, wordOf)].map(([word, each]) => `${each.length} ${word}`).toSorted();
   const isWell = asked.every(
     ({ caller, outcome }) => outcome.kind === (caller === CHECKERS.probe ? 'refused' : 'good'),
   );
@@ -93,7 +93,7 @@ function fold(newest: SeenRequest, earlier: readonly SeenRequest[] = []): SeenRe
     id: requests.at(-1)?.id ?? newest.id,
     at: newest.at,
     outcome: { word: 'checked', kind: isWell ? 'good' : 'bad' },
-    subject: told.join(', '),
+    subject: counts.join(', '),
     folded: requests,
   };
 }

@@ -45,8 +45,8 @@ export async function describeBroker(described: Described): Promise<Omit<State, 
 
 async function cellOf(pair: Pair, client: StoredClient | undefined, described: Described): Promise<Cell> {
   const { service } = pair;
-  const told = (word: keyof typeof SEVERITIES) => ({ service, word, severity: SEVERITIES[word] });
-  if (client === undefined) return told('secret-missing');
+  const cell = (word: keyof typeof SEVERITIES) => ({ service, word, severity: SEVERITIES[word] });
+  if (client === undefined) return cell('secret-missing');
   if (client.state === 'deleted') return { service, word: 'deleted', severity: 'idle' };
   if (!servicesOf(client.servicesTag, [service]).includes(service)) return { service, word: '-', severity: 'idle' };
 
@@ -54,13 +54,13 @@ async function cellOf(pair: Pair, client: StoredClient | undefined, described: D
   const now = Date.now();
   const part = end && provenAt && (end - now) / (end - provenAt);
   const token = end === undefined ? undefined : { lives: durationText(end - now), part };
-  if (client.state === 'disabled') return { ...told('disabled'), token };
+  if (client.state === 'disabled') return { ...cell('disabled'), token };
   const { finding, at, version } = described.findingOf(pairKey(pair)) ?? { finding: 'accepted', at: 0 };
   // The record decides about the credential, the last check about service and secret, until a newer token proves both.
   const isOfCurrent = version === undefined || version === client.current;
-  const isTold = !OF_THE_RECORD.has(finding) && isOfCurrent && at > (provenAt ?? 0);
-  if (isTold && (state === 'ok' || state === 'unproven')) return { ...told(finding), token };
-  return { ...told(state), until, finding: isTold ? finding : undefined, token };
+  const isShown = !OF_THE_RECORD.has(finding) && isOfCurrent && at > (provenAt ?? 0);
+  if (isShown && (state === 'ok' || state === 'unproven')) return { ...cell(finding), token };
+  return { ...cell(state), until, finding: isShown ? finding : undefined, token };
 }
 
 const OF_THE_RECORD = new Set<Found['finding']>(['accepted', 'rejected', 'disabled']);
