@@ -49,8 +49,7 @@ export async function request(
         hasCorrectedClock = clock.correct() || clock.offsetMs() !== signedAt;
         if (hasCorrectedClock) continue;
       }
-      // After `refused-again` the caller decides whether another try is worth it.
-      if (!error.retryable || isProblem(error, 'refused-again')) throw error;
+      if (!isRepeatable(error)) throw error;
       const waitMs = pauseMs(error, attempt, random());
       if (now() + waitMs >= deadline()) throw error;
       await sleep(waitMs, signal);
@@ -62,6 +61,11 @@ const CLOCK_WRONG: readonly string[] = [
   'aws-signature-expired',
   'aws-signature-not-yet-current',
 ] satisfies FailureType[];
+
+function isRepeatable(error: TokenBrokerError): boolean {
+  // After `refused-again` the caller decides whether another try is worth it.
+  return error.retryable && !isProblem(error, 'refused-again');
+}
 
 /** Full jitter on top of the broker's `Retry-After`, so that not all callers come back at the same moment. */
 function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, random: number): number {

@@ -43,17 +43,21 @@ export async function explainFailure(
     if (error instanceof CommanderError) throw error;
     const failure = isFailure(error) ? error : defect(error);
     if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
-    if (options.json) printJson(shell, asProblem(failure));
-    const silent = silentPlace(shell, failure, options.url);
-    talk(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
-    talk(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
-    const profile = emptyProfile(shell);
-    if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
-    const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
-    if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
-    if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
+    printFailure(shell, failure, options);
     shell.exitCode = 1;
   }
+}
+
+function printFailure(shell: Shell, failure: Failure, options: Parameters<typeof explainFailure>[1]): void {
+  if (options.json) printJson(shell, asProblem(failure));
+  const silent = silentPlace(shell, failure, options.url);
+  talk(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
+  talk(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
+  const profile = emptyProfile(shell);
+  if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
+  const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
+  if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
+  if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
 }
 
 /** Where on this machine nothing listens: at the URL of the broker, or at that of a stand-in for a service of AWS. */

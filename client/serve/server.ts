@@ -45,39 +45,54 @@ export async function startServer({ broker, key, port, note }: Options) {
 
   /** Never throws. */
   async function answer(request: IncomingMessage): Promise<BrokerResponse> {
-    let form: URLSearchParams | undefined;
     try {
       const { method, url: path, headers } = request;
       refuseForeign(headers);
       if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
-      const shown = access.inHeaders(headers);
-      // A form may hold the key, on this path alone.
-      const mayShowLater = method === 'POST' && path === '/token';
-      if (shown === undefined && !mayShowLater) throw unauthorized();
-      if (path !== '/token' && path !== '/whoami') {
-        throw new Problem('not-found', 'There are POST /token, POST /whoami and GET /ping.');
-      }
-      if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
+      const shown = admit(request);
       const body = await readBody(request);
-      if (path === '/whoami') {
-        parseWhoamiRequest(body);
-        return respond(200, await broker.whoami());
-      }
-      const contentType = headers['content-type'];
-      form = readOAuthForm(contentType, body);
-      if (form === undefined && shown === undefined) throw unauthorized();
+      if (path === '/token') return await answerToken(headers['content-type'], body, shown);
+      parseWhoamiRequest(body);
+      return respond(200, await broker.whoami());
+    } catch (error) {
+      return answerFailure(error, false);
+    }
+  }
+
+  /** What the headers show of the key, for a request to a path that there is. @throws Refusal, Problem */
+  function admit({ method, url: path, headers }: IncomingMessage) {
+    const shown = access.inHeaders(headers);
+    // A form may hold the key, on this path alone.
+    const mayShowLater = method === 'POST' && path === '/token';
+    if (shown === undefined && !mayShowLater) throw unauthorized();
+    if (path !== '/token' && path !== '/whoami') {
+      throw new Problem('not-found', 'There are POST /token, POST /whoami and GET /ping.');
+    }
+    if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
+    return shown;
+  }
+
+  /** Failures too, in the dialect of the request. @throws Refusal without the key */
+  async function answerToken(contentType: string | undefined, body: Uint8Array, shown: ReturnType<typeof admit>) {
+    const form = readOAuthForm(contentType, body);
+    if (form === undefined && shown === undefined) throw unauthorized();
+    try {
       const wanted = form ? parseOAuthForm(access.inForm(form, shown)) : parseIssueRequest(contentType, body);
       const { pair, minTtlMs, refused } = wanted;
       const token = await broker.token({ ...pair, minTtl: minTtlMs / 1_000, refused });
       const members = { ...token.passThrough, ...tokenMembers(token) };
       return respond(200, form ? oauthToken(members) : members);
     } catch (error) {
-      const { answer, line } = failureAnswer(error, form !== undefined);
-      // All callers that waited for one request get the same error.
-      if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
-      if (error instanceof Error) noted.add(error);
-      return answer;
+      return answerFailure(error, form !== undefined);
     }
+  }
+
+  function answerFailure(error: unknown, isOAuth: boolean): BrokerResponse {
+    const { answer, line } = failureAnswer(error, isOAuth);
+    // All callers that waited for one request get the same error.
+    if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
+    if (error instanceof Error) noted.add(error);
+    return answer;
   }
 }
 
