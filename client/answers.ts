@@ -1,7 +1,8 @@
+import type { Members } from '../functions/broker/json.ts';
 import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/vocabulary.ts';
 import { type Caller, type CallerRule, ruleText } from './caller.ts';
 import { failure, isProblem, TokenBrokerError } from './error.ts';
-import { type Connection, type Members, request, retryAfter } from './request.ts';
+import { type Connection, readRetryAfter, request } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
 interface Pair {
@@ -110,7 +111,7 @@ export async function askForCheck(
 ): Promise<Check> {
   const asked = { client, service, stage };
   const { members, headers, startedAt } = await requestForPair(connection, '/check', asked, limits);
-  const retryAfterSeconds = retryAfter(headers);
+  const retryAfterSeconds = readRetryAfter(headers);
   // A finding about another pair must not pass for this one's.
   assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
   const { finding, version, checked_at, proven_by, expires_in } = members;

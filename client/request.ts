@@ -1,4 +1,4 @@
-import { parseJsonObject } from '../functions/broker/json.ts';
+import { type Members, parseJsonObject } from '../functions/broker/json.ts';
 import { type BrokerProblem, type FailureType, failure, isProblem, TokenBrokerError } from './error.ts';
 import { type Signing, type SigningClock, sign } from './sign.ts';
 import { type WorkLimits, within } from './single-flight.ts';
@@ -17,8 +17,6 @@ export interface Connection extends Signing {
   /** From 0 to below 1. */
   readonly random: () => number;
 }
-
-export type Members = Readonly<Record<string, unknown>>;
 
 /**
  * Sends members to the broker until it answers with 200, and tells when that attempt began. Only a retryable failure is repeated, signed anew,
@@ -41,7 +39,10 @@ export async function request(
     const limit = { signal, deadline: startedAt + timeoutMs };
     const signedAt = clock.offsetMs();
     try {
-      return { ...(await within(now, limit, (limits) => send(connection, path, body, limits.signal))), startedAt };
+      return {
+        ...(await within(now, limit, (limits) => sendSigned(connection, path, body, limits.signal))),
+        startedAt,
+      };
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
       if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
@@ -49,7 +50,7 @@ export async function request(
         hasCorrectedClock = clock.correct() || clock.offsetMs() !== signedAt;
         if (hasCorrectedClock) continue;
       }
-      if (!isRepeatable(error)) throw error;
+      if (!isWorthRepeating(error)) throw error;
       const waitMs = pauseMs(error, attempt, random());
       if (now() + waitMs >= deadline()) throw error;
       await sleep(waitMs, signal);
@@ -62,7 +63,7 @@ const CLOCK_WRONG: readonly string[] = [
   'aws-signature-not-yet-current',
 ] satisfies FailureType[];
 
-function isRepeatable(error: TokenBrokerError): boolean {
+function isWorthRepeating(error: TokenBrokerError): boolean {
   // After `refused-again` the caller decides whether another try is worth it.
   return error.retryable && !isProblem(error, 'refused-again');
 }
@@ -72,12 +73,12 @@ function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, r
   return retryAfterSeconds * 1_000 + random * Math.min(5_000, 200 * 2 ** (attempt - 1));
 }
 
-async function send(connection: Connection, path: string, body: string, signal: AbortSignal) {
+async function sendSigned(connection: Connection, path: string, body: string, signal: AbortSignal) {
   const { endpoint, clock } = connection;
   const headers = await sign(connection, path, body);
   // A redirect is not followed: the signature is only meant for the broker.
   const init = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
-  const [response, text] = await exchange(connection.fetch, new URL(path, endpoint.url), init);
+  const [response, text] = await fetchText(connection.fetch, new URL(path, endpoint.url), init);
   clock.hear(response.headers.get('date'));
   const members = parseJsonObject(text);
   if (response.status !== 200) throw readFailure(response, members);
@@ -85,7 +86,7 @@ async function send(connection: Connection, path: string, body: string, signal: 
   return { members, headers: response.headers };
 }
 
-async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<[Response, string]> {
+async function fetchText(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<[Response, string]> {
   try {
     const response = await fetch(url, init);
     return [response, await readText(response)];
@@ -119,7 +120,7 @@ function errorCode(error: unknown): string {
 /** The error of an answer: the broker's problem, a refusal by AWS in front of it, or an unknown server. */
 function readFailure(response: Response, members: Members | undefined): TokenBrokerError {
   const { status, headers } = response;
-  const retryAfterSeconds = retryAfter(headers);
+  const retryAfterSeconds = readRetryAfter(headers);
 
   const problem = readProblem(response, members);
   if (problem !== undefined) {
@@ -133,7 +134,7 @@ function readFailure(response: Response, members: Members | undefined): TokenBro
 }
 
 /** Whole seconds; `undefined` when there are none. */
-export function retryAfter(headers: Headers): number | undefined {
+export function readRetryAfter(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? '';
   return /^\d{1,6}$/.test(text) ? Number(text) : undefined;
 }

@@ -91,7 +91,7 @@ export interface TokenBroker {
  * @throws TypeError when `url` is missing, or `url`, `region` or `services` cannot be used
  */
 export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
-  const connection = connect(options);
+  const connection = connectionOf(options);
   const { patienceMs = 30_000, cache = true, credentials } = options;
   const { now, fetch } = connection;
   const source = cache ? createCachingSource(connection, credentials === undefined) : createUncachedSource(connection);
@@ -122,7 +122,7 @@ function originsOf(services: NonNullable<TokenBrokerOptions['services']>): Reado
   return new Map(entries.map(([service, urls]) => [service, new Set(urls.map((url) => originOf(url, service)))]));
 }
 
-function connect(options: TokenBrokerOptions): Connection {
+function connectionOf(options: TokenBrokerOptions): Connection {
   // A caller without types finds out here, not at its first call.
   if (!options?.url) {
     const example = '{ url: "https://<id>.lambda-url.<region>.on.aws/" }';

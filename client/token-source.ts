@@ -43,15 +43,15 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
       if (current !== undefined && current.fingerprint !== request.refused) return current;
       // Another caller may have refused another token.
       const isShared = flights.running(flightKey('report', call)) !== undefined;
-      const token = await ask('report', call);
-      return isShared && token.fingerprint === request.refused ? ask('report', call) : token;
+      const token = await askShared('report', call);
+      return isShared && token.fingerprint === request.refused ? askShared('report', call) : token;
     }
     // Until the report ends, the cached token would be the refused one.
     const report = flights.running(flightKey('report', call));
     if (report !== undefined) await within(now, waiting, () => report.catch(() => undefined));
 
     const cached = cache.recall(key, request.minTtl);
-    if (cached === undefined) return ask('ask', call);
+    if (cached === undefined) return askShared('ask', call);
     const isAsking = cached.isShort && flights.running(flightKey('renew', call)) !== undefined;
     if (!cached.isDue && !isAsking) return cached.token;
     cache.postpone(key, request.minTtl ?? 0);
@@ -72,15 +72,15 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
     const { waiting, connection } = call;
     const brief = { ...waiting, deadline: Math.min(waiting.deadline, now() + RENEWAL_LIMIT_MS) };
     try {
-      return await ask('renew', { ...call, waiting: brief, connection: { ...connection, maxAttempts: 1 } });
+      return await askShared('renew', { ...call, waiting: brief, connection: { ...connection, maxAttempts: 1 } });
     } catch (error) {
       if (waiting.signal?.aborted || !(error instanceof TokenBrokerError)) throw error;
-      return cache.recall(call.key)?.token ?? ask('ask', call);
+      return cache.recall(call.key)?.token ?? askShared('ask', call);
     }
   }
 
   /** Callers that ask for the same in the same way share the answer. */
-  function ask(way: Way, call: CallToSign): Promise<IssuedToken> {
+  function askShared(way: Way, call: CallToSign): Promise<IssuedToken> {
     const { key, request, waiting } = call;
     return flights.join(flightKey(way, call), waiting, async (limits) => {
       const { minTtl = 0, refused } = request;

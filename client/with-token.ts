@@ -45,7 +45,7 @@ export async function fetchWithToken(
   const url = new URL(request?.url ?? String(input));
   // Any party that sees a token on its way can use it (RFC 6750 §5.3).
   if (!isSafe(url)) throw new TypeError('a token is only sent to https:// (http:// only on loopback)');
-  const send = ({ tokenType, accessToken }: IssuedToken) => {
+  const fetchWith = ({ tokenType, accessToken }: IssuedToken) => {
     // A token of a type that its holder does not know must not be used (RFC 6749 §7.1).
     if (tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is no bearer token: use withToken');
     const headers = new Headers(init?.headers ?? request?.headers);
@@ -54,7 +54,7 @@ export async function fetchWithToken(
   };
 
   const token = await getToken();
-  const response = await send(token);
+  const response = await fetchWith(token);
   // After a redirect to another host the 401 says nothing: `fetch` takes no token there, even within the service.
   const { origin } = new URL(response.url || url);
   if (response.status !== 401 || origin !== url.origin || !origins?.has(origin)) return response;
@@ -68,7 +68,7 @@ export async function fetchWithToken(
   });
   if (successor === undefined || !isRepeated) return response;
   await response.body?.cancel();
-  return send(successor);
+  return fetchWith(successor);
 }
 
 /** The successor of a refused token; `undefined` when the broker stands by the token. @throws TokenBrokerError */

@@ -1,7 +1,7 @@
 import { Sha256 } from '@aws-crypto/sha256-js';
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
-import { membersOf, parseJson } from '../../../functions/broker/json.ts';
+import { type Members, membersOf, parseJson } from '../../../functions/broker/json.ts';
 import { ASSUMED_ROLE_ARN } from '../../../functions/vocabulary.ts';
 import type { Endpoint } from '../../index.ts';
 import { aborted, emptyProfile } from '../failure.ts';
@@ -81,8 +81,6 @@ export async function examinePermissions(shell: Shell, question: Question): Prom
   return failed(step, 'permission-identity', `${found} both permissions`);
 }
 
-type Statement = Readonly<Record<string, unknown>>;
-
 /** The statements of the policy on the function's alias, if any; `undefined` when it cannot be read. */
 async function readPolicy(shell: Shell, functionName: string, { region, credentials }: Question) {
   const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
@@ -146,7 +144,7 @@ export async function askAws(shell: Shell, asked: AwsRequest) {
   }
 }
 
-function allows({ Effect, Principal }: Statement, account: string): boolean {
+function allows({ Effect, Principal }: Members, account: string): boolean {
   const principals = [typeof Principal === 'string' ? Principal : membersOf(Principal).AWS].flat();
   return (
     Effect === 'Allow' && principals.some((one) => one === '*' || one === account || `${one}`.includes(`::${account}:`))
