@@ -9,11 +9,11 @@ import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName }
 import { printJson, printLine, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
-/** The additions of operators to `doctor`. */
+/** The parts that only operators add to `doctor`. */
 export interface OperatorView {
-  /** The function of an environment: `<name>:<alias>`. */
+  /** Returns the function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
-  /** Adds steps after those of the call. */
+  /** Adds steps after the steps of the call. */
   readonly lookFurther: (
     shell: Shell,
     options: DoctorOptions,
@@ -27,7 +27,7 @@ export interface DoctorOptions extends CallerOptions {
   readonly functionArn?: string;
 }
 
-/** `doctor`: why does a call fail? Gives the command, for the options of an operator. */
+/** Adds `doctor`, which finds out why a call fails. Returns the command, so that operators can add options. */
 export function addDoctorCommand(program: Command, shell: Shell, view?: OperatorView): Command {
   return addConnectionOptions(program.command('doctor'))
     .description('Find out why a call to the broker fails, as your AWS identity.')
@@ -91,7 +91,7 @@ async function* examine(
   }
 }
 
-/** Makes the call itself; without a pair `whoami`, which shows whether the broker can be called. */
+/** Makes the call. Without a pair, calls `whoami`, which shows whether the broker can be called. */
 async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): Promise<DoctorStep> {
   const step = 'call';
   const { environment, client, service } = options;
@@ -107,7 +107,7 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
-    // A broker that may not read the secret does not ask its caller to come back later.
+    // A broker that may not read the secret sends no `Retry-After`.
     const isDenied = type === 'secrets-unavailable' && retryAfterSeconds === undefined;
     if (isDenied) return failed(step, 'secret-denied', message);
     const shape = problem?.response_shape;
@@ -121,7 +121,7 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
 const UNPROVEN =
   'The call works. This does not prove the service, because the broker had the token already: an operator proves it with client check.';
 
-/** The last cause: a later step only makes it more exact. */
+/** Returns the last cause: a later step only makes the cause more exact. */
 function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {
   return steps.findLast(({ cause }) => cause !== undefined);
 }

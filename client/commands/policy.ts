@@ -8,14 +8,14 @@ import type { Shell } from './shell.ts';
 
 /** The settings of an environment, for a command line that has them. */
 export interface SettingsView {
-  /** The broker's function with its alias. */
+  /** Returns the broker's function with its alias. */
   readonly functionArn: (environment: string, command: Command) => string;
   readonly rulesOf: (role: string, environment: string) => readonly CallerRule[];
   /** Runs in place of the command when no role is named. */
   readonly withoutRole: (command: Command) => void;
 }
 
-/** `policy`: the policy that a caller's role needs in its own account; sends nothing. */
+/** Adds `policy`, which prints the policy that a caller's role needs in its own account. Sends nothing. */
 export function addPolicyCommand(program: Command, shell: Shell, settings?: SettingsView): Command {
   return program
     .command('policy')
@@ -47,7 +47,7 @@ export function parseRole(text: string): string {
 }
 
 /**
- * Both permissions that calling a Function URL takes, on the alias that carries the URL.
+ * Returns the two permissions that a call of a Function URL requires, on the alias that carries the URL.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
  */

@@ -8,7 +8,7 @@ import { addConnectionOptions, type CallerOptions, connect, invocation, parseWho
 import { printJson, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
-/** `serve`: is the broker of programs on this machine, as the AWS identity that runs the command. */
+/** Adds `serve`, which is the broker of programs on this machine, as the AWS identity of the command. */
 export function addServeCommand(program: Command, shell: Shell): void {
   addConnectionOptions(program.command('serve'))
     .description('Be the broker of programs on this machine: they call it with a key and any OAuth 2.0 library.')
@@ -48,7 +48,7 @@ interface ServeOptions extends CallerOptions {
   readonly keyFile?: string;
 }
 
-/** Where it listens and how to call it: neither a key nor a token. */
+/** The address and how to call it, without a key or a token. */
 const usage = (url: string, file: string | undefined) => `\
 Listening on ${url}; Ctrl-C ends it. The key is in ${file ?? 'TOKEN_BROKER_SERVE_KEY'}.
 An OAuth 2.0 library takes the token URL ${url}/token, the client as client_id,

@@ -11,7 +11,7 @@ import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
-/** Finds the AWS credentials that would sign a call; none if they are missing or expired. */
+/** Finds the AWS credentials that would sign a call. Returns no credentials if they are missing or expired. */
 export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
@@ -25,13 +25,13 @@ export async function findCredentials(shell: Shell) {
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {
     if (shell.signal.aborted) throw aborted();
-    // The chain's own words may quote a profile.
+    // The chain's own message may quote a profile.
     const detail = emptyProfile(shell) || 'No source of AWS credentials gave any';
     return { step: failed(step, 'aws-credentials-missing', detail) };
   }
 }
 
-/** Asks AWS whose the credentials are. */
+/** Asks AWS for the identity of the credentials. */
 export async function identify(shell: Shell, credentials: Credentials, { url, region }: Endpoint) {
   const step = 'identity';
   const isLocal = url.protocol === 'http:' && !shell.env.AWS_ENDPOINT_URL_STS;
@@ -57,12 +57,12 @@ export async function identify(shell: Shell, credentials: Credentials, { url, re
 }
 
 interface Question extends Pick<AwsRequest, 'region' | 'credentials'> {
-  /** Its ARN, or `<name>:<alias>`. */
+  /** The function's ARN, or `<name>:<alias>`. */
   readonly functionName: string | undefined;
   readonly account: string | undefined;
 }
 
-/** Finds the missing permission in the function's own policy when AWS says only `Forbidden`. */
+/** Finds the missing permission in the function's own policy, because AWS says only `Forbidden`. */
 export async function examinePermissions(shell: Shell, question: Question): Promise<DoctorStep> {
   const step = 'permissions';
   const { functionName, account } = question;
@@ -81,31 +81,31 @@ export async function examinePermissions(shell: Shell, question: Question): Prom
   return failed(step, 'permission-identity', `${found} both permissions`);
 }
 
-/** The statements of the policy on the function's alias, if any; `undefined` when it cannot be read. */
+/** Returns the statements of the alias's policy, if any. Returns `undefined` when it cannot be read. */
 async function readPolicy(shell: Shell, functionName: string, { region, credentials }: Question) {
   const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
   const path = `/2015-03-31/functions/${encodeURIComponent(name)}/policy`;
   const asked = { service: 'lambda', region, credentials, path, query: { Qualifier: alias } } as const;
   const { status, text } = await askAws(shell, asked);
-  // A function that is not there, but in another account or region, is a 404, too.
+  // A function that is not in this account and region is a 404, too, with another text.
   if (status === 404 && text.includes('The resource you requested does not exist')) return [];
   const { Statement } = membersOf(parseJson(`${membersOf(parseJson(text)).Policy}`));
   return Array.isArray(Statement) ? Statement.map(membersOf) : undefined;
 }
 
 interface AwsRequest {
-  /** As in its host name. */
+  /** The name of the service in its host name. */
   readonly service: string;
   readonly region: string;
   readonly credentials: Credentials;
   readonly path?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** A form, unless `headers` say otherwise. */
+  /** A form, unless `headers` contain another type. */
   readonly body?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The name in the variable of an endpoint, `AWS_ENDPOINT_URL_…`, where it is not that of the service. */
+/** The service's part of `AWS_ENDPOINT_URL_…`, where it differs from the service's name. */
 const ENDPOINTS: Readonly<Record<string, string>> = {
   logs: 'CLOUDWATCH_LOGS',
   monitoring: 'CLOUDWATCH',
@@ -114,8 +114,10 @@ const ENDPOINTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * One call of AWS, signed here: an SDK client would be too much for it. The status is 0 when there was no answer, and `word`
- * says why; `errorType` is AWS's name of the error, if a header has it. @throws CommandFailure `aborted`
+ * Calls AWS with a signature made here, because an SDK client would be too large for it. Without an answer, the status
+ * is 0 and `word` is the reason. `errorType` is AWS's name of the error, if a header contains it.
+ *
+ * @throws CommandFailure `aborted`
  */
 export async function askAws(shell: Shell, asked: AwsRequest) {
   const { service, region, credentials, body, query = {} } = asked;

@@ -1,6 +1,6 @@
 import { TO_LOCAL } from '../options.ts';
 
-/** The causes that `doctor` finds by itself, with their advice; a failed call has its own. */
+/** The causes that `doctor` finds itself, with their advice. A failed call has its own cause. */
 const CAUSES = {
   'url-missing': `Give --url, or set TOKEN_BROKER_URL to the output Url of the stack; ${TO_LOCAL}.`,
   'url-malformed': 'Give the Function URL as the stack prints it: https://<id>.lambda-url.<region>.on.aws/',
@@ -33,23 +33,23 @@ const CAUSES = {
 
 export type Cause = keyof typeof CAUSES;
 
-/** One examination. `unknown`: it was not possible, and its subject may or may not be the cause. */
+/** A step of the examination. `unknown`: the step was not possible, so its subject may be the cause. */
 export interface DoctorStep {
   readonly step: string;
   readonly outcome: 'ok' | 'failed' | 'unknown';
   readonly detail: string;
-  /** One of `CAUSES`, the type of a failed call, or the name of the step; `advice` goes with it. */
+  /** A key of `CAUSES`, the type of a failed call, or the name of the step. `advice` belongs to it. */
   readonly cause?: string;
   readonly advice?: string;
-  /** The form of the service's answer, when it is the cause. */
+  /** The form of the service's answer, if it is the cause. */
   readonly shape?: unknown;
-  /** The call went well, and the service had no part in it. */
+  /** Whether the call succeeded without the service. */
   readonly isUnproven?: boolean;
-  /** The path that exists. */
+  /** The token path that exists. */
   readonly tokenPath?: string;
 }
 
-/** A step as a line for a person. */
+/** Returns a step as a line for a person. */
 export function stepText({ step, outcome, detail }: DoctorStep): string {
   return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail}`;
 }
