@@ -83,9 +83,9 @@ export const FAILURES = {
   'aws-security-token-invalid': lasting('AWS does not know these AWS credentials', 'Use keys that belong together.'),
   'aws-security-token-expired': lasting(
     'The temporary AWS credentials have expired',
-    'Sign in again (`aws sso login`); code gives a function as `credentials`, or none, instead of fixed ones.',
+    'Sign in again (`aws sso login`); code passes a function as `credentials`, or leaves it out, instead of fixed keys.',
   ),
-  'aws-wrong-scope': lasting('It was signed for another region or AWS service', 'Give the right `region`, or none.'),
+  'aws-wrong-scope': lasting('It was signed for another region or AWS service', 'Correct the `region`, or omit it.'),
   'aws-refused': lasting(
     'AWS refused the request for a reason that the client does not know',
     'Check the URL, the region and the AWS identity (`aws sts get-caller-identity`).',
@@ -97,7 +97,7 @@ export const FAILURES = {
   ),
   'aws-function-timeout': passing(
     'The function behind the Function URL did not answer AWS in time',
-    'Try again; if it lasts, look in the log of the function for what it waits for.',
+    'Try again; if it lasts, read in the log of the function what it waits for.',
   ),
   'aws-credentials-unavailable': lasting(
     'There are no usable AWS credentials to sign with',
@@ -109,5 +109,5 @@ export const FAILURES = {
   ),
   'network-error': passing('There was no answer', 'Try again; if it lasts, check the URL, the network and the proxy.'),
   timeout: passing('There was no answer in time', 'Try again, or allow more time.'),
-  aborted: lasting('The caller stopped waiting', 'Call again when the token is still needed.'),
+  aborted: lasting('The caller stopped waiting', 'Call again if the token is still needed.'),
 } as const;

@@ -41,7 +41,7 @@ export async function readCredentials(read: ReadAwsCredentials) {
   // `fetch` quotes an invalid header value in its message, so a bad session token must not reach it.
   const isUsable = (part: unknown) => typeof part === 'string' && /^[\x21-\x7e]+$/.test(part);
   if (![accessKeyId, secretAccessKey, sessionToken || 'none'].every(isUsable)) {
-    const what = 'a part of them is empty or holds a space or a character beyond ASCII';
+    const what = 'a part of them is empty, or contains a space or a character beyond ASCII';
     throw failure('aws-credentials-unavailable', what);
   }
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
@@ -103,7 +103,7 @@ export function parseEndpoint(text: string, givenRegion: string | undefined): En
   }
   const region = givenRegion ?? regionOf(url);
   if (!region) {
-    throw new TypeError('the URL does not tell the AWS region of the broker: give the region, or set AWS_REGION');
+    throw new TypeError('the URL does not name the AWS region of the broker: give the region, or set AWS_REGION');
   }
   if (!/^[a-z0-9]+(-[a-z0-9]+)+$/.test(region)) throw new TypeError('the AWS region must look like eu-west-1');
   return { url, region };

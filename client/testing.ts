@@ -139,7 +139,7 @@ const ANYONE: Caller = {
 
 function problem(type: ProblemType, retryAfterSeconds: number | undefined): Response {
   const { status, title, retryable } = PROBLEMS[type];
-  const detail = `The fake broker was told to fail: ${type}.`;
+  const detail = `The fake broker is set to fail: ${type}.`;
   const headers = new Headers({ 'content-type': 'application/problem+json' });
   if (retryAfterSeconds !== undefined) headers.set('retry-after', `${retryAfterSeconds}`);
   const members = { type, title, status, detail, retryable, request_id: 'fake-request' };

@@ -117,7 +117,7 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
 function originsOf(services: NonNullable<TokenBrokerOptions['services']>): ReadonlyMap<string, ReadonlySet<string>> {
   const originOf = (url: string, service: string) => {
     if (URL.canParse(url)) return new URL(url).origin;
-    throw new TypeError(`services: what is named for ${service} must be URLs such as https://insights.example.com`);
+    throw new TypeError(`services: the entries of ${service} must be URLs such as https://insights.example.com`);
   };
   const entries = Object.entries(services);
   return new Map(entries.map(([service, urls]) => [service, new Set(urls.map((url) => originOf(url, service)))]));

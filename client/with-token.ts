@@ -47,7 +47,7 @@ export async function fetchWithToken(
   if (!isSafe(url)) throw new TypeError('a token is only sent to https:// (http:// only on loopback)');
   const fetchWith = ({ tokenType, accessToken }: IssuedToken) => {
     // A client must not use a token of a type that it does not know (RFC 6749 §7.1).
-    if (tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is no bearer token: use withToken');
+    if (tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is not a bearer token: use withToken');
     const headers = new Headers(init?.headers ?? request?.headers);
     headers.set('authorization', `Bearer ${accessToken}`);
     return fetch(input, { ...init, headers });

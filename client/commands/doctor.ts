@@ -38,7 +38,7 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
       const options = command.optsWithGlobals<DoctorOptions>();
       const { client, service, json } = options;
       if ((client === undefined) !== (service === undefined)) {
-        command.error('error: a call has a client and a service: give both, or neither');
+        command.error('error: a call needs a client and a service: give both, or neither');
       }
       await explainFailure(shell, options, async () => {
         const steps: DoctorStep[] = [];
@@ -98,12 +98,12 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   try {
     if (client === undefined || service === undefined) {
       const { role, rules } = await broker.whoami({ signal: shell.signal });
-      const words = `The broker takes your signature: you are ${role}`;
+      const words = `The broker accepts your signature: you are ${role}`;
       return rules.length > 0 ? ok(step, words) : unknown(step, `${words}, which no access rule names`);
     }
     const { fingerprint, expiresAtBroker, isCached } = await broker.token({ client, service, signal: shell.signal });
     const words = `A token was issued, ${fingerprint}, until ${expiresAtBroker}`;
-    return isCached ? { ...ok(step, `${words}; the broker had it already`), isUnproven: true } : ok(step, words);
+    return isCached ? { ...ok(step, `${words}; the broker had cached it`), isUnproven: true } : ok(step, words);
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
@@ -119,7 +119,7 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
 }
 
 const UNPROVEN =
-  'The call works. This does not prove the service, because the broker had the token already: an operator proves it with client check.';
+  'The call works. This does not prove the service, because the broker had cached the token: an operator proves it with client check.';
 
 /** Returns the last cause: a later step only makes the cause more exact. */
 function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {

@@ -70,7 +70,7 @@ function silentPlace({ env }: Shell, failure: Failure, url: string | undefined):
 }
 
 const SILENT_ADVICE =
-  'Correct the port, start the local broker with npm start, or take away the variables of one that has ended: eval "$(npm run --silent token-broker -- env --unset)".';
+  'Correct the port, start the local broker with npm start, or remove the variables of a local broker that has ended: eval "$(npm run --silent token-broker -- env --unset)".';
 
 /** Returns a hint about the profile that the shell names, when it provided no credentials. */
 export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {

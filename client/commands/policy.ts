@@ -34,7 +34,7 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
         const policy = identityPolicy(Resource);
         const rules = view?.rulesOf(role, environment);
         printJson(shell, json ? { role, environment: view && environment, policy, access_rules: rules } : policy);
-        const without = 'An access rule must name the role, too: whoami tells.';
+        const without = 'An access rule must name the role, too: whoami shows its rules.';
         talk(shell, rules ? wordsAbout(rules, environment) : without);
       });
     });
@@ -69,5 +69,5 @@ export function identityPolicy(Resource: string) {
 function wordsAbout(rules: readonly CallerRule[], environment: string): string {
   const none = `No access rule of ${environment} names this role, so the broker would refuse it`;
   if (rules.length === 0) return `${none}: add one to lib/environments.ts and deploy.`;
-  return `The access rules of ${environment} let it: ${rules.map(ruleText).join('; ')}.`;
+  return `The access rules of ${environment} allow it: ${rules.map(ruleText).join('; ')}.`;
 }

@@ -55,7 +55,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
   const lifetime = shown.expires_in;
   // Tolerates a second for the way.
   if (lifetime + 1 < minTtl) {
-    const why = 'the broker could get none that lives longer';
+    const why = 'the broker could not get a token that lives longer';
     talk(shell, `The token lives for ${lifetime} s, less than the ${minTtl} s of --min-ttl: ${why}.`);
   }
   if (json) printJson(shell, members);

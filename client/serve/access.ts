@@ -22,15 +22,15 @@ export class Refusal extends Error {
 export function refuseForeign(headers: IncomingHttpHeaders): void {
   const hostname = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
   // A page of another site can arrive under its own name, which resolves to 127.0.0.1 (DNS rebinding).
-  if (!isLoopback(hostname)) throw new Refusal(421, 'foreign-host', 'Ask for 127.0.0.1 or localhost.');
+  if (!isLoopback(hostname)) throw new Refusal(421, 'foreign-host', 'Send the request to 127.0.0.1 or localhost.');
   if (headers.origin !== undefined) throw new Refusal(403, 'foreign-origin', 'Web pages get no answer.');
   if (['x-forwarded-for', 'forwarded', 'via'].some((name) => name in headers)) {
-    throw new Refusal(400, 'forwarded', 'Proxies get no answer: ask directly.');
+    throw new Refusal(400, 'forwarded', 'Proxies get no answer: send the request directly.');
   }
 }
 
 export function unauthorized(): Refusal {
-  const detail = 'Show the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.';
+  const detail = 'Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.';
   return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
 }
 

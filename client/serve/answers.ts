@@ -37,7 +37,7 @@ export function failureAnswer(error: unknown, isOAuth: boolean): { answer: Broke
   // The status of the broker: 5xx where a repetition makes sense, 424 where an operator must act.
   const own = {
     type,
-    title: 'The broker gave no answer',
+    title: 'The broker did not answer',
     status: retryable ? 503 : 424,
     detail,
     retryable,

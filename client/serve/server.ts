@@ -66,7 +66,7 @@ export async function startServer({ broker, key, port, note }: Options) {
     const mayShowLater = method === 'POST' && path === '/token';
     if (shown === undefined && !mayShowLater) throw unauthorized();
     if (path !== '/token' && path !== '/whoami') {
-      throw new Problem('not-found', 'There are POST /token, POST /whoami and GET /ping.');
+      throw new Problem('not-found', 'The server answers POST /token, POST /whoami and GET /ping.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
     return shown;
@@ -112,6 +112,6 @@ function readBody(request: IncomingMessage): Promise<Uint8Array> {
       else reject(new Problem('content-too-large', `The body has more than ${MAX_BODY_BYTES} bytes.`));
     });
     request.on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', () => reject(new Problem('invalid-request', 'The body broke off.')));
+    request.on('error', () => reject(new Problem('invalid-request', 'The body is incomplete.')));
   });
 }

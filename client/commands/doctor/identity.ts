@@ -18,7 +18,7 @@ export async function findCredentials(shell: Shell) {
     const credentials = await shell.credentials();
     const { accessKeyId, sessionToken, expiration } = credentials;
     if (expiration !== undefined && expiration.getTime() <= Date.now()) {
-      return { step: failed(step, 'aws-credentials-expired', `They ended at ${expiration.toISOString()}`) };
+      return { step: failed(step, 'aws-credentials-expired', `They expired at ${expiration.toISOString()}`) };
     }
     const kind = sessionToken ? 'temporary keys' : 'long-lived keys';
     const end = expiration ? `, until ${expiration.toISOString()}` : '';
@@ -26,7 +26,7 @@ export async function findCredentials(shell: Shell) {
   } catch {
     if (shell.signal.aborted) throw aborted();
     // The chain's own message may quote a profile.
-    const detail = emptyProfile(shell) || 'No source of AWS credentials gave any';
+    const detail = emptyProfile(shell) || 'No source has AWS credentials';
     return { step: failed(step, 'aws-credentials-missing', detail) };
   }
 }
@@ -35,7 +35,7 @@ export async function findCredentials(shell: Shell) {
 export async function identify(shell: Shell, credentials: Credentials, { url, region }: Endpoint) {
   const step = 'identity';
   const isLocal = url.protocol === 'http:' && !shell.env.AWS_ENDPOINT_URL_STS;
-  if (isLocal) return { step: unknown(step, 'A local broker knows its callers by itself') };
+  if (isLocal) return { step: unknown(step, 'A local broker identifies its callers itself') };
   const body = 'Action=GetCallerIdentity&Version=2011-06-15';
   const { text, word } = await askAws(shell, { service: 'sts', region, credentials, body });
   const arn = /<Arn>([!-~]{1,2048})<\/Arn>/.exec(text)?.[1];
@@ -53,7 +53,7 @@ export async function identify(shell: Shell, credentials: Credentials, { url, re
   if (/^(InvalidClientTokenId|UnrecognizedClient|SignatureDoesNotMatch|InvalidAccessKeyId)/.test(code)) {
     return { step: failed(step, 'aws-credentials-invalid', `AWS does not know them (${code})`) };
   }
-  return { step: unknown(step, `AWS does not tell (sts:GetCallerIdentity, ${code})`) };
+  return { step: unknown(step, `AWS does not say (sts:GetCallerIdentity, ${code})`) };
 }
 
 interface Question extends Pick<AwsRequest, 'region' | 'credentials'> {
@@ -66,15 +66,15 @@ interface Question extends Pick<AwsRequest, 'region' | 'credentials'> {
 export async function examinePermissions(shell: Shell, question: Question): Promise<DoctorStep> {
   const step = 'permissions';
   const { functionName, account } = question;
-  if (account === undefined) return unknown(step, 'Whose account this is cannot be told');
-  if (functionName === undefined) return unknown(step, 'Which function it is was not told (--function-arn)');
+  if (account === undefined) return unknown(step, 'The account of the caller is unknown');
+  if (functionName === undefined) return unknown(step, 'The function is unknown (--function-arn)');
   const policy = await readPolicy(shell, functionName, question);
   if (policy === undefined) return unknown(step, `The policy of ${functionName} cannot be read (lambda:GetPolicy)`);
 
   const statements = policy.filter((statement) => allows(statement, account));
   const has = (action: string) => statements.some(({ Action }) => [Action].flat().includes(action));
   const [mayCall, mayInvoke] = [has('lambda:InvokeFunctionUrl'), has('lambda:InvokeFunction')];
-  const found = `The function's policy gives account ${account}`;
+  const found = `The function's policy grants account ${account}`;
   if (!mayCall && !mayInvoke) return failed(step, 'permission-account', `${found} nothing`);
   if (!mayCall) return failed(step, 'permission-invoke-function-url', `${found} lambda:InvokeFunction only`);
   if (!mayInvoke) return failed(step, 'permission-invoke-function', `${found} lambda:InvokeFunctionUrl only`);

@@ -24,7 +24,7 @@ export async function examineConnection({ url }: Endpoint, signal: AbortSignal):
   if ('code' in answer) return [failed(step, causeOf(answer.code), `No answer from ${url.host} (${answer.code})`)];
   const { status, headers, text } = answer;
   const isAws = headers.has('x-amzn-requestid') || headers.has('x-amzn-errortype');
-  if (!isAws) return [failed(step, 'not-a-broker', `Something answers ${status} that is no Function URL`)];
+  if (!isAws) return [failed(step, 'not-a-broker', `The answer ${status} does not come from a Function URL`)];
   const isUnknown = status === 403 && membersOf(parseJson(text)).Message === null;
   if (isUnknown) return [failed(step, 'function-url-unknown', 'AWS knows no function behind this URL')];
   const connection = ok(step, `A Function URL answers ${status}, because nothing was signed`);
