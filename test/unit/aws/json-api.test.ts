@@ -208,7 +208,7 @@ describe('an answer', () => {
     [502, '<html>marked</html>'],
   ])('that is no JSON object is an error that does not quote it: %d %s', async (status, body) => {
     const failure = await answered(status, body);
-    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of AWS is no JSON object' });
+    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of AWS is not a JSON object' });
     expect(isDefinitive(failure)).toBe(false);
   });
 
