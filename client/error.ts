@@ -83,7 +83,7 @@ export const FAILURES = {
   'aws-security-token-invalid': lasting('AWS does not know these AWS credentials', 'Use keys that belong together.'),
   'aws-security-token-expired': lasting(
     'The temporary AWS credentials have expired',
-    'Sign in again (`aws sso login`); code passes a function as `credentials`, or leaves it out, instead of fixed keys.',
+    'Sign in again (`aws sso login`); code passes a function as `credentials`, or omits it, instead of fixed keys.',
   ),
   'aws-wrong-scope': lasting('It was signed for another region or AWS service', 'Correct the `region`, or omit it.'),
   'aws-refused': lasting(
