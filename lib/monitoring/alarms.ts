@@ -80,8 +80,14 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     watch: ({ broker }) => broker('SharedCacheUnavailable'),
     threshold: 5,
     bad: [2, 3],
-    means: 'DynamoDB is down, slow or throttled: every instance of the function requests tokens for itself.',
+    means: 'DynamoDB is down or slow: every instance of the function requests tokens for itself.',
     act: 'Callers get their tokens. Look at the table and the state of AWS, and at whether the services bear more requests.',
+  },
+  'shared-cache-busy': {
+    watch: ({ broker }) => broker('SharedCacheBusy'),
+    threshold: 5,
+    means: 'DynamoDB throttles the table: calls without a living token wait, and nothing is sent beside the lease.',
+    act: 'Follow "A busy table": a hot key, the throughput of the table, a quota of the account, or KMS.',
   },
   'secrets-stale': {
     watch: ({ broker }) => broker('SecretStale'),

@@ -199,7 +199,11 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
       ),
       graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
       graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
-        ...counted({ SharedCacheUnavailable: 'shared cache unavailable', SecretStale: 'last known credential' }),
+        ...counted({
+          SharedCacheUnavailable: 'shared cache unavailable',
+          SharedCacheBusy: 'shared cache busy',
+          SecretStale: 'last known credential',
+        }),
         ...unreadable,
       ]),
     ],
