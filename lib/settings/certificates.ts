@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 /** The folder of lib/environments.ts. */
 export const ENVIRONMENTS_FOLDER = fileURLToPath(new URL('..', import.meta.url));
 
-/** Why a file does not hold certificates alone; its content travels in the code asset of the token function. */
+/** Returns why a file is not a list of certificates. Its content becomes a part of the token function's code asset. */
 export function certificateFault(folder: string, path: string): string | undefined {
   if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(path)) return 'must be the path of a file beside the settings';
   try {
@@ -20,12 +20,12 @@ export function certificateFault(folder: string, path: string): string | undefin
   }
 }
 
-/** The certificates of files, each in PEM. */
+/** Returns the certificates of the files, each in PEM. */
 export function readCertificates(folder: string, paths: readonly string[]): readonly string[] {
   return paths.flatMap((path) => certificatesIn(readFileSync(join(folder, path), 'utf8')));
 }
 
-/** The first day on which a certificate of a file has ended. */
+/** Returns the time at which the first certificate of a file expires. */
 export function endOfCertificates(folder: string, path: string): Date {
   const ends = readCertificates(folder, [path]).map((pem) => new X509Certificate(pem).validToDate.getTime());
   return new Date(Math.min(...ends));
