@@ -6,9 +6,9 @@ import { parseSync } from 'vite';
 
 const ROOMS = ['functions', 'client', 'lib', 'bin'];
 /** The rooms and pages whose sentences are rewritten. */
-const DONE = [].flatMap(filesIn);
+const DONE = ['lib'].flatMap(filesIn);
 /** How often the comments of all rooms may use a word. */
-const CEILINGS = { 'ones?': 394, none: 61 };
+const CEILINGS = { 'ones?': 354, none: 56 };
 
 const BAD_START = /^\s*(of|by|so|for|in|with)\b/i;
 const BAD_WORD = /;|\b(gives|gave|tells|told|whoever|somebody|nobody|mended)\b/i;
