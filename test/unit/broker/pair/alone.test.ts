@@ -58,8 +58,8 @@ describe('a store that is out of reach', () => {
   });
 
   it('is told of a rejection as soon as it answers, under whatever lease', async () => {
-    const { acquire, recordNow } = createPairWorld({ reads: [DOWN, LIVE], renewals: [REJECTED] });
-    await acquire([REQUEST, answer('enough')]);
+    const { acquire, recordNow } = createPairWorld({ reads: [DOWN, DOWN, LIVE], renewals: [REJECTED] });
+    await acquire([REQUEST, REQUEST, answer('enough')]);
 
     expect(recordNow()).toMatchObject({ ...LIVE, rejected: new Map([['v1', { count: 1, at: START, by: 'lease-1' }]]) });
   });
