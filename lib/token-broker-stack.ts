@@ -46,7 +46,7 @@ export class TokenBrokerStack extends Stack {
     if (environment.canary !== 'off' && health.notify.length === 0) {
       Annotations.of(this).addWarningV2(
         'token-broker:no-subscriber',
-        'The alarms of this environment reach no operator until an address in health.notify, or a chat or a pager that subscribes to the topic by itself, confirms its subscription.',
+        'The alarms of this environment reach no operator before a subscriber of the topic confirms: an address in health.notify, or a chat or a pager that subscribes on its own.',
       );
     }
     warnOfCertificates(this, environment);
@@ -107,8 +107,8 @@ function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail }:
   Annotations.of(stack).addWarningV2(
     'token-broker:caller-in-own-account',
     `Roles of the broker's own account are callers: ${[...new Set(own.map(({ role }) => role))].join(', ')}. A role of this ` +
-      'account that may invoke the function itself can claim to be any caller. Give the callers another account; or ' +
-      'attach the guard (docs/operations.md, "Guard the function"), and acknowledge this.',
+      'account that may invoke the function itself can claim to be any caller. Move the callers to another account, or ' +
+      'attach the guard (docs/operations.md, "Guard the function"), and acknowledge this warning.',
   );
 }
 
@@ -119,8 +119,8 @@ function warnOfCertificates(stack: Stack, { services }: Environment): void {
       const end = endOfCertificates(ENVIRONMENTS_FOLDER, file);
       if (end.getTime() - Date.now() > YEAR_MS) continue;
       const day = end.toISOString().slice(0, 10);
-      const advice = 'put its successor into the list before, and both are trusted';
-      const text = `A certificate in ${file}, by which ${name} is trusted, ends on ${day}: ${advice}.`;
+      const advice = 'Add its successor to the list before that day: the broker trusts both.';
+      const text = `A certificate in ${file}, which verifies ${name}, expires on ${day}. ${advice}`;
       Annotations.of(stack).addWarningV2(`token-broker:certificate-ends:${file}`, text);
     }
   }

@@ -8,15 +8,17 @@ export const ENVIRONMENTS_FOLDER = fileURLToPath(new URL('..', import.meta.url))
 
 /** Returns why a file is not a list of certificates. Its content becomes a part of the token function's code asset. */
 export function certificateFault(folder: string, path: string): string | undefined {
-  if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(path)) return 'must be the path of a file beside the settings';
+  if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(path)) return 'must be the path of a file next to the settings';
   try {
     const text = readFileSync(join(folder, path), 'utf8');
-    if (text.includes('PRIVATE KEY')) return 'holds a private key: it must hold certificates alone';
+    if (text.includes('PRIVATE KEY')) return 'contains a private key: it must contain only certificates';
     const certificates = certificatesIn(text).map((pem) => new X509Certificate(pem));
-    return certificates.length === 0 ? 'must hold a certificate in PEM' : undefined;
+    return certificates.length === 0 ? 'must contain a certificate in PEM' : undefined;
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    return isMissing ? 'is not there: paths begin in the folder of the settings' : 'must hold certificates in PEM';
+    return isMissing
+      ? 'does not exist: paths are relative to the folder of the settings'
+      : 'must contain certificates in PEM';
   }
 }
 

@@ -18,7 +18,7 @@ export function listOf<Item extends z.ZodType>(item: Item, keyOf: (item: z.outpu
     const keys = items.map(keyOf);
     for (const index of keys.keys()) {
       if (keys.indexOf(keys[index]) < index)
-        context.addIssue({ code: 'custom', path: [index], message: 'is there twice' });
+        context.addIssue({ code: 'custom', path: [index], message: 'is a duplicate' });
     }
   });
 }
@@ -35,7 +35,7 @@ export function recordOf<Value extends z.ZodType>(faultOf: FaultOf, value: Value
 
 /** Returns why a text cannot name a client or a service. Access rules reserve `all`. */
 export function nameFault(name: string): string | undefined {
-  if (name === 'all') return "must not be called 'all'";
+  if (name === 'all') return "must not be named 'all'";
   return NAME_PATTERN.test(name)
     ? undefined
     : 'must be 1 to 63 letters, digits or . _ - and start with a letter or digit';

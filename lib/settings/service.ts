@@ -66,7 +66,7 @@ const responseSchema = z
     passThrough: listOf(text(passThroughFault)).default([]),
   })
   .superRefine(({ tokenMember, passThrough }, context) => {
-    const message = 'holds the token (see tokenMember)';
+    const message = 'contains the token (see tokenMember)';
     for (const [index, path] of passThrough.entries()) {
       const holdsToken = tokenMember === path || tokenMember?.startsWith(`${path}.`);
       if (holdsToken) context.addIssue({ code: 'custom', path: ['passThrough', index], message });
@@ -74,15 +74,15 @@ const responseSchema = z
   });
 
 function memberFault(path: string): string | undefined {
-  if (path.split('.').includes('__proto__')) return 'is no name of a member';
+  if (path.split('.').includes('__proto__')) return 'is not a name of a member';
   const isPath = path === path.trim() && !/\p{Cc}/u.test(path) && path.split('.').every((name) => name !== '');
   return isPath ? undefined : 'must be the name of a member, or names joined by dots such as data.token';
 }
 
 function passThroughFault(path: string): string | undefined {
-  if (OWN_MEMBERS.includes(path)) return 'is a member that the broker itself answers with';
+  if (OWN_MEMBERS.includes(path)) return 'is a member of the answers of the broker itself';
   if (path === '$' || /token|jwt|session|secret|password|credential|assertion/i.test(path)) {
-    return 'may hold a token or a secret, which must not pass';
+    return 'may contain a token or a secret, which must not be passed through';
   }
   return memberFault(path);
 }

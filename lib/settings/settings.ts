@@ -153,11 +153,11 @@ function readEnvironment(name: string, input: unknown) {
 /** Checks the name of an environment, which is a part of the names of secrets, functions and the stack. */
 function nameFaults(name: string): readonly Fault[] {
   if (name.length > 20 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
-    const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
+    const reason = 'must have a name of at most 20 lower-case letters, digits and hyphens that starts with a letter';
     return [{ path: [], reason }];
   }
   // The commands use `local` for this machine. The other names would lead to two functions of the same name.
-  const reason = 'must not be called local, health-… or release-check-…';
+  const reason = 'must not be named local, health-… or release-check-…';
   return /^(local$|health-|release-check-)/.test(name) ? [{ path: [], reason }] : [];
 }
 
@@ -169,12 +169,12 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
     settings.callers === 'accounts' &&
       accounts > MAX_CALLER_ACCOUNTS && {
         path: ['accessRules'],
-        reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}; callers: 'organization' needs none for an account`,
+        reason: `name ${accounts} accounts, more than the ${MAX_CALLER_ACCOUNTS} that fit into the policy of the function: callers: 'organization' has no such limit`,
       },
     settings.callers === 'organization' &&
       settings.principalOrgId === undefined && {
         path: ['callers'],
-        reason: "must be 'accounts' without principalOrgId, which says what organization it is",
+        reason: "must be 'accounts' without principalOrgId, which identifies the organization",
       },
     reservedConcurrency !== 'none' &&
       provisionedConcurrency > reservedConcurrency && {
@@ -187,7 +187,7 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
     },
     Map.groupBy(Object.keys(tags), (tag) => tag.toLowerCase()).size < Object.keys(tags).length && {
       path: ['tags'],
-      reason: 'must not have names that differ only by case: IAM takes them for one',
+      reason: 'must not have names that differ only by case: IAM treats them as the same name',
     },
   ].filter((fault) => fault !== false);
 }
@@ -209,7 +209,7 @@ function idsOf(prefix: string) {
 
 function tagFault(name: string): string | undefined {
   // IAM ignores the case of tag names.
-  if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case does not count)';
+  if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case is ignored)';
   return name === '' ? 'must have a name' : tagValueFault(name);
 }
 

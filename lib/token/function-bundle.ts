@@ -43,7 +43,7 @@ function layBesideCode(file: string): ICommandHooks {
 /** Names the file by its content, because the CDK treats bundles with the same commands as the same bundle. */
 function writeSettings(scope: Construct, json: string): string {
   const directory = Stage.of(scope)?.outdir;
-  if (directory === undefined) throw new Error('A function is bundled inside of an App.');
+  if (directory === undefined) throw new Error('A function can only be bundled inside an App.');
   const file = path.resolve(directory, `settings.${shortDigest(json)}.json`);
   writeFileSync(file, json);
   return file;
