@@ -152,7 +152,7 @@ export const PROBLEMS = {
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
   'access-denied':
-    'Compare both names with what `whoami` (`POST /whoami`) tells of your role, then ask for an access rule.',
+    'Compare both names with what `whoami` (`POST /whoami`) reports for your role, then ask for an access rule.',
   'not-found': 'Send to `/token`; the URL of the broker ends after the host.',
   'method-not-allowed': 'Send a POST.',
   'content-too-large': 'Send at most 16 KiB.',
@@ -165,7 +165,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
     'An operator stores the right credential in `token-broker/<environment>/<client>` (`client put <client>`); trying again may lock the account.',
   'client-disabled': 'Ask the operators why; `client enable <client>` ends it.',
   'token-response-unusable':
-    "An operator names the members of the answer in the service's `response` settings; `response_shape` shows what came.",
+    "An operator names the members of the answer in the service's `response` settings; `response_shape` describes the answer.",
   'token-endpoint-error': "An operator checks the service's `authUrl`, `tokenPath`, `parameters` and `headers`.",
   'token-endpoint-unavailable': 'Try again after `Retry-After`; if it lasts, tell the operators of the service.',
   'refused-again': 'Use the new token, or wait before you refuse it too.',
@@ -177,15 +177,15 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
 /** The operator's remedy for each finding of a check. */
 export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, string>> = {
   rejected:
-    'Store the right credential with `client put <client>`; if the service has mended it on its side, `client retry <client>` lets it be sent again.',
+    'Store the right credential with `client put <client>`; if the service has fixed it on its side, `client retry <client>` lets it be sent again.',
   throttled:
-    'Wait before the next check: the service has had too many requests, too many rejected versions were tried within the hour (`client retry <client>` ends that), or a new token would end the one that callers use (`singleActiveToken`).',
-  unreachable: 'Check again later: the service cannot be reached or is failing, which says nothing of the credential.',
+    'Wait before the next check: the service has received too many requests, too many rejected versions were tried within the hour (`client retry <client>` ends that), or a new token would end the one that callers use (`singleActiveToken`).',
+  unreachable: 'Check again later: the service cannot be reached or is failing, which says nothing about the credential.',
   misconfigured:
     'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
   'secret-missing':
     'Store the credential with `client put <client> --services <names>`: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
   'secret-malformed':
-    'Store `token-broker/<environment>/<client>` anew with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
-  disabled: 'Nothing until the client may go on: `client enable <client>` ends it.',
+    'Store `token-broker/<environment>/<client>` again with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
+  disabled: 'Nothing until the client may be used again, then `client enable <client>`.',
 };

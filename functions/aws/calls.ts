@@ -51,7 +51,7 @@ export async function withRetry<Answer>(
   }
 }
 
-/** Counts the attempts of one call. A call that ran out of time has no other result. */
+/** Counts the attempts of a call. A call that ran out of time has no other result. */
 export interface Attempts {
   made: number;
   throttled: number;
@@ -88,7 +88,7 @@ export class AwsRefusal extends Error {
   }
 }
 
-/** Returns whether AWS refused a call for a reason that a repetition does not change. Every other failure is transient. */
+/** Returns whether AWS refused a call for a lasting reason. Every other failure is transient. */
 export function isDefinitive(error: unknown): error is AwsRefusal {
   return error instanceof AwsRefusal && error.status >= 400 && error.status < 500 && DEFINITIVE.has(error.name);
 }
@@ -129,12 +129,12 @@ export interface CallTerms {
 export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
 
 /**
- * The circuit breaker of one instance: waiting for the store must never cost more than going on without it. Three failures in a
- * row open it for ten seconds, then one call probes the store. Timeout: `connectedMs` if the store answered in the last 30 s,
- * otherwise `patientMs`, because it may have to connect. Calls of the first 15 s always get `patientMs`: a fleet needs the store
- * most when it starts.
+ * The circuit breaker of an instance: waiting for the store must never cost more than working without it. Three
+ * failures in a row open it for ten seconds, then a single call probes the store. Timeout: `connectedMs` if the store
+ * answered in the last 30 s, otherwise `patientMs`, because the call may have to connect. Calls of the first 15 s
+ * always have `patientMs`: a starting fleet needs the store most.
  *
- * @throws StoreBusy when the store throttled the call, which is an answer for the circuit
+ * @throws StoreBusy if the store throttled the call, which is an answer for the circuit
  * @throws StoreUnavailable after every other failure
  */
 export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 } = {}) {
@@ -189,7 +189,7 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-/** The names of DynamoDB for a key, a table or an account that has too many requests. */
+/** DynamoDB's names for too many requests to a key, a table or an account. */
 const THROTTLED: ReadonlySet<string> = new Set([
   'ProvisionedThroughputExceededException',
   'ThrottlingException',

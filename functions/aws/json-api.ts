@@ -45,10 +45,10 @@ export function createJsonApi(
     const { headers } = await signer.sign(unsigned);
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
-    if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
+    if (members === undefined) throw new SyntaxError('The answer of AWS is not a JSON object');
     const name = nameOf(answer.headers['x-amzn-errortype'] ?? members.code ?? members.__type);
     const message = textOf(members.message) ?? textOf(members.Message);
-    if (answer.status !== 200) throw new AwsRefusal(nameRefusal(name ?? 'UnknownError', message ?? ''), answer.status);
+    if (answer.status !== 200) throw new AwsRefusal(nameRefusal(name || 'UnknownError', message ?? ''), answer.status);
     if (name !== undefined || message !== undefined)
       throw new SyntaxError('The answer of AWS is an error with status 200');
     return members;
@@ -65,7 +65,7 @@ const ANSWER_LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 } as const;
 async function credentialsOfVariables() {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN } = process.env;
   if (!accessKeyId || !secretAccessKey) {
-    throw Object.assign(new Error('The environment variables hold no credentials.'), { name: 'NoCredentials' });
+    throw Object.assign(new Error('The environment variables contain no credentials.'), { name: 'NoCredentials' });
   }
   return { accessKeyId, secretAccessKey, ...(AWS_SESSION_TOKEN && { sessionToken: AWS_SESSION_TOKEN }) };
 }

@@ -76,7 +76,7 @@ export async function readSecretVersion(
 }
 
 function misread(name: string): Error {
-  return Object.assign(new Error('The answer of AWS holds no value of the secret'), { name });
+  return Object.assign(new Error('The answer of AWS contains no value of the secret'), { name });
 }
 
 /**

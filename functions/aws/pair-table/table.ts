@@ -8,6 +8,7 @@ import {
   type Attempts,
   type CircuitBreaker,
   createCircuitBreaker,
+  isConditionFailed,
   type StoreCall,
   unavailable,
   withRetry,
@@ -76,7 +77,7 @@ export function createPairTable(dependencies: Dependencies) {
     const input = { ...keyOf(pair), ConsistentRead: true };
     const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal), attempts);
     // An item always contains its key, so an answer without it is not an item of this pair.
-    if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the item that was asked for');
+    if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the requested item');
     return item ?? {};
   }
 
