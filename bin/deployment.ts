@@ -9,8 +9,8 @@ import { isRefused, openClient } from './commands/shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from './commands/shared/health-run.ts';
 
 /**
- * Deploys an environment by `runCdk`: says what its account must have, clears away a first deployment that failed, and
- * proves what was deployed by one run of health. Gives the exit code.
+ * Prints the account's requirements, clears a failed first deployment, deploys with `runCdk` and runs health once.
+ * Returns the exit code.
  */
 export async function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
   try {
@@ -28,7 +28,7 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
   }
 }
 
-/** A deployment that exceeds the quota fails late, and no template knows it. */
+/** Names the quota before the deployment: a deployment that exceeds it fails late, and no template shows it. */
 function needsOf({ name, account, region, reservedConcurrency, healthConcurrency }: Environment): string {
   const counts = [reservedConcurrency, healthConcurrency].filter((count) => count !== 'none');
   const reserved = counts.reduce((sum, count) => sum + count, 0);
@@ -39,12 +39,12 @@ function needsOf({ name, account, region, reservedConcurrency, healthConcurrency
   return `${name} needs of account ${account} in ${region}: the bootstrap of the CDK (npm run bootstrap -- ${name}, once) and ${quota}.`;
 }
 
-/** Lambda keeps so many executions for functions that reserve none. */
+/** Concurrent executions that Lambda keeps for functions without reserved concurrency. */
 const UNRESERVED = 100;
 
 /**
- * Lets the CDK replace the empty stack that a failed first deployment leaves behind: it is protected from that. False when
- * the person at the terminal does not agree. A stack that cannot be seen is left to the CDK.
+ * Unprotects the empty stack that a failed first deployment leaves behind, so that the CDK can replace it. Returns
+ * false when the person at the terminal does not agree. A stack that cannot be read is left to the CDK.
  */
 async function clearFailedCreation(shell: Shell, { name, region }: Environment): Promise<boolean> {
   const place = { environment: name, region };
@@ -68,7 +68,7 @@ async function clearFailedCreation(shell: Shell, { name, region }: Environment):
   return true;
 }
 
-/** The first value of the alarm on silence, and without a canary all that asks the new version before a caller complains. */
+/** Runs health once. Without a canary, nothing else calls the new version before a caller does. */
 async function proveDeployed(shell: Shell, environment: Environment): Promise<number> {
   talk(shell, `${stackName(environment.name)} is deployed. One run of health, which takes twelve minutes at most:`);
   const { pairs, faults } = await runHealth(shell, environment);

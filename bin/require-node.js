@@ -1,4 +1,4 @@
-// Plain JavaScript in old syntax: it must run on the very Node it is here to complain about.
+// Plain JavaScript in old syntax, because it must run on the Node versions that it rejects.
 const [major, minor] = process.versions.node.split('.').map(Number);
 
 if (major < 22 || (major === 22 && minor < 18)) {

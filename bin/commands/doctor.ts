@@ -14,7 +14,7 @@ import { isLocal } from './shared/environment-name.ts';
 import { openSecrets } from './shared/secrets.ts';
 import { knownSettings, settingsOf } from './shared/settings.ts';
 
-/** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
+/** Adds the client package's `doctor` with the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
   addDoctorCommand(program, shell, { functionOf, lookFurther })
@@ -43,7 +43,7 @@ function ofStack(flags: string, description: string, ...further: readonly string
   return new Option(flags, text).implies(Object.fromEntries(implied.map((name) => [name, true])));
 }
 
-// `commander` gives a command all its options: those of the client package, and those that are added here.
+// `commander` passes all options to the action: those of the client package, and those added here.
 type OperatorOptions = StackOptions & { readonly authUrl?: string };
 
 async function* lookFurther(
@@ -60,12 +60,12 @@ async function* lookFurther(
   }
   const settings = stack ? settingsOf(options.environment) : undefined;
   if (settings === undefined) return;
-  // Imported only here, because its clients of AWS take a second to load.
+  // Imported here only, because its AWS clients take a second to load.
   const { examineStack } = await import('./doctor/stack.ts');
   yield* examineStack(shell, settings, options, steps);
 }
 
-/** A file that is there is replaced: the ending keeps a typing error from any that is no report. */
+/** Requires the ending `.md`: the report replaces an existing file, and a typo must not replace any other kind. */
 function parseReport(file: string): string {
   if (!file.endsWith('.md')) throw new InvalidArgumentError('It must end in .md.');
   return file;
@@ -77,10 +77,7 @@ function parseAuthUrl(text: string): string {
   return text;
 }
 
-/**
- * Sends an empty POST, without a credential, to both documented paths of a token endpoint: the path that
- * exists answers neither 404 nor 405.
- */
+/** Sends an empty POST without a credential to both documented paths. An existing path answers neither 404 nor 405. */
 async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep> {
   const answers: string[] = [];
   const [present, silent]: [string[], string[]] = [[], []];
@@ -99,14 +96,14 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
   return { ...ok('token-path', `${detail}: set tokenPath to ${tokenPath}`), tokenPath };
 }
 
-/** The specification's examples have the first, its prose the second. */
+/** The specification's examples use the first path, its prose the second. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
 
-/** Why the broker has no credential for a client, as far as the operator's rights reach; reads no value. */
+/** Explains a missing credential as far as the operator's rights allow, without reading a value. */
 async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair): Promise<DoctorStep> {
   const step = 'secret';
   const name = secretName(options.environment, pair.client);
-  // The secrets of a local broker are where the variable says, and nowhere else.
+  // A local broker's secrets are only at the endpoint of this variable.
   if (isLocal(options.environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
     return unknown(step, `Where ${name} is stored is not set`);
   }

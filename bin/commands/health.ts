@@ -11,7 +11,7 @@ import { findingsTable, summaryOf } from './shared/health-run.ts';
 import { operate, pause } from './shared/operate.ts';
 import { openSecrets } from './shared/secrets.ts';
 
-/** `health`: which credentials work, now. */
+/** Adds `health`, which checks every credential now. */
 export function addHealthCommand(program: Command, shell: Shell): void {
   const every = new Option('--every <seconds>', 'how long --watch waits').default(60);
   addConnectionOptions(program.command('health'))
@@ -40,9 +40,9 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
         else shell.stdout.write(findingsTable(found));
         talk(shell, summaryOf(found));
-        // Every check of an empty list succeeds, but an empty list is seldom meant.
+        // An empty list is usually a mistake, although all of its checks succeed.
         if (checks.length === 0) talk(shell, NOTHING);
-        // A disabled client was stopped on purpose.
+        // A disabled client was stopped intentionally.
         const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
         const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
@@ -57,7 +57,7 @@ interface HealthOptions extends ConnectionOptions, CommandOptions {
   readonly every: number;
 }
 
-/** Repeats `look` and shows its text until Ctrl-C. A first failure ends the command; a later one is shown. */
+/** Repeats `look` and shows its text until Ctrl-C. A failure of the first round ends the command, others are shown. */
 async function watch(shell: Shell, look: () => Promise<string>, { environment, every }: HealthOptions) {
   for (let round = 1; ; round += 1) {
     try {
@@ -71,7 +71,7 @@ async function watch(shell: Shell, look: () => Promise<string>, { environment, e
   }
 }
 
-/** Moves to the top left of the terminal and clears the screen below. */
+/** Moves the cursor to the top left of the terminal, and clears the screen below. */
 const CLEAR = '\u001b[H\u001b[J';
 
 const NOTHING = 'There is nothing to check: is it the right environment, and is there a client?';

@@ -11,7 +11,7 @@ import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { isLocal } from './shared/environment-name.ts';
 import { checkService } from './shared/settings.ts';
 
-/** `env`: the variables with which a terminal asks the broker of `npm start` as one of its callers. */
+/** Adds `env`, which prints the variables that make a terminal a caller of the broker of `npm start`. */
 export function addEnvCommand(program: Command, shell: Shell): void {
   program
     .command('env')
@@ -44,7 +44,7 @@ function portOf({ env }: Shell, command: Command): number {
   }
 }
 
-/** The file that the broker of a port left for this user; a killed broker leaves it behind. */
+/** Reads the file that a running broker keeps for its port. The process id shows whether the file is stale. */
 function readShellFile(port: number): ShellFile {
   try {
     const left: ShellFile = JSON.parse(readFileSync(shellFile(port), 'utf8'));
@@ -59,7 +59,7 @@ function readShellFile(port: number): ShellFile {
   }
 }
 
-/** `service`: plays an incident of a service on this machine. */
+/** Adds `service`, which rehearses an incident of a service on this machine. */
 export function addServiceCommand(program: Command, shell: Shell): void {
   const command = program
     .command('service')
@@ -87,7 +87,7 @@ export function addServiceCommand(program: Command, shell: Shell): void {
   });
 }
 
-/** Sends an unsigned order to the broker that this terminal's variable names; refuses an address elsewhere. */
+/** Sends an unsigned order to the broker that the terminal's variable names. Rejects any address but this machine's. */
 export async function orderLocalBroker(
   { env, signal }: Shell,
   place: 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL',

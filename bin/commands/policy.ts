@@ -10,12 +10,12 @@ import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies
 import { arn, resourcesOf } from './policy/statements.ts';
 import { knownSettings, settingsOf } from './shared/settings.ts';
 
-/** The `policy` of the client package, with the settings' function and access rules, and the account's own denials. */
+/** Adds the client package's `policy` with the settings' access rules, the roles' own policies and the guard. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   const policy = addPolicyCommand(program, shell, {
     functionArn: (environment, command) => resourcesOf(knownSettings(environment, command)).alias,
     rulesOf(arn, environment) {
-      // Matched on account and name, because a caller arrives without its role's path.
+      // Compares account and name, because AWS reports a caller without its role's path.
       const role = JSON.stringify(parseRoleArn(arn));
       const { accessRules = [] } = settingsOf(environment) ?? {};
       return accessRules.filter((rule) => JSON.stringify(parseRoleArn(rule.role)) === role);
@@ -67,7 +67,7 @@ interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], 
   readonly json?: boolean;
 }
 
-/** Prints the policy for a role of the environment itself, in two where it is too long for one, and its limits. */
+/** Prints the policy of a role of the environment, as two policies where it is too long, and its limits. */
 export function printOwnPolicies(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
   kind: (typeof KINDS)[number],
@@ -92,7 +92,7 @@ export function printOwnPolicies(
 }
 
 /**
- * The permissions boundary that `cdk.json` demands of every role of the stack; `undefined` when it demands none.
+ * Returns the permissions boundary that `cdk.json` requires of every role of the stack, if it requires a boundary.
  *
  * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
  */
@@ -108,7 +108,7 @@ export function permissionsBoundary(environment: Environment, context?: object):
   return written?.replace(/\$\{([\w:]+)\}/g, (placeholder, key: string) => values[key] ?? placeholder);
 }
 
-/** The members of the context of `cdk.json` that the bootstrap of the account goes by, with the CDK's own default. */
+/** Reads the bootstrap's members from the context of `cdk.json`. The default qualifier is the CDK's own. */
 export function cdkContext(context: object = cdkJson.context) {
   const { [BOUNDARY]: boundary, [QUALIFIER]: qualifier } = contextSchema.parse(context);
   return { boundary, qualifier };
@@ -122,8 +122,8 @@ const contextSchema = z.object({
 });
 
 /**
- * Lets the workflow of one repository be the role, in the GitHub environment of the same name alone: its reviewers then
- * stand before the role. Without wildcards, because these would let in other branches and repositories.
+ * Lets the workflow of one repository assume the role, only in the GitHub environment of the same name, whose reviewers
+ * then protect the role. No wildcards, because these would admit other branches and repositories.
  *
  * @see https://docs.github.com/en/actions/reference/security/oidc
  */
@@ -147,8 +147,8 @@ function parseRepository(text: string): string {
 }
 
 /**
- * Forbids every role of the broker's account to invoke the function except through its URL, where AWS itself says who
- * calls; a direct event can claim any caller. A request that does not say how it came is a direct one.
+ * Denies direct invocations to every role of the broker's account. A direct event can claim any caller, while AWS
+ * itself identifies the caller of the URL. A request without the context key counts as direct.
  *
  * @see https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html
  */

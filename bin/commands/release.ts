@@ -12,7 +12,7 @@ import { askService, isRefused, openClient } from './shared/ask-aws.ts';
 import { operate } from './shared/operate.ts';
 import { knownSettings } from './shared/settings.ts';
 
-/** `release list` and `release back`: the versions of the token function, and the way back to an earlier one. */
+/** Adds `release list` and `release back`, which list the token function's versions and go back to a version. */
 export function addReleaseCommands(program: Command, shell: Shell): void {
   const parent = program.command('release').description('See the versions of the token function, and go back to one.');
 
@@ -63,14 +63,14 @@ const BEFORE_THE_NEXT =
 
 type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 
-/** All that the commands do with the token function. */
+/** Opens the token function's releases. */
 function openReleases(shell: Shell, { name: environment, region }: Environment) {
   const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment, region });
   const ask = askService(shell, region);
   const FunctionName = functionName(environment);
   const send = { abortSignal: shell.signal };
   return {
-    /** The alias, and all versions, newest first. */
+    /** Reads the alias and all versions, newest first. */
     async read() {
       const alias = await lambda.getAlias({ FunctionName, Name: ALIAS }, send);
       const versions: ReturnType<typeof readVersion>[] = [];
@@ -80,7 +80,7 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
       versions.sort((one, other) => Number(other.version) - Number(one.version));
       return { alias, weights: alias.RoutingConfig?.AdditionalVersionWeights ?? {}, versions };
     },
-    /** The deployments under way. Going back must not depend on CodeDeploy's answer. */
+    /** Lists the deployments under way. Without CodeDeploy's answer the list is empty: going back must not need it. */
     async deployments(): Promise<readonly string[]> {
       const includeOnlyStatuses = ['Created', 'Queued', 'InProgress', 'Ready'];
       const group = { applicationName: FunctionName, deploymentGroupName: FunctionName, includeOnlyStatuses };
@@ -93,7 +93,7 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
       }
     },
     stop: (deploymentId: string) => ask('codedeploy', 'StopDeployment', { deploymentId, autoRollbackEnabled: true }),
-    /** Without weights, so that no other version keeps a part of the calls. */
+    /** Removes the weights too, so that no other version keeps a part of the calls. */
     moveTo(FunctionVersion: string, RevisionId: string | undefined) {
       const RoutingConfig = { AdditionalVersionWeights: {} };
       return lambda.updateAlias({ FunctionName, Name: ALIAS, FunctionVersion, RoutingConfig, RevisionId }, send);
@@ -101,7 +101,7 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
   };
 }
 
-/** `code` is the beginning of the digest of code and settings. */
+/** Reads a version. `code` is the beginning of the digest of code and settings. */
 function readVersion({ Version: version = '', LastModified = '', CodeSha256 = '' }: FunctionConfiguration) {
   return { version, published: timeText(Date.parse(LastModified)), code: CodeSha256.slice(0, 12) };
 }
@@ -113,7 +113,7 @@ function percentOf(version: string, { alias, weights }: Release): number {
   return Math.round(100 * (version === alias.FunctionVersion ? 1 - others : (weights[version] ?? 0)));
 }
 
-/** During a canary, the alias still names the version before it. */
+/** Chooses the version to go back to. During a canary, the alias still names the previous version. */
 function targetOf({ alias, versions, weights }: Release, deployments: readonly string[], to: number | undefined) {
   const current = Number(alias.FunctionVersion);
   const isShared = deployments.length > 0 || Object.keys(weights).length > 0;

@@ -10,7 +10,7 @@ import { addAwsOptions, operate } from './shared/operate.ts';
 import { openSecretsManager } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
 
-/** `sealing-key rotate` and `sealing-key retire`: the key that seals the tokens in the table. */
+/** Adds `sealing-key rotate` and `sealing-key retire`, for the key that seals the tokens in the table. */
 export function addSealingKeyCommands(program: Command, shell: Shell): void {
   const parent = program.command('sealing-key').description('Change the key that seals the tokens in the table.');
 
@@ -49,7 +49,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
           throw new CommandFailure('too-early', 'Tokens that the version before has sealed may still live', advice);
         }
         const retired = previous.VersionId;
-        // A version without a stage opens nothing any more.
+        // Without a stage, a version can no longer be read, so it opens no token.
         const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: retired };
         await client.updateSecretVersionStage(input, send);
         if (json) printJson(shell, { environment, retired });
@@ -59,7 +59,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
     );
 }
 
-/** The commands write values of the key and read none. */
+/** Finds the key's versions. The commands write the key's values, and never read them. */
 async function openSealingKey(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const SecretId = sealingKeyName(options.environment);
@@ -69,17 +69,17 @@ async function openSealingKey(shell: Shell, options: CommandOptions) {
   return { client, SecretId, send, current: find('AWSCURRENT'), previous: find('AWSPREVIOUS') };
 }
 
-/** When every token that the previous version could have sealed has expired. */
+/** Returns when every token that the previous version could have sealed has expired. */
 function retirableAt(current: SecretVersionsListEntry | undefined, environment: string): number {
   const services = Object.values(settingsOf(environment)?.services ?? {});
   const longestSeconds = Math.max(...services.map(({ maxLifetimeSeconds }) => maxLifetimeSeconds), LEAST_SECONDS);
   return (current?.CreatedDate?.getTime() ?? Date.now()) + HAND_OVER_MS + longestSeconds * 1_000;
 }
 
-/** An instance of the function reads the key once an hour. */
+/** The interval at which an instance of the function reads the key. */
 const HAND_OVER_MS = 3_600_000;
 
-/** The default of `maxLifetimeSeconds`, for an environment whose settings are not at hand. */
+/** The default of `maxLifetimeSeconds`, for an environment without settings in this checkout. */
 const LEAST_SECONDS = 86_400;
 
 const ROTATED =

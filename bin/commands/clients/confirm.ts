@@ -27,14 +27,14 @@ export function addChangeOptions(command: Command): Command {
     .option('--dry-run', 'say what it would do, and change nothing');
 }
 
-/** A command that changes one client in AWS, without the broker. */
+/** Adds a command that changes one client in AWS, without the broker. */
 export function addChangeCommand(parent: Command, name: string, client = '<client>'): Command {
   return addChangeOptions(addAwsOptions(parent.command(name))).argument(client, 'the client', parseName);
 }
 
 /**
- * The secret of a client to stop, start or send again; `undefined` if it is missing and `evenIfMissing` allows that,
- * or if Secrets Manager gives no answer: a change of the table alone does not wait for it.
+ * Finds the secret of a client to stop, start or send again. Returns `undefined` if `evenIfMissing` allows a missing
+ * secret, or if Secrets Manager does not answer: a change of the table does not need it.
  */
 export async function findStoppable(
   shell: Shell,
@@ -51,11 +51,10 @@ export async function findStoppable(
 }
 
 /**
- * Lists the changes and where they happen, and asks a person at the terminal to agree; each change begins with a verb:
- * `sets …`. The secret tells the account, else the settings do. False with `--dry-run`; wrong usage without a terminal and
- * without `--yes`.
+ * Prints the changes and their place, and asks at the terminal. Each change begins with a verb: `sets …`. The account
+ * is the secret's, otherwise the settings'. Returns false with `--dry-run`. Without `--yes` it needs a terminal.
  *
- * @throws CommandFailure `declined`; `aborted` on Ctrl-C
+ * @throws CommandFailure `declined`, or `aborted` on Ctrl-C
  */
 export async function isConfirmed(
   shell: Shell,
@@ -86,12 +85,12 @@ export async function isConfirmed(
   throw new CommandFailure('declined', 'You did not agree', 'Nothing was changed.');
 }
 
-/** Whether there is a person to ask: a keyboard and a screen. */
+/** Returns whether a person can be asked: both a keyboard and a screen are there. */
 export function isTerminal(shell: Shell): boolean {
   return Boolean(shell.stdin.isTTY && shell.stderr.isTTY);
 }
 
-/** Asks a question at the terminal; every answer except a yes is a no. */
+/** Asks a question at the terminal. Every answer except yes counts as no. */
 export async function isYes(shell: Shell, question: string): Promise<boolean> {
   const [answer = ''] = await ask(shell, [{ text: `${question} [y/N] ` }]);
   return /^\s*y(es)?\s*$/i.test(answer);
@@ -103,7 +102,7 @@ interface Question {
   readonly isHidden?: boolean;
 }
 
-/** Asks one question after the other at the terminal, a line each; Ctrl-C and Ctrl-D abort. */
+/** Asks the questions at the terminal in turn, and reads a line for each. Ctrl-C and Ctrl-D abort. */
 export async function ask(shell: Shell, questions: readonly Question[]): Promise<readonly string[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
   const answers: string[] = [];
@@ -129,7 +128,7 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
     askNext();
   });
   lines.once('close', () => {
-    // Else the shell's own prompt follows the question on its line.
+    // Otherwise the shell's prompt appears on the line of the question.
     if (current() !== undefined) shell.stderr.write('\n');
     reject(aborted());
   });

@@ -7,7 +7,7 @@ import { findSecret, openSecrets, secretDeleted } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, isConfirmed } from './confirm.ts';
 import { findVersion } from './versions.ts';
 
-/** `client delete` and `client restore`: marks the secret of a client for deletion, and takes the mark back. */
+/** Adds `client delete` and `client restore`, which mark a client's secret for deletion and remove the mark. */
 export function addDeleteCommands(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'delete')
     .description('Mark the secret of a client for deletion; for 30 days it can be restored.')
@@ -47,7 +47,7 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
     );
 }
 
-/** `client discard`: takes a version of a credential out of reach that is not in use. */
+/** Adds `client discard`, which makes a version of a credential that is not in use unreachable. */
 export function addDiscardCommand(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'discard')
     .description('Throw away the version of a credential that waits, or the one before the current one.')

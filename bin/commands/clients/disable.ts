@@ -12,7 +12,7 @@ import { openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 import { changePairs, pairsOfClient } from './pair-changes.ts';
 
-/** `client disable` and `client enable`: the emergency stop, and its end. */
+/** Adds `client disable`, the emergency stop, and `client enable`, which ends it. */
 export function addDisableCommands(parent: Command, shell: Shell): void {
   for (const verb of ['disable', 'enable'] as const) {
     addChangeCommand(parent, verb)
@@ -49,7 +49,7 @@ interface DisableOptions extends ClientOptions, ChangeOptions {
 }
 
 interface Found extends DisableOptions {
-  /** A secret that is marked for deletion cannot be read by any instance, nor get a policy. */
+  /** No instance can read a secret that is marked for deletion, and it cannot get a policy. */
   readonly isDeleted: boolean;
 }
 
@@ -66,8 +66,8 @@ function plannedChanges(verb: 'disable' | 'enable', services: readonly string[],
 }
 
 /**
- * The flags first, which stop the fleet; then the secret's policy, even if a flag failed: each works alone. Tells whether
- * the policy denies the broker the credential.
+ * Sets the flags first, because they stop the fleet, then the secret's policy, even if a flag failed: each works
+ * without the other. Returns whether the policy denies the broker the credential.
  */
 async function disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
   const [flags] = await Promise.allSettled([setFlags()]);
@@ -82,7 +82,7 @@ const FLAGS_SET =
   'The flag is set: within 60 s no instance of the function that can read the table issues a token of <client>.';
 const FLAG_MISSING = 'The flag is not set on every service: there the broker may go on issuing tokens of <client>.';
 
-/** The secret's policy first: while it denies the broker, clearing the flags ends nothing. */
+/** Changes the secret's policy first: while it denies the broker, clearing the flags has no effect. */
 async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
   const tell = (state: string) => (error: unknown) => {
     talk(shell, `${client} is still disabled: ${state}.`);
@@ -93,7 +93,7 @@ async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { clie
   return false;
 }
 
-/** Explains a denial: the emergency role alone writes the policies of secrets, so that no operator can let itself read. */
+/** Explains a denial: only the emergency role writes secrets' policies, so that no operator can grant itself reads. */
 function sendToEmergency(verb: 'disable' | 'enable') {
   return (error: unknown): never => {
     if (!isDenied(error)) throw error;
@@ -105,7 +105,7 @@ function sendToEmergency(verb: 'disable' | 'enable') {
 
 type SetFlags = () => Promise<unknown>;
 
-/** How far the stop reaches beyond the table; `undefined` when the policy could not be changed. */
+/** Explains whether the secret is denied. `isDenied` is `undefined` when the policy could not be changed. */
 function secretState(isDenied: boolean | undefined, { environment, client, isDeleted }: Found): string {
   if (isDenied) return `The secret is denied to the broker: no instance of the function can use it any more.`;
   const alone =
@@ -117,18 +117,18 @@ function secretState(isDenied: boolean | undefined, { environment, client, isDel
 
 /**
  * Denies the token function's role the value of a client's secret, so that IAM stops an instance that is alone, too.
- * Other statements stay as they are. False when the client has no secret that could be read.
+ * Keeps other statements. Returns false when the client has no readable secret.
  */
 async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: Found): Promise<boolean> {
   const found = isDeleted ? undefined : await secrets.readPolicy(client);
   if (found === undefined) return false;
   const { rest, others } = parsePolicy(found.policy);
-  // A secret lies in the account of its stack, and so does the role, whose name the stack fixes.
+  // The secret and the role are in the account of the stack, and the stack fixes the role's name.
   const [, partition, , , account] = found.arn.split(':');
   const denial = {
     Sid: SID,
     Effect: 'Deny',
-    // AWS stores a role principal by its id, and a role made anew would not be denied.
+    // AWS stores a role principal by its id, so a role that is created again would not be denied.
     Principal: '*',
     Action: 'secretsmanager:GetSecretValue',
     Resource: '*',
@@ -140,7 +140,7 @@ async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: 
   return true;
 }
 
-/** Ends the denial. */
+/** Removes the denial. */
 async function allowBroker(secrets: Secrets, client: string): Promise<void> {
   const found = await secrets.readPolicy(client);
   const { rest, others, isDenied } = parsePolicy(found?.policy);
@@ -150,7 +150,7 @@ async function allowBroker(secrets: Secrets, client: string): Promise<void> {
 
 const SID = 'TokenBrokerDisabled';
 
-/** Splits a policy: its frame, the statements of others, and whether ours is there. */
+/** Splits a policy into its other members, the statements of others, and whether ours is present. */
 function parsePolicy(policy = '{"Version":"2012-10-17"}') {
   const document = parseJsonObject(policy);
   if (document === undefined) throw new TypeError('AWS keeps no policy that is not a JSON object');

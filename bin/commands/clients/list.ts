@@ -23,7 +23,7 @@ import {
 import { addAwsOptions, type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 
-/** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
+/** Adds `client list` and `client show`, which show the states of pairs by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
   addAwsOptions(parent.command('list'))
     .description('Show state, last proof and token of each pair, and the versions of the credential, never a value.')
@@ -119,7 +119,7 @@ function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-/** The states of the pairs of these clients; `undefined`, with a word why, when the table cannot be read. */
+/** Reads the states of these clients' pairs. Prints why the table is unreadable, and then returns `undefined`. */
 async function readStates(shell: Shell, secrets: readonly ClientSecret[], options: ListOptions) {
   const { environment, service } = options;
   const pairs = secrets.flatMap((secret) => {

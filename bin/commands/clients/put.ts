@@ -17,7 +17,7 @@ import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from '.
 import { prepareCredential, readAs, readCredential } from './credential.ts';
 import { conclude, type ForceOptions, servicesChanges } from './versions.ts';
 
-/** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
+/** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
 export function addPutCommand(parent: Command, shell: Shell): void {
   const key = new Option('--kms-key-id <key>', 'what encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
   addChangeOptions(addConnectionOptions(parent.command('put')))
@@ -33,7 +33,7 @@ export function addPutCommand(parent: Command, shell: Shell): void {
 }
 
 interface PutOptions extends ClientOptions, ConnectionOptions, ChangeOptions, ForceOptions {
-  /** As in the tag: names with spaces between, or `all`. */
+  /** Names with spaces between, or `all`, as in the tag. */
   readonly services?: string;
   readonly create?: boolean;
   readonly kmsKeyId?: string;
@@ -48,14 +48,14 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const broker = connect(shell, options, command);
   for (const service of servicesOf(said, [])) checkService(shell, service, environment, command);
   const secrets = openSecrets(shell, options);
-  // A typing error must neither create a client nor take one over, and leave the intended one without its rotation.
+  // A typo must neither create a client nor replace another client's credential.
   const before = create ? await refuseTaken(secrets, client) : await findSecret(secrets, client, NOTHING_STORED);
   if (before?.deletedAt !== undefined) throw secretDeleted();
   if (before === undefined && !kmsKeyId && !isLocal(environment)) command.error(KEY_MISSING);
 
   const configured = configuredServices(shell, environment);
   const tagged = before?.servicesTag ?? 'all';
-  // Nothing is asked for that could not be stored.
+  // Does not ask for a credential that would not be stored.
   const isStored = !dryRun && (yes || isTerminal(shell));
   const typed = isStored ? await readCredential(shell) : undefined;
   const prepared = typed && prepareCredential(typed, said, { environment, configured, tagged });
@@ -88,10 +88,10 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
 
 const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';
 
-/** Fails if there is a client of this name, in small or capital letters. */
+/** Fails if a client of this name exists. Ignores case. */
 async function refuseTaken(secrets: Secrets, client: string): Promise<undefined> {
   const isTwin = (one: ClientSecret) => one.client.toLowerCase() === client.toLowerCase();
-  // Without the right to list, no other name is known.
+  // Without the right to list, only the exact name is checked.
   const twin = (await secrets.find(client)) ?? (await secrets.list().catch(() => [])).find(isTwin);
   if (twin === undefined) return;
   if (twin.deletedAt !== undefined) throw secretDeleted();
@@ -110,14 +110,14 @@ function plannedChange(before: ClientSecret | undefined, where: string, { enviro
     : `stores another version of the secret ${secret}, tries it on ${where}, and puts it into use ${condition}`;
 }
 
-/** Whether the client_id is another one than that in use; shows neither. */
+/** Reports whether the client_id differs from the current version's, and shows neither of them. */
 async function clientIdChanges(
   secrets: Secrets,
   text: Redacted,
   names: readonly string[],
   { environment, client }: PutOptions,
 ): Promise<readonly string[]> {
-  // The trail rings for each read that is not the broker's, also for one that is denied.
+  // The trail raises an alarm for each read by another identity than the broker's, also for a denied read.
   const isWatched = (settingsOf(environment)?.trail ?? 'off') !== 'off';
   const used = isWatched ? undefined : await secrets.readCurrent(client);
   if (used === undefined) return ['may change the client_id: the one in use cannot be read'];
@@ -129,7 +129,7 @@ async function clientIdChanges(
       return undefined;
     }
   };
-  // The version in use may have none for a new service.
+  // The current version may have no client_id for a new service.
   const isOther = (service: string) => ![undefined, idIn(text, service)].includes(idIn(used, service));
   return names.some(isOther) ? ['changes the client_id: it is another one than that in use'] : [];
 }

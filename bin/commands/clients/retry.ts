@@ -12,7 +12,7 @@ import { openSecrets } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 import { changePairs, pairsOfClient } from './pair-changes.ts';
 
-/** `client retry`: ends latches, holds and pauses, so that credentials are sent again. */
+/** Adds `client retry`, which clears latches, holds and pauses, so that credentials are sent again. */
 export function addRetryCommand(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'retry', '[client]')
     .description('Let credentials be sent again that were rejected, held or paused, once their service is mended.')
@@ -45,7 +45,7 @@ interface RetryOptions extends ChangeOptions {
   readonly service?: string;
 }
 
-/** The pairs of the client; without a client those of the service, for clients whose tag names it or is absent. */
+/** Returns the client's pairs. Without a client: the service's, for clients whose tag names it or is absent. */
 async function retriedPairs(shell: Shell, { client, ...options }: RetryOptions) {
   const secrets = openSecrets(shell, options);
   if (client !== undefined) {

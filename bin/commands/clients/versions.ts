@@ -12,7 +12,7 @@ import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeCommand, addChangeOptions, type ChangeOptions, isConfirmed, isTerminal, isYes } from './confirm.ts';
 
-/** `client check`: does the credential work on the client's services? */
+/** Adds `client check`, which checks a credential on the client's services. */
 export function addCheckCommand(parent: Command, shell: Shell): void {
   addConnectionOptions(parent.command('check'))
     .description('Let the broker find out whether the credential of a client works; needs the operation check.')
@@ -43,7 +43,7 @@ async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pa
   return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
 }
 
-/** `client promote` and `client rollback`: which version of a credential is the current one. */
+/** Adds `client promote` and `client rollback`, which change the current version of a credential. */
 export function addPromoteCommands(parent: Command, shell: Shell): void {
   addChangeOptions(addConnectionOptions(parent.command('promote')))
     .description('Make the pending version the current one, once every service accepts it.')
@@ -58,7 +58,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
         const pairs = provablePairs(shell, secret, environment, version);
         const services = servicesChanges(shell, secret, pairs, environment);
-        // The check decides better than a person: ask only before a forced promotion or a dry run.
+        // The check decides, not a person. Confirm only a forced promotion or a dry run.
         if (force || options.dryRun) {
           const how = force ? 'if no service rejects it' : 'if every service accepts it';
           const changes = [`makes version ${version} of ${client} the current one, ${how}`, ...services];
@@ -86,7 +86,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
     );
 }
 
-/** Whether a version goes into use that not every service accepts. */
+/** Options that promote a version which not every service accepts. */
 export interface ForceOptions {
   readonly force?: boolean;
   readonly acceptRejected?: boolean;
@@ -94,7 +94,7 @@ export interface ForceOptions {
 
 type PromoteOptions = ClientOptions & ChangeOptions & ConnectionOptions & ForceOptions;
 
-/** Which services a client gains and loses when these are its pairs. */
+/** Describes which services a client gains and loses when these become its pairs. */
 export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: readonly Pair[], environment: string) {
   const namesOf = (list: readonly Pair[]) => list.map(({ service }) => service);
   const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
@@ -106,7 +106,7 @@ export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: reado
   ];
 }
 
-/** The version that has a stage, and is not in use. */
+/** Finds the version that has a stage and is not current. */
 export async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
   const secret = await findSecret(secrets, client);
   const version = versionWith(stage, secret);
@@ -125,7 +125,7 @@ interface Outcome {
   readonly checks: readonly PairCheck[];
 }
 
-/** Promotes a pending version that is accepted everywhere, or forced; tells the outcome and the next step. */
+/** Promotes a pending version that every service accepts, or that is forced. Prints the outcome and the next step. */
 export async function conclude(
   shell: Shell,
   secrets: Secrets,
@@ -141,9 +141,9 @@ export async function conclude(
     secret !== undefined &&
     (areAccepted || (options.force === true && (await isRejectionPassed(shell, rejecting, options))));
   if (isPromoted) {
-    // Fails when another operator was faster; AWS makes the old version AWSPREVIOUS.
+    // Fails if another operator changed the secret first. AWS makes the old version AWSPREVIOUS.
     await secrets.makeCurrent(secret, version, services);
-    // AWS leaves AWSPENDING on it, as if it still waited; there it does no harm.
+    // AWS leaves AWSPENDING on the promoted version, as if it still waited. A failure to remove it has no effect.
     await secrets.moveStage(options.client, 'AWSPENDING', version).catch(() => undefined);
   }
   const next = {
@@ -155,7 +155,7 @@ export async function conclude(
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
 }
 
-/** A rejected credential goes into use on purpose alone: `--force` and `--yes` do not say so. */
+/** Confirms the use of a rejected credential, which `--force` and `--yes` do not imply. */
 async function isRejectionPassed(
   shell: Shell,
   rejecting: readonly PairCheck[],
@@ -168,7 +168,7 @@ async function isRejectionPassed(
   return isYes(shell, 'Put the rejected credential into use?');
 }
 
-/** Writes the outcome: data on stdout, its meaning and the next step on stderr. */
+/** Writes the outcome on stdout, its meaning and the next step on stderr. */
 function printOutcome(
   shell: Shell,
   { environment, client, json }: ClientOptions,
@@ -183,7 +183,6 @@ function printOutcome(
   talk(shell, next);
 }
 
-/** When callers notice. */
 const TAKES_EFFECT =
   'The broker uses it within 60 s; if the event of Secrets Manager is lost, with the next check or renewal of a token.';
 const ROLLED_BACK = `${TAKES_EFFECT} What was current is AWSPREVIOUS now; rollback once more undoes this.`;

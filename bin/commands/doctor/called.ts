@@ -8,21 +8,21 @@ import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { asProfile, good, type Lines, NO_REFUSAL, refusalOf, type Seen, unproven, type World, wrong } from './world.ts';
 
-/** What AWS and the broker answer to calls that change nothing. */
+/** Lines that send calls to AWS and the broker. The calls change nothing. */
 export function calledLines(world: World): Lines {
   const { environment, options } = world;
   return {
     'unsigned-call': () => callUnsigned(world),
     'health-run': () => runOnce(world),
     ...(options.guarded && { 'direct-invoke': () => tryDirectInvocation(world) }),
-    // No client has this name, and no version has this stage: even an allowed call gets no value back.
+    // No client has this name, and no version has this stage, so even an allowed call returns no value.
     'words-denied': () =>
       examineDenial(
         world,
         secretName(environment.name, 'no-such-client'),
         'not authorized to perform: secretsmanager:GetSecretValue',
       ),
-    // Its policy denies the sealing key as `client disable` denies a client's secret.
+    // The policy of the sealing key denies it as `client disable` denies a client's secret.
     'words-disabled': () =>
       examineDenial(world, sealingKeyName(environment.name), 'explicit deny in a resource-based policy'),
     'words-deleted': () => examineDeleted(world),
@@ -40,7 +40,7 @@ async function callUnsigned({ shell, options, outputUrl }: World): Promise<Seen>
   );
 }
 
-/** The schedule's own path, with a role without a rule that must be refused. */
+/** Runs health as the schedule does. The run includes a role without a rule, which must be refused. */
 async function runOnce({ shell, as, environment }: World): Promise<Seen> {
   const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
   if (pairs.length > 0) shell.stderr.write(findingsTable(pairs));
@@ -49,10 +49,10 @@ async function runOnce({ shell, as, environment }: World): Promise<Seen> {
     : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');
 }
 
-/** A run of a few clients takes seconds; that of thousands is for the schedule to show. */
+/** Long enough for a few clients, whose run takes seconds. Thousands of clients are left to the schedule. */
 const RUN_MS = 80_000;
 
-/** Whether the guard denies a direct invocation: Lambda decides upon a dry run as upon an invocation, and runs nothing. */
+/** Checks that the guard denies a direct invocation. Lambda authorizes a dry run like a call, but runs nothing. */
 async function tryDirectInvocation(world: World): Promise<Seen> {
   const { shell, environment, options, place, send } = world;
   const profile = options.profileDirect;
@@ -76,7 +76,7 @@ async function tryDirectInvocation(world: World): Promise<Seen> {
 
 const NEW_WORDS = 'Tell the developers of the broker: AWS has changed its words.';
 
-/** Whether AWS denies a secret in the words by which the broker, or a person who reads its log, goes. */
+/** Checks that AWS denies a secret in the words that the broker, or a reader of its log, relies on. */
 async function examineDenial(world: World, SecretId: string, words: string): Promise<Seen> {
   const answer = secretsOf(world).getSecretValue({ SecretId, VersionStage: 'doctor' }, world.send);
   const { name, message } = await refusalOf(answer, 'secretsmanager:GetSecretValue', world);
@@ -101,5 +101,5 @@ async function examineDeleted(world: World): Promise<Seen> {
     : wrong(`AWS says ${name} for ${deleted.client}`, NEW_WORDS);
 }
 
-/** Without a command's own words, which stand in place of AWS's. */
+/** An SDK client that keeps AWS's own error messages, which the commands' clients replace. */
 const secretsOf = ({ shell, place }: World) => new SecretsManager(awsConfig(shell, place, 'SECRETS_MANAGER'));

@@ -8,7 +8,7 @@ import { parseJsonObject } from '../../../functions/broker/json.ts';
 import { awsConfig, awsRegion, type CommandOptions } from './aws-config.ts';
 import { pause } from './operate.ts';
 
-/** An SDK client whose calls fail in a command's own words, those of `conflict` first. */
+/** Creates an SDK client whose calls fail with a CommandFailure: that of `conflict`, otherwise `awsFailure`. */
 export function openClient<Client extends { readonly middlewareStack: object }>(
   create: (config: ReturnType<typeof awsConfig>) => Client,
   service: Parameters<typeof awsConfig>[2],
@@ -18,13 +18,13 @@ export function openClient<Client extends { readonly middlewareStack: object }>(
 ): Client {
   const client = create(awsConfig(shell, options, service));
   const prefix = service.toLowerCase().replace('_', '');
-  // The stacks of all clients are alike, only their types name the operations.
+  // The stacks of all clients are the same. Only their types differ.
   const stack = client.middlewareStack as SecretsManager['middlewareStack'];
   stack.add(
     (next, { commandName = '' }) =>
       async (args) => {
         const operation = commandName.replace(/Command$/, '');
-        // The one permission here with another name than its operation.
+        // Only this permission has another name than its operation.
         const action = operation === 'Invoke' ? 'InvokeFunction' : operation;
         try {
           return await next(args);
@@ -37,7 +37,7 @@ export function openClient<Client extends { readonly middlewareStack: object }>(
   return client;
 }
 
-/** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
+/** Calls AWS in JSON, for operations that are not worth an SDK client. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
   return async (service: keyof typeof TARGETS, operation: string, content?: object, path = '/') => {
     const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
@@ -53,7 +53,7 @@ export function askService(shell: Shell, region: string | undefined) {
       const { status, word, text, errorType } = await askAws(shell, { service, region, credentials, ...sent });
       const answer = parseJsonObject(text === '' ? '{}' : text);
       if (status === 200 && answer !== undefined) return answer;
-      // AWS's name of the error, if it looks like one; a proxy's answer has none.
+      // AWS's name of the error, if it looks like a name. A proxy's answer contains no such name.
       const told = `${answer?.__type ?? errorType}`.replace(/^.*#/, '');
       const [called = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(told) ?? [];
       const name = called || STATUS_CODES[status]?.replaceAll(' ', '') || word;
@@ -64,7 +64,7 @@ export function askService(shell: Shell, region: string | undefined) {
   };
 }
 
-/** The type of its JSON, and the name that goes before that of an operation; without one the path names the operation. */
+/** The JSON type, and the prefix of an operation's name. Without a prefix, the path names the operation. */
 const TARGETS = {
   cloudtrail: ['x-amz-json-1.1', 'CloudTrail_20131101'],
   codedeploy: ['x-amz-json-1.1', 'CodeDeploy_20141006'],
@@ -78,12 +78,12 @@ const TARGETS = {
   secretsmanager: ['x-amz-json-1.1', 'secretsmanager'],
 } as const;
 
-/** For throttled calls, which AWS has not begun. */
+/** Attempts for a throttled call, which AWS has not started. */
 const MAX_ATTEMPTS = 5;
 
 /**
- * Why a call of AWS failed, with the permission that it needs, such as
- * `secretsmanager:ListSecrets`. AWS's own text is not repeated: it may quote the request.
+ * Explains why a call to AWS failed, with the permission that it needs, such as `secretsmanager:ListSecrets`. Omits
+ * AWS's own text, which may quote the request.
  */
 export function awsFailure(error: unknown, action: string, region: string | undefined): CommandFailure {
   const word = causeWord(error);
@@ -96,17 +96,17 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
 }
 
-/** Whether AWS refused or failed, so that a command may go on without; Ctrl-C ends every command. */
+/** Returns whether AWS refused or failed, so that a command may continue. Ctrl-C ends every command. */
 export function isRefused(error: unknown): error is CommandFailure {
   return error instanceof CommandFailure && error.type !== 'aborted';
 }
 
-/** Whether the identity may not do it, so that another one has to. */
+/** Returns whether AWS denied the call to this identity. */
 export function isDenied(error: unknown): error is CommandFailure {
   return isRefused(error) && error.type === 'aws-access-denied';
 }
 
-/** Whether AWS was down or throttled the call, so that the same call may succeed in a moment. */
+/** Returns whether AWS was unavailable or throttled the call, so that the same call may succeed soon. */
 export function isPassing(error: unknown): error is CommandFailure {
   return isRefused(error) && (error.type === 'aws-unavailable' || error.type === 'aws-throttled');
 }

@@ -7,7 +7,7 @@ import { environments } from '../../../lib/environments.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { type Environment, parseEnvironment } from '../../../lib/settings/settings.ts';
 
-/** The settings of an environment in `lib/environments.ts`; `undefined` when it has none. */
+/** Returns the settings of an environment in `lib/environments.ts`, or `undefined` for an unknown environment. */
 export function settingsOf(environment: string): Environment | undefined {
   const form = Object.hasOwn(environments, environment) ? environments[environment] : undefined;
   try {
@@ -23,7 +23,7 @@ export function settingsOf(environment: string): Environment | undefined {
   }
 }
 
-/** As `settingsOf`; wrong usage for `npm start`, which is not deployed. */
+/** Returns `settingsOf`. The environment of `npm start`, which is not deployed, is wrong usage. */
 export function knownSettings(environment: string, command: Command): Environment {
   const names = Object.keys(environments).join(', ');
   return (
@@ -34,7 +34,7 @@ export function knownSettings(environment: string, command: Command): Environmen
   );
 }
 
-/** The services that the environment has: as `TOKEN_BROKER_SERVICES` says, else as `lib/environments.ts` says. */
+/** Returns the environment's services: from `TOKEN_BROKER_SERVICES`, otherwise from `lib/environments.ts`. */
 export function configuredServices(shell: Shell, environment: string): readonly string[] {
   const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services with spaces between.';
   const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
@@ -48,7 +48,7 @@ export function configuredServices(shell: Shell, environment: string): readonly 
   return Object.keys(settings.services);
 }
 
-/** Wrong usage when the environment does not have this service. */
+/** Fails as wrong usage when the environment does not have this service. */
 export function checkService(shell: Shell, service: string | undefined, environment: string, command: Command): void {
   if (service === undefined) return;
   const configured = configuredServices(shell, environment);
