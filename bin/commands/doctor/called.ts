@@ -6,7 +6,17 @@ import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { awsConfig } from '../shared/aws-config.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { openSecrets } from '../shared/secrets.ts';
-import { asProfile, good, type Lines, NO_REFUSAL, refusalOf, type Seen, unproven, type World, wrong } from './world.ts';
+import {
+  asProfile,
+  good,
+  type LineResult,
+  type Lines,
+  NO_REFUSAL,
+  refusalOf,
+  unproven,
+  type World,
+  wrong,
+} from './world.ts';
 
 /** Lines that send calls to AWS and the broker. The calls change nothing. */
 export function calledLines(world: World): Lines {
@@ -29,7 +39,7 @@ export function calledLines(world: World): Lines {
   };
 }
 
-async function callUnsigned({ shell, options, outputUrl }: World): Promise<Seen> {
+async function callUnsigned({ shell, options, outputUrl }: World): Promise<LineResult> {
   const url = new URL('/whoami', URL.parse(options.url ?? '') ?? outputUrl);
   const answer = await ask(url, 'POST', shell.signal);
   if ('code' in answer) return unproven(`No answer from ${url.origin} (${answer.code})`);
@@ -41,7 +51,7 @@ async function callUnsigned({ shell, options, outputUrl }: World): Promise<Seen>
 }
 
 /** Runs health as the schedule does. The run includes a role without a rule, which must be refused. */
-async function runOnce({ shell, as, environment }: World): Promise<Seen> {
+async function runOnce({ shell, as, environment }: World): Promise<LineResult> {
   const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
   if (pairs.length > 0) shell.stderr.write(findingsTable(pairs));
   return faults.length === 0
@@ -53,7 +63,7 @@ async function runOnce({ shell, as, environment }: World): Promise<Seen> {
 const RUN_MS = 80_000;
 
 /** Checks that the guard denies a direct invocation. Lambda authorizes a dry run like a call, but runs nothing. */
-async function tryDirectInvocation(world: World): Promise<Seen> {
+async function tryDirectInvocation(world: World): Promise<LineResult> {
   const { shell, environment, options, place, send } = world;
   const profile = options.profileDirect;
   if (profile === undefined) return unproven('--profile-direct must name a profile whose own policies allow it');
@@ -77,7 +87,7 @@ async function tryDirectInvocation(world: World): Promise<Seen> {
 const NEW_WORDS = 'Tell the developers of the broker: AWS has changed its words.';
 
 /** Checks that AWS denies a secret in the words that the broker, or a reader of its log, relies on. */
-async function examineDenial(world: World, SecretId: string, words: string): Promise<Seen> {
+async function examineDenial(world: World, SecretId: string, words: string): Promise<LineResult> {
   const answer = secretsOf(world).getSecretValue({ SecretId, VersionStage: 'doctor' }, world.send);
   const { name, message } = await refusalOf(answer, 'secretsmanager:GetSecretValue', world);
   if (name === 'ResourceNotFoundException') {
@@ -88,7 +98,7 @@ async function examineDenial(world: World, SecretId: string, words: string): Pro
     : wrong(`AWS says ${name}, without "${words}"`, NEW_WORDS);
 }
 
-async function examineDeleted(world: World): Promise<Seen> {
+async function examineDeleted(world: World): Promise<LineResult> {
   const { name: environment } = world.environment;
   const secrets = await openSecrets(world.shell, { environment }).list();
   const deleted = secrets.find(({ deletedAt }) => deletedAt !== undefined);

@@ -7,7 +7,7 @@ import type { Environment } from '../../../lib/settings/settings.ts';
 import { isRefused } from '../shared/ask-aws.ts';
 import { calledLines } from './called.ts';
 import { describedLines } from './described.ts';
-import { openWorld, type Seen, type StackOptions, unproven, wrong } from './world.ts';
+import { type LineResult, openWorld, type StackOptions, unproven, wrong } from './world.ts';
 
 /** Runs `doctor --stack`: yields one step for each proof. `before` contains the steps of the call. */
 export async function* examineStack(
@@ -48,7 +48,7 @@ function withAdvice(step: DoctorStep): DoctorStep {
 }
 
 /** Returns unproven for a line that AWS refuses to show, and failed for a missing resource. */
-function unanswered(error: unknown): Seen {
+function unanswered(error: unknown): LineResult {
   if (!isRefused(error)) throw error;
   const isSilent = error.type.startsWith('aws-') && error.type !== 'aws-not-found';
   return isSilent ? unproven(error.detail) : wrong(error.detail, error.advice);

@@ -13,13 +13,14 @@ import { askService, awsFailure, isDenied, openClient } from '../shared/ask-aws.
 import { awsConfig } from '../shared/aws-config.ts';
 
 /** The proof of each line, by the line's name. A proof throws CommandFailure when AWS does not answer. */
-export type Lines = Readonly<Record<string, () => Promise<Seen>>>;
+export type Lines = Readonly<Record<string, () => Promise<LineResult>>>;
 
-export type Seen = Omit<DoctorStep, 'step'>;
+/** The outcome of a line. */
+export type LineResult = Omit<DoctorStep, 'step'>;
 
-export const good = (detail: string): Seen => ({ outcome: 'ok', detail });
-export const unproven = (detail: string): Seen => ({ outcome: 'unknown', detail });
-export const wrong = (detail: string, advice: string): Seen => {
+export const good = (detail: string): LineResult => ({ outcome: 'ok', detail });
+export const unproven = (detail: string): LineResult => ({ outcome: 'unknown', detail });
+export const wrong = (detail: string, advice: string): LineResult => {
   return { outcome: 'failed', detail: `${detail}. ${advice}`, advice };
 };
 

@@ -28,11 +28,11 @@ export async function runHealth(shell: Shell, { name, region }: Environment, tim
   if (data === undefined) {
     throw new CommandFailure('health-failed', `A run of ${FunctionName} did not come to its end`, 'Its log says why.');
   }
-  return seenRun(data);
+  return readRun(data);
 }
 
 /** Reads the findings, and the faults of the version in use, by the same rule as the release check. */
-function seenRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
+function readRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
   const failed = missed.filter(({ reason, failure }) => reason === 'failed' && failure !== 'secrets-unavailable');
   return {
     pairs: [
