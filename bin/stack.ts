@@ -33,7 +33,7 @@ const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*
 const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
 
 const UNLISTED =
-  'A secret that does not name its services is then sent to none: client list names those to store anew with client put --services.';
+  'A secret that does not name its services is then sent to no service: client list shows which to store again with client put --services.';
 
 // `npm run deploy -- dev` runs the CDK's command line with the arguments for this environment.
 const [verb = '', name = '', ...rest] = process.argv.slice(2);
@@ -56,7 +56,7 @@ async function run(): Promise<number> {
   const { account, region } = environment;
   const own = await signedInAccount(region);
   if (own !== undefined && own !== account) {
-    return fail(1, `You are signed in to the account ${own}, and ${name} belongs to ${account}: nothing was done.`);
+    return fail(1, `You are signed in to the account ${own}, but ${name} belongs to ${account}: nothing was done.`);
   }
   const runCdk = () => cdk([...command(environment), ...rest]);
   return verb === 'deploy' && !rest.some((one) => CHANGES_NOTHING.test(one))
@@ -99,7 +99,7 @@ async function cdk(args: readonly string[]): Promise<number> {
 function readable(line: string): string {
   const text = stripVTControlCharacters(line);
   const only = SECOND_SERVICE.exec(text)?.[1];
-  if (only !== undefined) return `${line}\n[!] ${only} is not the only service any more. ${UNLISTED}`;
+  if (only !== undefined) return `${line}\n[!] ${only} is no longer the only service. ${UNLISTED}`;
   const [, sign, role, values = ''] = ACCESS_LINE.exec(text) ?? [];
   if (role === undefined) return line;
   const [first = '', second = ''] = values.split(/(?<=\}) to (?=\{)/);

@@ -16,12 +16,12 @@ import { addAwsOptions, type ClientOptions, operate, pause } from './shared/oper
 export function addAuditCommand(program: Command, shell: Shell): void {
   const since = new Option('--since <time>', 'how far back: 90s, 15m, 1h, 7d').default(3_600_000, '1h');
   addAwsOptions(program.command('audit'))
-    .description('Show who asked for what of a client, and what came of it, from the log of the token function.')
+    .description('Show the calls for a client, their callers and their outcomes, from the log of the token function.')
     .argument('<client>', 'the client', parseName)
     .addOption(since.argParser(parseSince))
     .option('--caller <role>', 'the calls of this role only: its name or its ARN', parseCaller)
     .option('--outcome <outcome>', 'issued, a finding of a check, or the type of a problem', parseOutcome)
-    .option('--follow', 'go on with what is new, until Ctrl-C; with --json a line for each call')
+    .option('--follow', 'continue with new calls, until Ctrl-C; with --json a line for each call')
     .action(
       operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
         const { environment, client, follow, json } = options;
@@ -32,7 +32,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
         else for (const line of linesOf(calls, options)) printLine(shell, line);
         if (calls.length === 0 && !follow) {
           const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
-          talk(shell, `No ${such}call about ${client} since ${timeText(from)}.`);
+          talk(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
         }
         while (follow) {
           await pause(shell, POLL_MS);

@@ -6,9 +6,9 @@ import { parseEnvironmentName } from './shared/environment-name.ts';
 
 /** Runs the named command with the streams and variables of the shell. Returns the exit code. */
 export function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
-  const environment = new Option('--environment <name>', 'whose broker it is').env('TOKEN_BROKER_ENVIRONMENT');
+  const environment = new Option('--environment <name>', 'which broker').env('TOKEN_BROKER_ENVIRONMENT');
   const program = createProgram('token-broker', shell)
-    .description('Asks a token broker, and looks after one.')
+    .description('Use and operate a token broker.')
     .version(packageJson.version, '--version', 'print the version of this command line')
     .addOption(environment.default('local').argParser(parseEnvironmentName));
   // Commands of the client package do not use an environment: check the service only if an environment is named.
@@ -21,8 +21,8 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
   return runProgram(program, args, shell, async () => {
     const client = program
       .command('client')
-      .description("Look after the clients' credentials.")
-      .addHelpText('after', '\ndocs/operations.md tells which of them to use when.');
+      .description("Manage the clients' credentials.")
+      .addHelpText('after', '\ndocs/operations.md says when to use which command.');
     const words = program.parseOptions([...args]).operands.slice(0, 2);
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');

@@ -5,8 +5,8 @@ import type { Shell } from '../../client/commands/shell.ts';
 export function addCompletionCommand(program: Command, { stdout }: Shell): void {
   program
     .command('completion')
-    .description('Print what makes a shell complete the commands and options of token-broker.')
-    .addArgument(new Argument('<shell>', 'which one').choices(Object.keys(SHELLS)))
+    .description('Print a script that makes a shell complete the commands and options of token-broker.')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SHELLS)))
     .addHelpText('after', HELP)
     .action((shell: keyof typeof SHELLS) => {
       stdout.write(SHELLS[shell](placesOf(program, '')));
@@ -68,8 +68,7 @@ function fishLines({ path, commands, options }: Place): string {
 }
 
 const HELP = `
-It completes the name token-broker, so give the command line that name. In bash and zsh, which completes an alias as the
-command that it stands for:
+The script completes the name token-broker, so define a function or an alias of that name. In bash and zsh:
   token-broker() { npm run --silent token-broker -- "$@"; }
 In fish:
   alias token-broker='npm run --silent token-broker --'

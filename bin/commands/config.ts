@@ -14,8 +14,8 @@ import { knownSettings } from './shared/settings.ts';
 export function addConfigCommand(program: Command, shell: Shell): void {
   program
     .command('config')
-    .description('Print all settings of an environment, its defaults too; offline, without AWS credentials.')
-    .argument('[environment]', 'which one (default: --environment)', parseEnvironmentName)
+    .description('Print all settings of an environment, including defaults; works offline, without AWS credentials.')
+    .argument('[environment]', 'the environment (default: --environment)', parseEnvironmentName)
     .option('--json', 'answer in JSON')
     .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
     .action(

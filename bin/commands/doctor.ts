@@ -23,7 +23,7 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
       "the service's authUrl, to try both documented token paths there, without a credential",
       parseAuthUrl,
     )
-    .option('--stack', 'prove what only a deployed stack can show, and change nothing')
+    .option('--stack', 'prove what only a deployed stack can show; changes nothing')
     .addOption(ofStack('--report <file.md>', 'write the lines, dated, as Markdown').argParser(parseReport))
     .addOption(ofStack('--profile-deploy <name>', 'an AWS profile of the role that deploys'))
     .addOption(ofStack('--profile-emergency <name>', 'an AWS profile of the role for emergencies'))
@@ -83,7 +83,7 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
   const [present, silent]: [string[], string[]] = [[], []];
   for (const path of DOCUMENTED_PATHS) {
     const answer = await ask(new URL(`${authUrl.replace(/\/$/, '')}${path}`), 'POST', shell.signal);
-    answers.push(`${path} ${'code' in answer ? `gives no answer (${answer.code})` : `answers ${answer.status}`}`);
+    answers.push(`${path} ${'code' in answer ? `does not answer (${answer.code})` : `answers ${answer.status}`}`);
     if ('code' in answer) silent.push(path);
     else if (!isMissing(answer.status)) present.push(path);
   }
@@ -91,7 +91,7 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
   if (silent.length === answers.length) return failed('token-path', 'auth-url-unreachable', detail);
   const [tokenPath, ...others] = present;
   if (tokenPath === undefined || others.length > 0) {
-    return unknown('token-path', `${detail}: this does not tell which is right`);
+    return unknown('token-path', `${detail}: this does not show which is right`);
   }
   return { ...ok('token-path', `${detail}: set tokenPath to ${tokenPath}`), tokenPath };
 }
@@ -112,8 +112,8 @@ async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair)
     if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
     const isThere = versionWith('AWSCURRENT', secret) !== undefined;
     if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
-    const others = 'was it stored just now, or is the broker one of another environment?';
-    return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
+    const others = 'was it stored just now, or does the broker belong to another environment?';
+    return unknown(step, `${name} exists: does it name ${pair.service}, ${others}`);
   } catch (error) {
     if (!isRefused(error)) throw error;
     return unknown(step, `You cannot look at ${name} yourself: ${error.detail}`);

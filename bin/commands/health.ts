@@ -13,11 +13,11 @@ import { openSecrets } from './shared/secrets.ts';
 
 /** Adds `health`, which checks every credential now. */
 export function addHealthCommand(program: Command, shell: Shell): void {
-  const every = new Option('--every <seconds>', 'how long --watch waits').default(60);
+  const every = new Option('--every <seconds>', 'the time between two rounds of --watch').default(60);
   addConnectionOptions(program.command('health'))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .option('--run', 'let the local broker run its schedule first')
-    .addOption(new Option('--watch', 'again and again, until Ctrl-C').conflicts(['json', 'run']))
+    .addOption(new Option('--watch', 'repeat until Ctrl-C').conflicts(['json', 'run']))
     .addOption(every.argParser(parseWhole('seconds', 1, 3_600)))
     .action(
       operate<HealthOptions>(shell, [], async (options, command) => {
@@ -74,7 +74,7 @@ async function watch(shell: Shell, look: () => Promise<string>, { environment, e
 /** Moves the cursor to the top left of the terminal, and clears the screen below. */
 const CLEAR = '\u001b[H\u001b[J';
 
-const NOTHING = 'There is nothing to check: is it the right environment, and is there a client?';
+const NOTHING = 'There is nothing to check: is this the right environment, and does it have a client?';
 
 function findingsOf(checks: readonly PairCheck[]) {
   return checks.map((check) => ({ client: check.client, service: check.service, finding: findingOf(check) }));

@@ -15,9 +15,11 @@ import { checkService } from './shared/settings.ts';
 export function addEnvCommand(program: Command, shell: Shell): void {
   program
     .command('env')
-    .description('Print what makes a terminal a caller of the local broker, for eval; without a name, its callers.')
+    .description(
+      'Print, for eval, what makes a terminal a caller of the local broker; without a name, list its callers.',
+    )
     .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
-    .option('--unset', 'print what takes the variables away')
+    .option('--unset', 'print the command that removes the variables')
     .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {
       if (unset) return printLine(shell, UNSET_LINE);
       await explainFailure(shell, command.optsWithGlobals(), async () => {
@@ -54,7 +56,7 @@ function readShellFile(port: number): ShellFile {
     throw new CommandFailure(
       'broker-not-running',
       `No local broker of this folder runs on port ${port}`,
-      'Start it with npm start; when it listens elsewhere, set PORT to its port.',
+      'Start it with npm start; if it listens on another port, set PORT to that port.',
     );
   }
 }
@@ -63,19 +65,18 @@ function readShellFile(port: number): ShellFile {
 export function addServiceCommand(program: Command, shell: Shell): void {
   const command = program
     .command('service')
-    .description('Let a service of npm start fail, to rehearse an incident, or work again.')
-    .argument('<service>', 'which one', parseName);
+    .description('Make a service of npm start fail, to rehearse an incident, or work again.')
+    .argument('<service>', 'the service', parseName);
   for (const [mode, { says }] of Object.entries(INCIDENTS)) command.option(`--${mode}`, says);
   command.action(async (service: string, chosen: Readonly<Record<string, boolean>>) => {
     const options: { readonly environment: string } = command.optsWithGlobals();
     const modes = Object.entries(INCIDENTS).filter(([mode]) => chosen[mode]);
     const [mode] = modes;
     const flags = Object.keys(INCIDENTS).map((each) => `--${each}`);
-    if (mode === undefined || modes.length > 1)
-      return command.error(`error: say what it does: one of ${flags.join(', ')}`);
+    if (mode === undefined || modes.length > 1) return command.error(`error: choose one of ${flags.join(', ')}`);
     if (!isLocal(options.environment)) {
       return command.error(
-        `error: only a service of npm start does what it is told, not one of "${options.environment}"`,
+        `error: only a service of npm start can be told to fail, not a service of "${options.environment}"`,
       );
     }
     checkService(shell, service, options.environment, command);

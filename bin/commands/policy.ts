@@ -39,7 +39,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     },
   });
   for (const [flag, , text] of Object.values(OWN_POLICIES)) policy.option(flag, `print the policy of the role ${text}`);
-  const trust = "print the trust policy with which GitHub's workflow of this environment may be the role that deploys";
+  const trust = "print the trust policy that lets GitHub's workflow of this environment assume the role that deploys";
   policy
     .option('--deploy-trust <owner/repository>', trust, parseRepository)
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
@@ -48,7 +48,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       const options = command.opts<ChosenOptions>();
       const choices = command.options.filter((one) => CHOICES.some((choice) => choice === one.attributeName()));
       if (CHOICES.filter((choice) => options[choice]).length + command.args.length > 1) {
-        command.error(`error: a role, ${choices.map(({ long }) => long).join(', ')}: name one of them alone`);
+        command.error(`error: a role, ${choices.map(({ long }) => long).join(', ')}: name only one of them`);
       }
       if (options.breakGlass !== undefined && !options.guard) {
         command.error('error: --break-glass is an exception to --guard');
@@ -78,16 +78,16 @@ export function printOwnPolicies(
   const [policy = {}] = policies;
   printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
-    const room = `a managed policy has room for ${MAX_CHARACTERS} characters`;
-    talk(shell, `These are ${policies.length} policies, because ${room}: store each, and give the role all of them.`);
+    const room = `a managed policy has at most ${MAX_CHARACTERS} characters`;
+    talk(shell, `These are ${policies.length} policies, because ${room}: store each, and attach all to the role.`);
   }
   if (kind !== 'execution') return;
   const page = 'docs/operations.md, "Who deploys"';
   talk(
     shell,
     boundary === undefined
-      ? `cdk.json demands no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
-      : `It makes no role without the permissions boundary of cdk.json, ${boundary}.`,
+      ? `cdk.json requires no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
+      : `It creates no role without the permissions boundary of cdk.json, ${boundary}.`,
   );
 }
 

@@ -14,11 +14,13 @@ import { knownSettings } from './shared/settings.ts';
 
 /** Adds `release list` and `release back`, which list the token function's versions and go back to a version. */
 export function addReleaseCommands(program: Command, shell: Shell): void {
-  const parent = program.command('release').description('See the versions of the token function, and go back to one.');
+  const parent = program
+    .command('release')
+    .description('List the versions of the token function, and go back to an earlier version.');
 
   parent
     .command('list')
-    .description('List the versions that there are, newest first, and which of them callers get.')
+    .description('List the versions, newest first, and their share of the calls.')
     .option('--json', 'answer in JSON')
     .action(
       operate(shell, [], async ({ environment, json }, command) => {
@@ -33,8 +35,8 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
     );
 
   addChangeOptions(parent.command('back'))
-    .description('Give all calls to an earlier version, at once; a deployment that is under way is stopped.')
-    .option('--to <version>', 'to this version (default: the one before)', parseWhole('numbers', 1, 99_999))
+    .description('Send all calls to an earlier version at once; stops a deployment that is under way.')
+    .option('--to <version>', 'to this version (default: the previous version)', parseWhole('numbers', 1, 99_999))
     .option('--json', 'answer in JSON')
     .action(
       operate<ChangeOptions & { readonly to?: number }>(shell, [], async (options, command) => {
@@ -45,8 +47,8 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         const deployments = settings.canary === 'off' ? [] : await releases.deployments();
         const { version, published, code } = targetOf(release, deployments, options.to);
         const changes = [
-          ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then takes back`),
-          `gives all calls to version ${version} (${published}, code ${code}), whose access rules and settings are then in force again`,
+          ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then rolls back`),
+          `sends all calls to version ${version} (${published}, code ${code}), whose access rules and settings then apply again`,
         ];
         if (!(await isConfirmed(shell, changes, options, command))) return;
         for (const id of deployments) await releases.stop(id);
@@ -59,7 +61,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
 }
 
 const BEFORE_THE_NEXT =
-  'The repair goes out in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that is not where the last deployment left it; 2. see the run of health with which that deployment ends; 3. set the canary again and deploy once more. docs/operations.md, "Go back to an earlier version", says the same.';
+  'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/operations.md, "Go back to an earlier version".';
 
 type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 
@@ -128,6 +130,6 @@ function targetOf({ alias, versions, weights }: Release, deployments: readonly s
   throw new CommandFailure(
     'version-missing',
     to === undefined ? `There is no version before ${current}` : `There is no version ${to}`,
-    'See release list; without an earlier version, deploy what was there before, or stop the broker.',
+    'See release list; without an earlier version, deploy the previous code, or stop the broker.',
   );
 }

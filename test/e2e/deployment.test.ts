@@ -16,7 +16,7 @@ const UNPROTECTED = { ...ROLLED_BACK, EnableTerminationProtection: 'false' };
 
 describe('npm run deploy', () => {
   it.each([
-    ['dev', DEV, /^dev needs of account 111111111111 in eu-west-1: the boot.* no more .* than a new account has\.$/],
+    ['dev', DEV, /^dev needs in account 111111111111 in eu-west-1: the boot.* no more .* than a new account has\.$/],
     ['prod', PROD, /^prod needs .*npm run bootstrap -- prod, once.*quota .* at least 160 .*new account has 10/],
   ])('says first, in a sentence, what %s needs of its account', async (_, environment, sentence) => {
     const { deployTo } = await startWorld();

@@ -23,8 +23,8 @@ export interface ChangeOptions extends CommandOptions {
 /** Adds the options of `ChangeOptions`. */
 export function addChangeOptions(command: Command): Command {
   return command
-    .option('--yes', 'do it without asking; needed where there is no terminal to ask at')
-    .option('--dry-run', 'say what it would do, and change nothing');
+    .option('--yes', 'do it without asking; required without a terminal')
+    .option('--dry-run', 'print what it would do, and change nothing');
 }
 
 /** Adds a command that changes one client in AWS, without the broker. */
@@ -45,7 +45,7 @@ export async function findStoppable(
     return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
   } catch (error) {
     if (!isRefused(error) || !(evenIfMissing || isPassing(error))) throw error;
-    talk(shell, `Whether there is a client "${client}" is unknown (${error.type}).`);
+    talk(shell, `Whether the client "${client}" exists is unknown (${error.type}).`);
     return undefined;
   }
 }
@@ -69,7 +69,7 @@ export async function isConfirmed(
   const region = arnRegion ?? awsRegion(shell, options);
   talk(
     shell,
-    `In the environment ${environment} (account ${account ?? 'unknown'}, region ${region ?? 'unknown'}) this`,
+    `In the environment ${environment} (account ${account ?? 'unknown'}, region ${region ?? 'unknown'}) this command`,
   );
   for (const change of changes) talk(shell, `- ${change}`);
   if (dryRun) {
@@ -79,9 +79,9 @@ export async function isConfirmed(
   }
   if (yes) return true;
   if (!isTerminal(shell)) {
-    return command.error('error: there is no terminal to ask at, so nothing was changed: --yes does it without asking');
+    return command.error('error: there is no terminal to ask at, so nothing was changed; --yes does it without asking');
   }
-  if (await isYes(shell, 'Go on?')) return true;
+  if (await isYes(shell, 'Continue?')) return true;
   throw new CommandFailure('declined', 'You did not agree', 'Nothing was changed.');
 }
 

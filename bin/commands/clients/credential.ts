@@ -25,7 +25,7 @@ async function readInput(shell: Shell): Promise<Redacted> {
   shell.signal.addEventListener('abort', stop, { once: true });
   const bytes = await buffer(shell.stdin).finally(() => shell.signal.removeEventListener('abort', stop));
   if (bytes.length > MAX_SECRET_BYTES) {
-    throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, which is all that a secret can hold`);
+    throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, the limit of a secret`);
   }
   if (!isUtf8(bytes)) throw unusable('it is not UTF-8');
   const text = new TextDecoder().decode(bytes);
@@ -48,13 +48,13 @@ export function prepareCredential(
   const secret = parseJsonObject(text.reveal());
   if (secret === undefined) throw unusable('it is not a JSON object');
   // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.
-  if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member is given more than once');
+  if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member occurs more than once');
   const named = namedServices(secret);
   const services = said ?? named ?? tagged;
   const allowed = servicesOf(said, configured);
   const own = servicesOf(named, allowed);
   if (own.length === 0 || own.some((name) => !allowed.includes(name))) {
-    throw unusable('its member services names none, or others than the client is to have (--services)');
+    throw unusable('its member services names no service, or a service that the client does not get (--services)');
   }
   const prepared = withServices(secret, services, configured);
   const parts = servicesOf(services, configured).map((service) => readAs(prepared, service, environment));
@@ -100,4 +100,4 @@ function unusable(what: string): CommandFailure {
 }
 
 const CREDENTIAL_ADVICE =
-  'Nothing was stored. Give {"client_id": "…", "secret": "…"} as JSON on standard input, or run the command at a terminal to be asked.';
+  'Nothing was stored. Pass {"client_id": "…", "secret": "…"} as JSON on standard input, or run the command at a terminal to be asked.';

@@ -17,7 +17,7 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
   for (const verb of ['disable', 'enable'] as const) {
     addChangeCommand(parent, verb)
       .description(WORDS[verb].description)
-      .option('--service <name>', 'on this service only: its flag alone, the secret stays as it is', parseName)
+      .option('--service <name>', 'on this service only: sets its flag, does not change the secret', parseName)
       .option('--even-if-missing', WORDS[verb].evenIfMissing)
       .action(
         operate<DisableOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
@@ -57,11 +57,11 @@ function plannedChanges(verb: 'disable' | 'enable', services: readonly string[],
   const { environment, client, service, evenIfMissing, isDeleted } = found;
   const flag = `the flag of ${client} on ${services.join(', ')}, in the table ${tableName(environment)}`;
   const [name, role] = [secretName(environment, client), tokenRoleName(environment)];
-  const condition = evenIfMissing ? ', if there is one' : '';
+  const condition = evenIfMissing ? ', if it exists' : '';
   const [flags, secret] =
     verb === 'disable'
       ? [`sets ${flag}`, `denies the secret ${name} to the role ${role}${condition}`]
-      : [`takes away ${flag}`, `lets the role ${role} read the secret ${name} again${condition}`];
+      : [`removes ${flag}`, `lets the role ${role} read the secret ${name} again${condition}`];
   return service !== undefined || (verb === 'disable' && isDeleted) ? [flags] : [flags, secret];
 }
 
@@ -80,7 +80,7 @@ async function disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found
 
 const FLAGS_SET =
   'The flag is set: within 60 s no instance of the function that can read the table issues a token of <client>.';
-const FLAG_MISSING = 'The flag is not set on every service: there the broker may go on issuing tokens of <client>.';
+const FLAG_MISSING = 'The flag is missing on a service: there the broker may continue to issue tokens of <client>.';
 
 /** Changes the secret's policy first: while it denies the broker, clearing the flags has no effect. */
 async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
@@ -88,8 +88,8 @@ async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { clie
     talk(shell, `${client} is still disabled: ${state}.`);
     throw error;
   };
-  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(tell('no flag was taken away'));
-  await setFlags().catch(tell('the broker may read the secret again, but a flag could not be taken away'));
+  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(tell('no flag was removed'));
+  await setFlags().catch(tell('the broker may read the secret again, but a flag could not be removed'));
   return false;
 }
 
@@ -98,7 +98,7 @@ function sendToEmergency(verb: 'disable' | 'enable') {
   return (error: unknown): never => {
     if (!isDenied(error)) throw error;
     const command = `client ${verb} <client> --environment <environment>`;
-    const advice = `The emergency role may (policy --emergency), the operator may not. As that role: ${command}`;
+    const advice = `The emergency role may do this (policy --emergency), the operator may not. As that role: ${command}`;
     throw new CommandFailure(error.type, error.detail, advice);
   };
 }
@@ -107,12 +107,12 @@ type SetFlags = () => Promise<unknown>;
 
 /** Explains whether the secret is denied. `isDenied` is `undefined` when the policy could not be changed. */
 function secretState(isDenied: boolean | undefined, { environment, client, isDeleted }: Found): string {
-  if (isDenied) return `The secret is denied to the broker: no instance of the function can use it any more.`;
+  if (isDenied) return `The secret is denied to the broker: no instance of the function can use it.`;
   const alone =
-    'an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens';
+    'an instance of the function that is alone, because it cannot read the table, ignores the flag and may continue to issue tokens';
   if (isDenied === undefined) return `The secret is not denied to the broker: ${alone}.`;
   const state = isDeleted ? 'is marked for deletion' : 'is missing';
-  return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it is there, because ${alone}.`;
+  return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it exists, because ${alone}.`;
 }
 
 /**
@@ -162,18 +162,18 @@ function parsePolicy(policy = '{"Version":"2012-10-17"}') {
 
 const WORDS = {
   disable: {
-    description: 'Emergency stop: no token of the client is issued any more, cached ones included.',
-    evenIfMissing: 'also a client without a secret, to stop one in advance',
+    description: 'Emergency stop: the broker issues no more tokens of the client, not even cached tokens.',
+    evenIfMissing: 'also a client without a secret, to stop it in advance',
     effect:
-      'Within 60 s no caller is issued a token of <client>. Tokens that callers hold already live on until they expire: only the services can revoke them. client enable <client> ends it.',
+      'Within 60 s no caller is issued a token of <client>. Tokens that callers already have stay valid until they expire: only the services can revoke them. client enable <client> ends it.',
     flagAlone:
-      'Only the flag of this service is set: it does not hold for an instance of the function that cannot read the table. client disable <client> without --service does.',
+      'Only the flag of this service is set: it does not stop an instance of the function that cannot read the table. client disable <client> without --service does.',
   },
   enable: {
     description: 'End the emergency stop.',
     evenIfMissing: 'also a client without a secret, which was stopped in advance',
     effect: 'Within 60 s tokens of <client> are issued again.',
     flagAlone:
-      'Only the flag of this service is taken away: when the whole client was disabled, client enable <client> without --service ends that.',
+      'Only the flag of this service is removed: if the whole client was disabled, client enable <client> without --service ends that.',
   },
 } as const;

@@ -37,7 +37,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const clients = await lookAt(shell, some, secrets, options);
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(clients, options));
-        if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
+        if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes a client.');
         tellOfCredentials(shell, clients, environment);
       }),
     );
@@ -96,7 +96,7 @@ function textOf(clients: readonly Listed[], { environment }: ListOptions): strin
     const current = versionWith('AWSCURRENT', one);
     const stored = `${timeText(one.dates.get(current ?? ''))}${isOld(one, environment) ? ' (old)' : ''}`;
     const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', one)), stored];
-    const gone = deletedAt === undefined ? undefined : `deleted, gone on ${timeText(deletedAt)}`;
+    const gone = deletedAt === undefined ? undefined : `to be deleted on ${timeText(deletedAt)}`;
     if (pairs.length === 0)
       return [[client, (servicesTag ?? 'all').trim() || '-', gone ?? '-', '-', '-', ...credential]];
     return pairs.map((pair) => {
@@ -143,4 +143,4 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
 const STATES = `
 STATE is what the table says now: ok (the current version was accepted), unproven (not yet), disabled, rejected, held (the
 version is not sent again before the time), paused (nothing is sent before the time). PROVEN AT is the last proof, TOKEN
-UNTIL the end of the token in use, STORED AT when the current version was stored.`;
+UNTIL the expiry of the token in use, STORED AT when the current version was stored.`;

@@ -26,7 +26,7 @@ export async function changePairs<Result>(
       results.push(await change(admin, pair));
     } catch (error) {
       const failure = awsFailure(error, 'dynamodb:UpdateItem', awsRegion(shell, options));
-      if (failure.type === 'aborted') talk(shell, `Interrupted: ${name} may not be changed. Run the command again.`);
+      if (failure.type === 'aborted') talk(shell, `Interrupted: ${name} may be unchanged. Run the command again.`);
       if (failure.type === 'aborted') throw failure;
       failures.set(name, failure);
     }

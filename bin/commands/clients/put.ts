@@ -19,13 +19,13 @@ import { conclude, type ForceOptions, servicesChanges } from './versions.ts';
 
 /** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
 export function addPutCommand(parent: Command, shell: Shell): void {
-  const key = new Option('--kms-key-id <key>', 'what encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
+  const key = new Option('--kms-key-id <key>', 'the key that encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
   addChangeOptions(addConnectionOptions(parent.command('put')))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
-    .argument('<client>', 'whose credential', parseName)
+    .argument('<client>', 'the client', parseName)
     .option('--create', 'make a new client')
-    .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
-    .option('--force', 'also where the client is disabled, or a service gives no answer; asks if one rejects it')
+    .option('--services <names>', 'the services of the client, separated by commas, or all', parseServices)
+    .option('--force', 'also if the client is disabled, or a service does not answer; asks if a service rejects it')
     .option('--accept-rejected', 'with --force: even if a service rejects it')
     .addOption(key)
     .addHelpText('after', HELP)
@@ -65,7 +65,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const changes = [
     plannedChange(before, names.join(', '), options),
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
-    ...(prepared?.hasBlanks ? ['stores also the blank with which the client_id or the secret begins or ends'] : []),
+    ...(prepared?.hasBlanks ? ['also stores the blank with which the client_id or the secret begins or ends'] : []),
     ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
   ];
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
@@ -80,7 +80,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks }, before, services);
   } catch (error) {
-    talk(shell, 'client list shows whether the version is stored, and its stage. A pending one affects no caller:');
+    talk(shell, 'client list shows whether the version is stored, and its stage. A pending version affects no caller:');
     talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
     throw error;
   }
@@ -100,14 +100,14 @@ async function refuseTaken(secrets: Secrets, client: string): Promise<undefined>
 }
 
 const KEY_MISSING =
-  'error: a new secret needs the key of the environment: give --kms-key-id or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack';
+  'error: a new secret needs the key of the environment: pass --kms-key-id, or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack';
 
 function plannedChange(before: ClientSecret | undefined, where: string, { environment, client, force }: PutOptions) {
   const secret = secretName(environment, client);
-  const condition = force ? 'when none of them rejects it' : 'when each of them accepts it';
+  const condition = force ? 'if no service rejects it' : 'if every service accepts it';
   return before === undefined
     ? `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once`
-    : `stores another version of the secret ${secret}, tries it on ${where}, and puts it into use ${condition}`;
+    : `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${condition}`;
 }
 
 /** Reports whether the client_id differs from the current version's, and shows neither of them. */
@@ -120,7 +120,7 @@ async function clientIdChanges(
   // The trail raises an alarm for each read by another identity than the broker's, also for a denied read.
   const isWatched = (settingsOf(environment)?.trail ?? 'off') !== 'off';
   const used = isWatched ? undefined : await secrets.readCurrent(client);
-  if (used === undefined) return ['may change the client_id: the one in use cannot be read'];
+  if (used === undefined) return ['may change the client_id: the current version cannot be read'];
   const idIn = (from: Redacted, service: string) => {
     try {
       return readAs(from, service, environment).clientId.reveal();
@@ -131,10 +131,10 @@ async function clientIdChanges(
   };
   // The current version may have no client_id for a new service.
   const isOther = (service: string) => ![undefined, idIn(text, service)].includes(idIn(used, service));
-  return names.some(isOther) ? ['changes the client_id: it is another one than that in use'] : [];
+  return names.some(isOther) ? ['changes the client_id: it differs from that of the current version'] : [];
 }
 
 const HELP = `
-It says what it will change, and asks. At a terminal it asks for the client_id and the secret, which is not shown; else
-it reads them from standard input and needs --yes:
+It prints what it will change, and asks. At a terminal it asks for the client_id and the secret, which is not shown;
+otherwise it reads them from standard input and needs --yes:
   {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id`;

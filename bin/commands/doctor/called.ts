@@ -6,17 +6,7 @@ import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { awsConfig } from '../shared/aws-config.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { openSecrets } from '../shared/secrets.ts';
-import {
-  asProfile,
-  good,
-  type LineResult,
-  type Lines,
-  NO_REFUSAL,
-  refusalOf,
-  unproven,
-  type World,
-  wrong,
-} from './world.ts';
+import { asProfile, good, type Line, type Lines, NO_REFUSAL, refusalOf, unproven, type World, wrong } from './world.ts';
 
 /** Lines that send calls to AWS and the broker. The calls change nothing. */
 export function calledLines(world: World): Lines {
@@ -39,31 +29,31 @@ export function calledLines(world: World): Lines {
   };
 }
 
-async function callUnsigned({ shell, options, outputUrl }: World): Promise<LineResult> {
+async function callUnsigned({ shell, options, outputUrl }: World): Promise<Line> {
   const url = new URL('/whoami', URL.parse(options.url ?? '') ?? outputUrl);
   const answer = await ask(url, 'POST', shell.signal);
   if ('code' in answer) return unproven(`No answer from ${url.origin} (${answer.code})`);
   if (answer.status === 403) return good('It is refused with 403');
   return wrong(
     `It is answered with ${answer.status}`,
-    'Take it for a breach: the Function URL must have the authorization AWS_IAM. Stop the broker, then deploy.',
+    'Treat it as a breach: the Function URL must have the authorization AWS_IAM. Stop the broker, then deploy.',
   );
 }
 
 /** Runs health as the schedule does. The run includes a role without a rule, which must be refused. */
-async function runOnce({ shell, as, environment }: World): Promise<LineResult> {
+async function runOnce({ shell, as, environment }: World): Promise<Line> {
   const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
   if (pairs.length > 0) shell.stderr.write(findingsTable(pairs));
   return faults.length === 0
     ? good(`${summaryOf(pairs)}; a role without an access rule was refused`)
-    : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');
+    : wrong(faults.join('; '), 'The version in use is faulty: fix it, or go back (release back).');
 }
 
 /** Long enough for a few clients, whose run takes seconds. Thousands of clients are left to the schedule. */
 const RUN_MS = 80_000;
 
 /** Checks that the guard denies a direct invocation. Lambda authorizes a dry run like a call, but runs nothing. */
-async function tryDirectInvocation(world: World): Promise<LineResult> {
+async function tryDirectInvocation(world: World): Promise<Line> {
   const { shell, environment, options, place, send } = world;
   const profile = options.profileDirect;
   if (profile === undefined) return unproven('--profile-direct must name a profile whose own policies allow it');
@@ -77,28 +67,28 @@ async function tryDirectInvocation(world: World): Promise<LineResult> {
   if (name === 'AccessDeniedException') {
     return /explicit deny in a service control policy/.test(message)
       ? good(`A service control policy denies it to the profile ${profile}`)
-      : unproven(`It is denied to the profile ${profile}, by its own policies: take one whose policies allow it`);
+      : unproven(`Its own policies deny it to the profile ${profile}: choose a profile whose policies allow it`);
   }
-  if (name !== NO_REFUSAL) return unproven(`Lambda does not say (${name})`);
+  if (name !== NO_REFUSAL) return unproven(`Lambda's answer does not show it (${name})`);
   const may = `The profile ${profile} may invoke the function past its URL, and claim to be any caller`;
   return wrong(may, 'Attach the guard: docs/operations.md, "Guard the function".');
 }
 
-const NEW_WORDS = 'Tell the developers of the broker: AWS has changed its words.';
+const NEW_WORDS = 'Report it to the developers of the broker: AWS has changed its words.';
 
 /** Checks that AWS denies a secret in the words that the broker, or a reader of its log, relies on. */
-async function examineDenial(world: World, SecretId: string, words: string): Promise<LineResult> {
+async function examineDenial(world: World, SecretId: string, words: string): Promise<Line> {
   const answer = secretsOf(world).getSecretValue({ SecretId, VersionStage: 'doctor' }, world.send);
   const { name, message } = await refusalOf(answer, 'secretsmanager:GetSecretValue', world);
   if (name === 'ResourceNotFoundException') {
-    return unproven('Your identity may read secrets, so that AWS denies it nothing');
+    return unproven('Your identity may read secrets, so AWS does not deny the call');
   }
   return name === 'AccessDeniedException' && message.includes(words)
     ? good(`${name}, "${words}"`)
     : wrong(`AWS says ${name}, without "${words}"`, NEW_WORDS);
 }
 
-async function examineDeleted(world: World): Promise<LineResult> {
+async function examineDeleted(world: World): Promise<Line> {
   const { name: environment } = world.environment;
   const secrets = await openSecrets(world.shell, { environment }).list();
   const deleted = secrets.find(({ deletedAt }) => deletedAt !== undefined);

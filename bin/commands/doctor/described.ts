@@ -4,16 +4,7 @@ import { parseJson } from '../../../functions/broker/json.ts';
 import { functionName, healthFunctionName, stackName, tableName, topicName } from '../../../lib/settings/names.ts';
 import { arn } from '../policy/statements.ts';
 import { openClient } from '../shared/ask-aws.ts';
-import {
-  good,
-  type LineResult,
-  type Lines,
-  type Properties,
-  type Question,
-  unproven,
-  type World,
-  wrong,
-} from './world.ts';
+import { good, type Line, type Lines, type Properties, type Question, unproven, type World, wrong } from './world.ts';
 
 /** Lines that compare AWS's description of the stack with the template that this checkout's settings make. */
 export function describedLines(world: World): Lines {
@@ -74,7 +65,7 @@ function rowsOf({ environment, keyArn, synthesised }: World): Readonly<Record<st
 }
 
 /** Returns good when each member is present and, in every entry of a list, has the wanted value. */
-function compared(answer: Properties, wanted: Row[1]): LineResult {
+function compared(answer: Properties, wanted: Row[1]): Line {
   const all = Object.entries(wanted).map(([path, value]) => ({ path, value, seen: valuesAt(answer, path) }));
   const different = all.filter(({ value, seen }) => seen.length === 0 || !seen.every((one) => isSame(one, value)));
   if (different.length === 0) return good(all.map(({ path, value }) => `${path}: ${textOf(value)}`).join('; '));
@@ -97,11 +88,10 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'missing');
 }
 
-const DIFFERS =
-  'Deploy what these settings say. If no deployment changed it, look in the records of CloudTrail for who did.';
+const DIFFERS = 'Deploy these settings. If no deployment changed it, the records of CloudTrail show who did.';
 
 /** Checks that every alias has the same single version, which then gets all calls. */
-async function examineVersions({ look, environment, synthesised }: World): Promise<LineResult> {
+async function examineVersions({ look, environment, synthesised }: World): Promise<Line> {
   const path = `/2015-03-31/functions/${functionName(environment.name)}/aliases`;
   const answers = synthesised('AWS::Lambda::Alias').map(({ Name }) =>
     look('emergency', 'lambda', 'GetAlias', undefined, `${path}/${Name}`),
@@ -117,7 +107,7 @@ async function examineVersions({ look, environment, synthesised }: World): Promi
 }
 
 /** Checks that a subscription of the topic is confirmed, so that alarms and messages reach an operator. */
-async function examineSubscriptions({ as, environment, place, send }: World): Promise<LineResult> {
+async function examineSubscriptions({ as, environment, place, send }: World): Promise<Line> {
   const TopicArn = arn(environment, 'sns', topicName(environment.name));
   const { Attributes } = await as('operator', (who) => {
     const sns = openClient((config) => new SNS(config), 'SNS', who, place);
@@ -130,7 +120,7 @@ async function examineSubscriptions({ as, environment, place, send }: World): Pr
     : good(detail);
 }
 
-async function examineAlarms({ look, synthesised }: World): Promise<LineResult> {
+async function examineAlarms({ look, synthesised }: World): Promise<Line> {
   const AlarmNames: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
   const { MetricAlarms = [] } = await look('lookup', 'monitoring', 'DescribeAlarms', { AlarmNames, MaxRecords: 100 });
   const namesOf = (alarms: readonly Properties[]) => alarms.map(({ AlarmName }) => AlarmName);
@@ -140,9 +130,9 @@ async function examineAlarms({ look, synthesised }: World): Promise<LineResult> 
   if (missing.length > 0) return wrong(`There is no ${missing.join(', ')}`, DIFFERS);
   if (ringing.length > 0)
     return wrong(`In ALARM: ${ringing.join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
-  const none = `None of ${MetricAlarms.length} in ALARM`;
+  const none = `No alarm of ${MetricAlarms.length} in ALARM`;
   return silent.length > 0
-    ? unproven(`${none}; no data ever for ${silent.join(', ')}`)
+    ? unproven(`${none}; no data yet for ${silent.join(', ')}`)
     : good(`${none}, and each has had data`);
 }
 

@@ -7,7 +7,7 @@ import type { Environment } from '../../../lib/settings/settings.ts';
 import { isRefused } from '../shared/ask-aws.ts';
 import { calledLines } from './called.ts';
 import { describedLines } from './described.ts';
-import { type LineResult, openWorld, type StackOptions, unproven, wrong } from './world.ts';
+import { type Line, openWorld, type StackOptions, unproven, wrong } from './world.ts';
 
 /** Runs `doctor --stack`: yields one step for each proof. `before` contains the steps of the call. */
 export async function* examineStack(
@@ -18,7 +18,7 @@ export async function* examineStack(
 ): AsyncGenerator<DoctorStep> {
   const at = new Date().toISOString();
   const world = await openWorld(shell, settings, options);
-  talk(shell, 'Looking at the stack, which takes two minutes at most.');
+  talk(shell, 'Looking at the stack, which takes at most two minutes.');
   const lines = Object.entries({ ...describedLines(world), ...calledLines(world) });
   // The advice of a single cause ends the command. A failed call comes first, because these lines contain their advice.
   const isCallGood = before.every(({ cause }) => cause === undefined);
@@ -39,7 +39,7 @@ export async function* examineStack(
     const told = [...before.map(withAdvice), ...steps].map(stepText);
     writeFileSync(report, [title, '', '```text', ...told, '```', ''].join('\n'));
   } catch {
-    throw new CommandFailure('report-not-written', `${report} cannot be written`, 'Name a file in a folder of yours.');
+    throw new CommandFailure('report-not-written', `${report} cannot be written`, 'Name a file that you can write.');
   }
 }
 
@@ -48,7 +48,7 @@ function withAdvice(step: DoctorStep): DoctorStep {
 }
 
 /** Returns unproven for a line that AWS refuses to show, and failed for a missing resource. */
-function unanswered(error: unknown): LineResult {
+function unanswered(error: unknown): Line {
   if (!isRefused(error)) throw error;
   const isSilent = error.type.startsWith('aws-') && error.type !== 'aws-not-found';
   return isSilent ? unproven(error.detail) : wrong(error.detail, error.advice);

@@ -13,14 +13,14 @@ import { askService, awsFailure, isDenied, openClient } from '../shared/ask-aws.
 import { awsConfig } from '../shared/aws-config.ts';
 
 /** The proof of each line, by the line's name. A proof throws CommandFailure when AWS does not answer. */
-export type Lines = Readonly<Record<string, () => Promise<LineResult>>>;
+export type Lines = Readonly<Record<string, () => Promise<Line>>>;
 
-/** The outcome of a line. */
-export type LineResult = Omit<DoctorStep, 'step'>;
+/** A line of the report, without its name. */
+export type Line = Omit<DoctorStep, 'step'>;
 
-export const good = (detail: string): LineResult => ({ outcome: 'ok', detail });
-export const unproven = (detail: string): LineResult => ({ outcome: 'unknown', detail });
-export const wrong = (detail: string, advice: string): LineResult => {
+export const good = (detail: string): Line => ({ outcome: 'ok', detail });
+export const unproven = (detail: string): Line => ({ outcome: 'unknown', detail });
+export const wrong = (detail: string, advice: string): Line => {
   return { outcome: 'failed', detail: `${detail}. ${advice}`, advice };
 };
 
@@ -47,7 +47,7 @@ export async function openWorld(shell: Shell, environment: Environment, options:
   const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName: stackName(name) }, send);
   const output = (key: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === key)?.OutputValue ?? '';
   if (output('Url') === '') {
-    const detail = `The stack has no outputs: it is ${stack?.StackStatus}`;
+    const detail = `The stack has no outputs: its status is ${stack?.StackStatus}`;
     throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/operations.md, "When a deployment fails".');
   }
   const resources = await synthesise(environment);

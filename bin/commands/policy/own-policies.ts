@@ -8,7 +8,7 @@ import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './st
 export const OWN_POLICIES = {
   deploy: ['--deploy', deploy, 'that deploys: the roles of the CDK bootstrap, the outputs, one run of health'],
   execution: ['--execution', execution, 'with which CloudFormation makes the stack'],
-  operator: ['--operator', operator, 'that looks after the clients; it reads no credential'],
+  operator: ['--operator', operator, 'that manages the clients; it reads no credential'],
   emergency: ['--emergency', emergency, 'that stops the broker or a client in an emergency'],
   sealingKey: ['--sealing-key', sealingKey, 'that rotates the sealing key, and does nothing else'],
 } as const;

@@ -89,7 +89,7 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   const word = causeWord(error);
   if (word === 'AbortError') return aborted();
   if (error instanceof Error && error.message === 'Region is missing') {
-    return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Give --region or set AWS_REGION.');
+    return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Pass --region or set AWS_REGION.');
   }
   const [, type, detail, advice] = KNOWN.find(([pattern]) => pattern.test(word)) ?? UNAVAILABLE;
   const place = region === undefined ? '' : ` in ${region}`;
@@ -118,7 +118,7 @@ const KNOWN: readonly Known[] = [
     /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/,
     'aws-access-denied',
     'Your AWS identity may not do this',
-    'Use a role that may: policy --operator, --emergency and --sealing-key print the rights of each (to store a secret takes kms:Decrypt and kms:GenerateDataKey on its key, too).',
+    'Use a role that may do it: policy --operator, --emergency and --sealing-key print the rights of each (storing a secret also requires kms:Decrypt and kms:GenerateDataKey on its key).',
   ],
   [/^ExpiredToken|^RequestExpired/, 'aws-credentials-expired', 'Your AWS credentials have expired', 'Sign in again.'],
   [
@@ -134,13 +134,13 @@ const KNOWN: readonly Known[] = [
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   ],
   [/Throttl|LimitExceeded|TooManyRequests/, 'aws-throttled', 'AWS throttles this account', 'Try again in a moment.'],
-  [/NotFound/, 'aws-not-found', 'AWS has nothing of this name', 'Is it deployed, in this region?'],
+  [/NotFound/, 'aws-not-found', 'AWS has no resource of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
 ];
 
 const UNAVAILABLE: Known = [
   /./,
   'aws-unavailable',
-  'AWS gave no usable answer',
+  'AWS returned no usable answer',
   'Check your network and the region, then try again; the command changes nothing twice.',
 ];

@@ -48,6 +48,6 @@ export function checkEndpoint(shell: Shell, { environment }: CommandOptions, sta
   if (isSet) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
   else
     command.error(
-      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another one with --environment; ${TO_LOCAL}`,
+      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another environment with --environment; ${TO_LOCAL}`,
     );
 }

@@ -20,7 +20,7 @@ export async function askInTurn(...asked: Parameters<typeof askForChecks>): Prom
   if (waiting.length === 0) return checks;
   const seconds = Math.max(...waiting.map(secondsToWait));
   const names = waiting.map(({ service }) => service).join(', ');
-  talk(shell, `${names}: the broker may try this version again in ${seconds} s, and is asked again then.`);
+  talk(shell, `${names}: the broker may try this version again in ${seconds} s; asking again then.`);
   await pause(shell, seconds * 1_000);
   const later = await askForChecks(shell, broker, waiting, stage, isForced);
   return checks.map((check) => later[waiting.indexOf(check)] ?? check);

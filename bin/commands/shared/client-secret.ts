@@ -51,7 +51,7 @@ export function tellOfCredentials(shell: Shell, clients: readonly DatedSecret[],
 }
 
 const UNLISTED =
-  'without the tag "services" the secret may name no services either, and then it is sent to none as soon as there is a second one; client put --services writes both.';
+  'without the tag "services" the secret may also name no services, and is then sent to no service as soon as a second service exists; client put --services writes both.';
 
 function maxAgeDays(environment: string): number {
   return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
@@ -73,7 +73,7 @@ export function provablePairs(...[shell, secret, ...place]: Parameters<typeof ch
 
 export function servicesMissing(client: string): CommandFailure {
   const detail = `The client ${client} has no service: the tag "services" of its secret is empty`;
-  return new CommandFailure('services-missing', detail, 'client put with --services says which services it has.');
+  return new CommandFailure('services-missing', detail, 'client put --services sets its services.');
 }
 
 /** Returns whether a client has a service, according to its tag. */

@@ -26,7 +26,7 @@ export async function runHealth(shell: Shell, { name, region }: Environment, tim
   const { Payload } = await lambda.invoke({ FunctionName, Payload: '{}' }, limits);
   const { data } = HEALTH_RUN.safeParse(parseJsonObject(Payload?.transformToString() ?? ''));
   if (data === undefined) {
-    throw new CommandFailure('health-failed', `A run of ${FunctionName} did not come to its end`, 'Its log says why.');
+    throw new CommandFailure('health-failed', `A run of ${FunctionName} did not finish`, 'Its log shows why.');
   }
   return readRun(data);
 }

@@ -101,9 +101,9 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       if (services === undefined || services === servicesTag) return;
       await this.setServices(name, services).catch((error: unknown) => {
         if (!isRefused(error)) throw error;
-        const state = `Version ${version} is current now, but the tag "services" still says "${servicesTag ?? ''}"`;
+        const state = `Version ${version} is current now, but the tag "services" is still "${servicesTag ?? ''}"`;
         const repair = `aws secretsmanager tag-resource --secret-id ${prefix}${name} --tags Key=services,Value="${services}"`;
-        throw new CommandFailure('tag-behind', `${state}: ${error.detail}`, `Lists go by the tag: ${repair}`);
+        throw new CommandFailure('tag-behind', `${state}: ${error.detail}`, `Lists follow the tag: ${repair}`);
       });
     },
 
@@ -166,7 +166,7 @@ export async function findSecret(secrets: Secrets, client: string, advice = WHIC
   throw new CommandFailure('secret-missing', detail, near === '' ? advice : `Did you mean ${near}? ${advice}`);
 }
 
-const WHICH = 'client list shows which there are; client put --create makes one.';
+const WHICH = 'client list shows the clients; client put --create makes a client.';
 
 function ifThereIsOne(error: unknown): undefined {
   if (!(error instanceof CommandFailure && error.type === 'secret-missing')) throw error;
@@ -207,13 +207,13 @@ export function openSecretsManager(shell: Shell, options: CommandOptions): Secre
 /** Returns the failure of a call that the secret's state does not allow. */
 function conflict(error: unknown, operation: string): CommandFailure | undefined {
   if (error instanceof ResourceNotFoundException) {
-    const advice = 'Check --environment and --region; client list shows the clients that there are.';
+    const advice = 'Check --environment and --region; client list shows the clients.';
     return new CommandFailure('secret-missing', 'There is no such secret', advice);
   }
   if (error instanceof InvalidRequestException) return secretDeleted();
   const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';
   if (!isLost && !(error instanceof ResourceExistsException)) return undefined;
-  const detail = 'Another operator has changed the secret meanwhile';
+  const detail = 'Another operator has changed the secret in the meantime';
   return new CommandFailure('secret-changed', detail, 'Look at it with client list, then run the command again.');
 }
 

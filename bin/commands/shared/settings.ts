@@ -29,14 +29,14 @@ export function knownSettings(environment: string, command: Command): Environmen
   return (
     settingsOf(environment) ??
     command.error(
-      `error: "${environment}" is npm start, of which nothing is deployed: name another environment with --environment, one of ${names}`,
+      `error: "${environment}" is npm start, which is not deployed: name another environment with --environment, one of ${names}`,
     )
   );
 }
 
 /** Returns the environment's services: from `TOKEN_BROKER_SERVICES`, otherwise from `lib/environments.ts`. */
 export function configuredServices(shell: Shell, environment: string): readonly string[] {
-  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services with spaces between.';
+  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services, separated by spaces.';
   const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
   if (named.some((name) => !NAME_PATTERN.test(name))) {
     throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', advice);

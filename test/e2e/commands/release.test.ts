@@ -45,7 +45,7 @@ describe('release back', () => {
   });
 
   it.each([
-    ['with --dry-run', ['--dry-run'], {}, 0, /gives all calls to version 9 .*Nothing was changed/s],
+    ['with --dry-run', ['--dry-run'], {}, 0, /sends all calls to version 9 .*Nothing was changed/s],
     ['to a version that is not there', ['--to', '7', '--yes'], {}, 1, /version-missing: There is no version 7/],
     ['from the first version', ['--yes'], { alias: { FunctionVersion: '8', weights: {} } }, 1, /no version before 8/],
     ['past a deployment that is under way', ['--to', '8', '--yes'], DEPLOYING, 1, /deployment-under-way: .* d-1 /],

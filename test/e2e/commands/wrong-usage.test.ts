@@ -75,7 +75,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
     [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
     [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
-    [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name one of them alone/],
+    [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name only one of them/],
     [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],

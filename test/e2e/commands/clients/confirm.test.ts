@@ -13,14 +13,14 @@ const CHANGES: readonly (readonly [string, RegExp])[] = [
   ['enable acme', /- takes away the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
   [
     `put acme --services ${INSIGHTS}`,
-    /- stores another version of the secret \S+, tries it on \S+, and.*\n- takes the ser/,
+    /- stores another version of the secret \S+, checks it on \S+, and.*\n- takes the ser/,
   ],
   ['put new --create', /- makes the new client new on customer-insights, merchant-\S+: the secret token-\S+\/new/],
-  ['promote acme --force', /- makes version \S+ of acme the current one, if no service rejects it/],
-  ['rollback acme', /- makes version \S+ of acme the current one, unchecked, in place of \S+/],
+  ['promote acme --force', /- makes version \S+ of acme current, if no service rejects it/],
+  ['rollback acme', /- makes version \S+ of acme current, unchecked, in place of \S+/],
   ['retry acme', /- lets acme on customer-insights, merchant-payment-cleansing be sent again/],
   [`retry --service ${INSIGHTS}`, /- lets acme on customer-insights be sent again/],
-  ['discard acme', /- takes AWSPENDING from version \S+ of acme, which no command brings back/],
+  ['discard acme', /- takes AWSPENDING from version \S+ of acme, which no command can restore/],
   ['discard acme --previous', /- takes AWSPREVIOUS from .*\n- leaves acme without a version to fall back to/],
   ['delete acme', /- marks the secret token-broker\/local\/acme for deletion.* 30 days/],
 ];
@@ -95,7 +95,7 @@ describe('at a terminal', () => {
 
   it('asks, also with --yes, before a rejected credential goes into use', async ({ world }) => {
     const typed = answers(WRONG.client_id, WRONG.secret);
-    const question = 'Put the rejected credential into use? [y/N] ';
+    const question = 'Promote the rejected credential? [y/N] ';
     const refused = await put(world, [...typed, [question, 'n\r']], '--force', '--yes');
     expect(refused).toMatchObject({ exitCode: 1, screen: expect.stringMatching(/is AWSPENDING\n/) });
     const accepted = await put(world, [...typed, ...agreed, [question, 'y\r']], '--force');
@@ -144,13 +144,13 @@ it('client delete says until when client restore can take the mark for deletion 
   const [, goneAt = ''] = /^acme is marked for deletion, gone on (\S+)\n$/.exec(stdout) ?? [];
   const daysLeft = (Date.parse(goneAt) - begun) / (24 * 60 * 60_000);
   expect(Math.abs(daysLeft - 30)).toBeLessThan(0.01);
-  expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme .*deleted, gone on ${goneAt}`));
+  expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme .*deleted on ${goneAt}`));
   for (const command of ['client delete acme --yes', 'client put acme --yes']) {
     expect(await world.run(command)).toEqual(
       ended(1, '', /^error: secret-deleted: .*\nRestore it first, with client restore\.\n$/),
     );
   }
-  const takes = /- takes the mark for deletion back from the secret token-broker\/local\/acme/;
+  const takes = /- removes the mark for deletion from the secret token-broker\/local\/acme/;
   expect(await world.run('client restore acme')).toEqual(ended(2, '', takes));
   expect(await world.run('client restore acme --yes')).toEqual(ended(0, 'acme has its secret\n', takes));
   expect(await world.run('client restore acme')).toEqual(ended(0, /./, /^acme is not marked for deletion\.\n/));

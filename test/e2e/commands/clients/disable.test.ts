@@ -14,7 +14,7 @@ const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:
 const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
 const FLAG_SET = 'The flag is set: within 60 s no instance of the function that can read the table issues a token .*';
 const FLAG_MISSING = 'The flag is not set on every service: there the broker may go on issuing tokens of acme.';
-const DENIED = 'The secret is denied to the broker: no instance of the function can use it any more.';
+const DENIED = 'The secret is denied to the broker: no instance of the function can use it.';
 const ALONE = 'The secret is not denied to the broker: an instance of the function that is alone, .* may go on .*';
 const STILL = 'acme is still disabled: no flag was taken away.';
 const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be taken away.';
@@ -141,7 +141,7 @@ describe('client disable, refused or failed', () => {
   });
 
   it('stops a client when Secrets Manager does not tell whether there is one', async ({ world }) => {
-    const unknown = /^Whether there is a client "acme" is unknown \(aws-unavailable\)\.\n/;
+    const unknown = /^Whether the client "acme" is unknown \(aws-unavailable\)\.\n/;
     expect(await world.run(DISABLE, NO_SECRETS)).toEqual(ended(1, '', unknown));
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });

@@ -94,7 +94,7 @@ describe('client put', () => {
     const one = { checked: [INSIGHTS], services: INSIGHTS };
     const said = await put(ONE_SERVICE, NEW);
     expect(said).toMatchObject({ ...one, value: { ...NEW, services: { [INSIGHTS]: {} } } });
-    expect(said.stderr).toMatch(/\n- takes the service merchant-\S+ from acme: callers get no token of it/);
+    expect(said.stderr).toMatch(/\n- removes the service merchant-\S+ from acme: callers get no token of it/);
     expect(await put(PUT, OLD)).toMatchObject({ ...one, value: { ...OLD, services: { [INSIGHTS]: {} } } });
     const named = await put(PUT, { ...NEW, services: SERVICES });
     expect(named).toMatchObject({ checked: SERVICES, services: BOTH });
@@ -117,7 +117,7 @@ describe('client put', () => {
     // Of a version that no command has stored the services are unknown.
     expect(back).toEqual(ended(0, /./, /^(?!.*the service).*$/s));
     await world.run(PUT, { input: { ...NEW, services: SERVICES } });
-    const dropped = /\n- takes the service merchant-\S+ from acme/;
+    const dropped = /\n- removes the service merchant-\S+ from acme/;
     await world.run(ONE_SERVICE, { input: OLD });
     expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, /\n- gives acme the service merchant/));
     expect(await describeSecret(world)).toMatchObject({ services: BOTH });
@@ -132,7 +132,7 @@ describe('client put', () => {
     expect(await plan({ ...NEW, secret: 'marked ' })).toEqual(both);
     expect((await plan(NEW))?.join()).toMatch(OTHER);
     expect((await plan(OLD, world.stranger))?.join()).toMatch(
-      /may change the client_id: the one in use cannot be read/,
+      /may change the client_id: the current version cannot be read/,
     );
   });
 
@@ -220,7 +220,7 @@ describe('client put, interrupted or overtaken', () => {
 
     const { exitCode, stderr } = await slow;
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/secret-changed: Another operator has changed the secret meanwhile/);
+    expect(stderr).toMatch(/secret-changed: Another operator has changed the secret in the meantime/);
     expect(await describeSecret(world)).toMatchObject({ AWSCURRENT });
   });
 });

@@ -35,7 +35,7 @@ const LINES =
     ' ',
   );
 
-const BEGINS = 'Looking at the stack, which takes two minutes at most.\n';
+const BEGINS = 'Looking at the stack, which takes at most two minutes.\n';
 
 const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
 const XML_DENIED = { status: 403, body: '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' };
@@ -191,9 +191,9 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['words-denied', 'may read secrets', 'GetSecretValue', denied('', 'ResourceNotFoundException')],
     ['words-deleted', 'No client is marked', 'ListSecrets', json(200, { SecretList: [] })],
     ['words-denied', 'credentials have expired', 'GetSecretValue', denied('', 'ExpiredTokenException')],
-    ['words-disabled', 'AWS gave no usable answer', 'GetSecretValue', { status: 500 }],
+    ['words-disabled', 'AWS returned no usable answer', 'GetSecretValue', { status: 500 }],
     ['words-deleted', 'AWS throttles this account', 'GetResourcePolicy', denied('', 'ThrottlingException')],
-    ['health-run', 'AWS gave no usable answer', HEALTH, { status: 503 }],
+    ['health-run', 'AWS returned no usable answer', HEALTH, { status: 503 }],
   ])('does not prove the line %s and says "%s", which is no failure', async (line, said, operation, change) => {
     if (operation === '') world.caller = { ...world.caller, rules: [] };
     else alter(operation, change);
@@ -206,7 +206,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   it('does not prove the words of a service that does not answer', async () => {
     const env = { ...endpoints(aws.url), AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' };
     const { stdout } = await runCommandLine(doctorStack(), env);
-    expect(stdout.match(/^\? +words-\w+ +AWS gave no usable answer: secretsmanager/gm)).toHaveLength(3);
+    expect(stdout.match(/^\? +words-\w+ +AWS returned no usable answer: secretsmanager/gm)).toHaveLength(3);
   });
 
   it('says which role has to run a line that is denied to the operator, and runs it as that one when its profile is named', async () => {
