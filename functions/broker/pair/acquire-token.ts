@@ -1,15 +1,23 @@
 import type { SecretCache } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import { type Call, isTrial, type LeasedRequest, type Progress, startProgress } from './call.ts';
-import { chooseVersion, readVersions } from './choose-version.ts';
+import { chooseVersion, goneProblem, readVersions, rejectedProblem } from './choose-version.ts';
 import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, watch, writeEnd } from './deadlines.ts';
 import type { Step, View } from './decision.ts';
 import type { PairMemory } from './memory.ts';
 import type { ObtainToken } from './obtain-token.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { PairRecord, StoredToken } from './record.ts';
-import { foreignToken, isIssuable, isProven, waitProblem, withoutFutureTimes } from './record.ts';
-import { type PairStore, type TaggedRecord, whenAvailable } from './store.ts';
+import {
+  EMPTY_RECORD,
+  foreignToken,
+  isIssuable,
+  isProven,
+  livingToken,
+  waitProblem,
+  withoutFutureTimes,
+} from './record.ts';
+import { type PairStore, StoreBusy, StoreUnavailable, type TaggedRecord } from './store.ts';
 import { leased, settled, withdrawn } from './transitions.ts';
 
 interface Dependencies {
@@ -25,13 +33,20 @@ interface Dependencies {
   readonly random: () => number;
 }
 
+type Decide<Answer> = (view: View) => Step<Answer>;
+
 /** The end of one turn of the loop: an answer, a token, a failed request, or a reason to look again. */
 type Turn<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'token'; readonly token: StoredToken }
   | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string }
   | typeof WAIT
-  | typeof AGAIN;
+  | typeof BUSY
+  | typeof AGAIN
+  | typeof SILENT;
+
+/** The result of a store call. `wait`: another write came first. `silent`: a write may have happened, or may still happen. */
+type Told = { readonly kind: 'seen'; readonly seen: TaggedRecord } | typeof WAIT | typeof BUSY | typeof SILENT;
 
 /**
  * Gets a token or an answer for a call. ACQUIRE looks at the shared record, lets the call decide, and takes the lease. SEND
@@ -42,19 +57,23 @@ export function createAcquireToken(dependencies: Dependencies) {
   const { store, memory, obtainToken, uniqueId, now, sleep, random } = dependencies;
 
   /** @throws Problem why there is neither an answer nor a token */
-  return async <Answer>(call: Call, decide: (view: View) => Step<Answer>) => {
+  return async <Answer>(call: Call, decide: Decide<Answer>) => {
     const progress = startProgress(call, now());
+    let end: Turn<Answer> = AGAIN;
     while (now() < call.deadline) {
-      const end = await turn(progress, decide);
-      if (end.kind === 'wait') await poll(progress);
-      else if (end.kind !== 'again') return end;
+      end = await turn(progress, decide);
+      if (end.kind === 'wait' || end.kind === 'busy') await poll(progress);
+      else if (end.kind !== 'again' && end.kind !== 'silent') return end;
     }
-    throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
+    const retryAfterSeconds = end.kind === 'busy' ? BUSY_RETRY_S : 1;
+    throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds });
   };
 
   /** ACQUIRE: looks, decides and acts once. */
-  async function turn<Answer>(progress: Progress, decide: (view: View) => Step<Answer>): Promise<Turn<Answer>> {
-    const view = await look(progress);
+  async function turn<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
+    const told = progress.unanswered > 1 ? SILENT : await read(progress, progress.call.deadline);
+    if (told.kind === 'busy') return decideWhileBusy(progress, decide);
+    const view = await look(progress, told.kind === 'seen' ? told.seen : undefined);
     if (view === undefined) return WAIT;
     const { seen } = view;
     // The write of this call's lease may have gone unanswered and arrived all the same.
@@ -64,41 +83,40 @@ export function createAcquireToken(dependencies: Dependencies) {
     }
 
     const step = decide(view);
-    switch (step.kind) {
-      case 'answer':
-      case 'wait':
-        return step;
-      case 'withdraw': {
-        const written = seen && (await replace(progress, seen, withdrawn(seen.record), progress.call.deadline));
-        return written === undefined || written.kind === 'written' ? { kind: 'answer', answer: step.answer } : written;
-      }
-      case 'request':
-        return takeLease(progress, view, step);
-      case 'renew': {
-        // The living token serves, so a failed renewal does not matter to the caller.
-        const end = await takeLease(progress, view, step).catch(waitAfterProblem);
-        // Remembers the attempt locally. Without a lease the table has no trace of it, and renewals would not back off.
-        const trace = { attemptedAt: view.at };
-        memory.keepOwn(progress.call.pair, trace);
-        const rest = end.kind === 'token' ? end : decide({ ...view, record: { ...view.record, ...trace } });
-        return rest.kind === 'answer' ? rest : end;
-      }
+    if (step.kind === 'answer' || step.kind === 'wait') return step;
+    if (step.kind === 'withdraw') return withdraw(progress, seen, step.answer);
+    if (seen === undefined && progress.unanswered < 2 && progress.patience === 'unused') {
+      progress.patience = 'now';
+      return AGAIN;
     }
+    return step.kind === 'request' ? takeLease(progress, view, step) : renew(progress, view, step, decide);
   }
 
-  /** Everything that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
-  async function look(progress: Progress): Promise<View | undefined> {
-    const { call, unconfirmed, sent } = progress;
-    const seen = progress.unanswered > 1 ? undefined : await read(call, call.deadline);
+  async function withdraw<Answer>(progress: Progress, seen: TaggedRecord | undefined, answer: Answer) {
+    const told = seen && (await replace(progress, seen, withdrawn(seen.record), progress.call.deadline));
+    return told === undefined || told.kind === 'seen' ? ({ kind: 'answer', answer } as const) : told;
+  }
+
+  /** Tries to replace the living token. The living token serves, so a failure does not matter to the caller. */
+  async function renew<Answer>(progress: Progress, view: View, step: Step<Answer>, decide: Decide<Answer>) {
+    const end = await takeLease(progress, view, step).catch(waitAfterProblem);
+    // Remembers the attempt locally. Without a lease the table has no trace of it, and renewals would not back off.
+    const attempt = { attemptedAt: view.at };
+    memory.keepOwn(progress.call.pair, attempt);
+    const rest = end.kind === 'token' ? end : decide({ ...view, record: { ...view.record, ...attempt } });
+    return rest.kind === 'answer' ? rest : end;
+  }
+
+  /** Returns everything that is known; `undefined` while the store is silent and a lease that was seen can still live. */
+  async function look(progress: Progress, seen: TaggedRecord | undefined): Promise<View | undefined> {
+    const { call, unconfirmed } = progress;
     const lease = seen?.record.lease;
     const leaseOfOther = unconfirmed.has(lease?.id ?? '') ? undefined : lease;
     if (seen !== undefined) progress.watched = watch(progress.watched, leaseOfOther, leaseMs(call.service), now());
     const leaseIsOver = leaseLeftMs(progress) === 0;
     if (seen === undefined && !leaseIsOver) return undefined;
     const at = now();
-    const known = memory.withOwn(call.pair, seen?.record);
-    // Counts each version that this call has sent as latched. The table may confirm a write and forget it.
-    const record = withoutFutureTimes({ ...known, rejected: new Map([...known.rejected, ...sent]) }, at);
+    const record = withOwn(progress, at, seen?.record);
     const isOwnToken = record.token !== undefined && record.token !== seen?.record.token;
     const isAlone = seen === undefined || isOwnToken || foreignToken(seen.record, at) !== undefined;
     const isCheck = call.stage !== undefined;
@@ -107,6 +125,33 @@ export function createAcquireToken(dependencies: Dependencies) {
     const readSince = isCheck ? checkSince : at - ALONE_TRUST_MS;
     const versions = isCheck || isAlone ? await readVersions(dependencies, call, record, readSince) : undefined;
     return { seen, at, record, isAlone, versions, leaseIsOver };
+  }
+
+  /** Returns what the table or the memory contains, merged with the outcomes of this instance and of this call. */
+  function withOwn({ call, sent }: Progress, at: number, shared?: PairRecord): PairRecord {
+    const known = memory.withOwn(call.pair, shared);
+    // Counts each version that this call has sent as latched. The table may confirm a write and forget it.
+    return withoutFutureTimes({ ...known, rejected: new Map([...known.rejected, ...sent]) }, at);
+  }
+
+  /**
+   * Answers from memory while the table is busy, or waits. A living token needs the secret of the last minute. Latches, holds and
+   * pauses count for as long as memory is trusted. Sends nothing and takes no lease, however long the table is busy.
+   */
+  async function decideWhileBusy<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
+    const { call } = progress;
+    const at = now();
+    const isTrusted = memory.trusted(call.pair) !== undefined;
+    const known = withOwn(progress, at);
+    const { token, disabled } = known;
+    if (isTrial(call) || (!isTrusted && livingToken(known, at) === undefined)) return BUSY;
+    const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled };
+    const versions = await readVersions(dependencies, call, record, at - ALONE_TRUST_MS);
+    if (goneProblem(versions, call.pair)?.type === 'secrets-unavailable') return BUSY;
+    const step = decide({ seen: undefined, at, record, isAlone: true, versions, leaseIsOver: false });
+    if (step.kind === 'answer') return step;
+    if (versions.listing.outcome === 'found') chooseVersion(call, versions, record, now());
+    return BUSY;
   }
 
   /** Takes the lease for a version that was read after the look. @throws Problem why no version may be sent */
@@ -141,7 +186,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     if (!leaseIsOver) return WAIT;
     progress.unconfirmed.set(lease.id, request);
     const written = await replace(progress, table, next, call.deadline);
-    return written.kind === 'written' ? requestUnderLease(progress, written.seen, request) : written;
+    return written.kind === 'seen' ? requestUnderLease(progress, written.seen, request) : written;
   }
 
   /**
@@ -167,7 +212,8 @@ export function createAcquireToken(dependencies: Dependencies) {
     switch (outcome.kind) {
       case 'rejected':
         progress.readSince = now();
-        return AGAIN;
+        if (now() < call.deadline) return AGAIN;
+        return { kind: 'failed', problem: rejectedProblem(call.pair, versionId), version: versionId };
       case 'failed':
         return { kind: 'failed', problem: waitProblem(outcome.wait, now(), outcome.cause), version: versionId };
       case 'accepted': {
@@ -190,33 +236,57 @@ export function createAcquireToken(dependencies: Dependencies) {
     const { lease, isShared } = request;
     const isRejected = outcome.kind === 'rejected';
     const end = isRejected ? lastWriteEnd(call.deadline) : writeEnd(lease.until, call.deadline);
-    let seen = isShared ? taken : undefined;
+    // The caller of an instance that is alone does not wait longer for a busy table.
+    const busyEnd = isShared ? end : Math.min(end, now() + LONE_SETTLE_MS);
+    const readAgain = () => whileBusy(busyEnd, () => read(progress, end));
     // The service counts every rejection, so the table must too.
-    if (!isShared && isRejected) seen = await read(call, end);
-    while (seen !== undefined && now() < end) {
+    let told: Told = isShared ? { kind: 'seen', seen: taken } : isRejected ? await readAgain() : SILENT;
+    while (told.kind === 'seen' && now() < end) {
+      const { seen } = told;
       const next = settled(seen.record, lease.id, outcome);
       if (next === seen.record) return;
-      const written = await replace(progress, seen, next, end);
-      if (written.kind === 'written') return;
-      if (written.kind === 'again') break;
-      seen = await read(call, end);
+      const written = await whileBusy(busyEnd, () => replace(progress, seen, next, end));
+      if (written.kind === 'seen') return;
+      told = written.kind === 'wait' ? await readAgain() : written;
     }
     memory.keepOutcome(call.pair, settled(taken.record, lease.id, outcome), outcome);
   }
 
-  function read({ pair, trace }: Call, end: number): Promise<TaggedRecord | undefined> {
-    return whenAvailable(trace, () => memory.remember(pair, () => store.read(pair, end)), undefined);
+  /** Repeats a call of the store while it is busy, until `end`. */
+  async function whileBusy(end: number, ask: () => Promise<Told>): Promise<Told> {
+    for (;;) {
+      const told = await ask();
+      if (told.kind !== 'busy' || now() >= end) return told;
+      await sleep(Math.min(SETTLE_POLL_MS * (1 + random()), Math.max(0, end - now())));
+    }
   }
 
-  /** Waits after another write came first. Looks again when the store does not answer: the write may or may not happen. */
-  async function replace(progress: Progress, seen: TaggedRecord, next: PairRecord, end: number) {
-    const { pair, trace } = progress.call;
-    const write = () => memory.remember(pair, () => store.replace(pair, seen, next, end), true);
-    const written = await whenAvailable(trace, write, 'unanswered' as const);
-    if (written === undefined) return WAIT;
-    if (written !== 'unanswered') return { kind: 'written', seen: written } as const;
-    progress.unanswered += 1;
-    return AGAIN;
+  function read(progress: Progress, end: number): Promise<Told> {
+    const isPatient = progress.patience === 'now';
+    if (isPatient) progress.patience = 'used';
+    return ask(progress, () => store.read(progress.call.pair, end, isPatient));
+  }
+
+  async function replace(progress: Progress, seen: TaggedRecord, next: PairRecord, end: number): Promise<Told> {
+    const told = await ask(progress, () => store.replace(progress.call.pair, seen, next, end), true);
+    if (told.kind === 'silent') progress.unanswered += 1;
+    return told;
+  }
+
+  async function ask(
+    { call }: Progress,
+    work: () => Promise<TaggedRecord | undefined>,
+    isWrite = false,
+  ): Promise<Told> {
+    try {
+      const seen = await memory.remember(call.pair, work, isWrite);
+      return seen === undefined ? WAIT : { kind: 'seen', seen };
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable || error instanceof StoreBusy)) throw error;
+      const told = error instanceof StoreBusy ? BUSY : SILENT;
+      call.trace.warnings.add(told === BUSY ? 'shared-cache-busy' : 'shared-cache-unavailable');
+      return told;
+    }
   }
 
   /** Returns how long the lease of another call can still be alive, also when the store falls silent. */
@@ -238,12 +308,20 @@ function waitAfterProblem(error: unknown): typeof WAIT {
 }
 
 const WAIT = { kind: 'wait' } as const;
+const BUSY = { kind: 'busy' } as const;
 const AGAIN = { kind: 'again' } as const;
+const SILENT = { kind: 'silent' } as const;
 const FROZEN = 'The token ended before it could be issued.';
 
 /** The first and the longest time between two polls of a waiting call. */
 const FIRST_POLL_MS = 50;
 const MAX_POLL_MS = 500;
+
+/** Repeated writes of an outcome are this far apart, and up to twice as far, while the store is busy. */
+const SETTLE_POLL_MS = 50;
+const LONE_SETTLE_MS = 1_000;
+/** Waiting calls hold the function's concurrency, so callers of a busy store should come back later. */
+const BUSY_RETRY_S = 5;
 
 /** An instance that is alone notices within this time that the secret was taken away. */
 const ALONE_TRUST_MS = 60_000;

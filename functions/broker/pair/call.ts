@@ -61,6 +61,8 @@ export function startProgress(call: Call, now: number) {
     readSince: call.stage === undefined ? -Infinity : now,
     /** Writes without an answer. After the second one the call goes on alone. */
     unanswered: 0,
+    /** Before it sends a request alone, a call looks once with the patience of a first call. */
+    patience: 'unused' as 'unused' | 'now' | 'used',
     polls: 0,
   };
 }

@@ -26,9 +26,7 @@ export function chooseVersion(call: Call, versions: StagedVersions, { rejected, 
     // While Secrets Manager is down, the previous version may serve later: the caller should come back.
     const [, previous] = versions.candidates;
     if (previous?.outcome === 'unavailable') throw secretProblem(previous, versions.name, 'AWSPREVIOUS');
-    const who = `The service ${pair.service} rejected the credential of ${pair.client}`;
-    const detail = `${who} (secret version ${first.secret.versionId}). An operator must store the right one.`;
-    throw new Problem('credential-rejected', detail);
+    throw rejectedProblem(pair, first.secret.versionId);
   }
   const key = holdKey(version.versionId, settingsDigest);
   const hold = held.get(key);
@@ -37,12 +35,19 @@ export function chooseVersion(call: Call, versions: StagedVersions, { rejected, 
   return { version, credential: parseCredential(version.text, pair.service, rules), holdKey: key };
 }
 
+/** The problem of a caller whose credential the service rejected. */
+export function rejectedProblem({ client, service }: Pair, version: string): Problem {
+  const who = `The service ${service} rejected the credential of ${client}`;
+  const detail = `${who} (secret version ${version}). An operator must store the right one.`;
+  return new Problem('credential-rejected', detail);
+}
+
 /**
  * Returns why the client has no credential for the service any more, or why the broker may not read it. An instance that is
- * alone then issues no living token either. `undefined` while Secrets Manager is down, which says nothing about the secret.
+ * alone or busy then issues no living token either. `undefined` while Secrets Manager is down, unless it reported a stop before.
  */
 export function goneProblem({ listing, name }: StagedVersions, { client, service }: Pair): Problem | undefined {
-  if (listing.outcome === 'unavailable' || listing.outcome === 'binary') return undefined;
+  if ((listing.outcome === 'unavailable' && !listing.afterStop) || listing.outcome === 'binary') return undefined;
   if (listing.outcome !== 'found') return secretProblem(listing, name, 'AWSCURRENT');
   if (namesService(listing.secret.text, service) !== false) return undefined;
   const advice = `An operator must add it to "services" if ${client} has a credential for it.`;

@@ -42,10 +42,14 @@ function waitAfter(
   isSafe: boolean,
   at: number,
 ): Wait {
-  const before = last !== undefined && at - last.until <= KEPT_WAIT_MS ? last.step : 0;
+  const isSafelyUnheard = isUnheard === true && isSafe;
+  // Unheard waits of a proven version are counted apart from the waits that the service asked for.
+  const isCounted = last !== undefined && at - last.until <= KEPT_WAIT_MS && (!isSafelyUnheard || last.unheard);
+  const before = isCounted ? last.step : 0;
   const { type, detail, shape, retryAfterSeconds } = problem;
   const isHeard = outcome === 'failed' && !isUnheard;
-  const maxMs = isHeard ? MAX_OWN_PAUSE_MS : isUnheard && isSafe ? MAX_UNHEARD_PAUSE_MS : MAX_HOLD_MS;
+  const maxUnheardMs = before < MANY_UNHEARD ? MAX_UNHEARD_PAUSE_MS : MAX_PAUSE_MS;
+  const maxMs = isHeard ? MAX_OWN_PAUSE_MS : isSafelyUnheard ? maxUnheardMs : MAX_HOLD_MS;
   const askedMs =
     isHeard && retryAfterSeconds !== undefined ? Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) : undefined;
   const until = at + (askedMs ?? Math.min(maxMs, FIRST_WAIT_MS * 2 ** before));
@@ -61,5 +65,6 @@ function findingOf(renewal: Obtained): (typeof CHECKED_FINDINGS)[number] {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_OWN_PAUSE_MS = 15_000;
-/** A proven version may be sent once a minute while the service does not answer. */
+/** A proven version is sent once a minute while the service does not answer, and every five minutes after this many requests. */
 const MAX_UNHEARD_PAUSE_MS = 60_000;
+const MANY_UNHEARD = 30;

@@ -1,14 +1,13 @@
-import type { Trace } from '../audit.ts';
 import type { Pair } from '../pair.ts';
 import type { PairRecord } from './record.ts';
 
 /**
- * The shared store of records. Every call ends by `deadline` (epoch milliseconds) or throws `StoreUnavailable`. A `replace`
- * that throws may have happened, or may still happen.
+ * The shared store of records. Every call ends by `deadline` (epoch milliseconds) or throws. After `StoreUnavailable` a
+ * `replace` may have happened, or may still happen. After `StoreBusy` it has not happened.
  */
 export interface PairStore {
-  /** Reads strongly consistently. */
-  read(pair: Pair, deadline: number): Promise<TaggedRecord>;
+  /** Reads strongly consistently. A patient read waits as long for the store as an instance's first call. */
+  read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord>;
   /**
    * Compare-and-set: writes every member of `next` but `disabled`, if the record still has the entity tag that was seen. Returns
    * the new record, or `undefined` when another write came first. A `token` that is the same object as the seen token stays
@@ -28,13 +27,7 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** Returns the result of a store call, or the fallback when the store does not answer. Warns in the audit line. */
-export async function whenAvailable<Result, Fallback>(trace: Trace, call: () => Promise<Result>, fallback: Fallback) {
-  try {
-    return await call();
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error;
-    trace.warnings.add('shared-cache-unavailable');
-    return fallback;
-  }
+/** The store throttled the call. Nothing was done, and the same call works a little later. */
+export class StoreBusy extends Error {
+  override readonly name = 'StoreBusy';
 }

@@ -38,7 +38,7 @@ export async function connectPairTable(target: string, options: Options = {}) {
     dynamodb: through,
     tableName: TABLE,
     sealer: createSealer('dev', keys),
-    breaker: options.breaker ?? createCircuitBreaker(now, callMs, callMs),
+    breaker: options.breaker ?? createCircuitBreaker(now, { connectedMs: callMs, patientMs: callMs }),
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });

@@ -58,14 +58,14 @@ describe('a store that is out of reach', () => {
   });
 
   it('is told of a rejection as soon as it answers, under whatever lease', async () => {
-    const { acquire, recordNow } = createPairWorld({ reads: [DOWN, LIVE], renewals: [REJECTED] });
-    await acquire([REQUEST, answer('enough')]);
+    const { acquire, recordNow } = createPairWorld({ reads: [DOWN, DOWN, LIVE], renewals: [REJECTED] });
+    await acquire([REQUEST, REQUEST, answer('enough')]);
 
     expect(recordNow()).toMatchObject({ ...LIVE, rejected: new Map([['v1', { count: 1, at: START, by: 'lease-1' }]]) });
   });
 
   it.each(['read', 'replace'])('differs from a bug of the store, which is not hidden: %s', async (operation) => {
-    const bug = new TypeError('not the item that was asked for');
+    const bug = new TypeError('not the requested item');
     const call = exampleCall();
     const { acquire } = createPairWorld({ store: { [operation]: () => Promise.reject(bug) } });
 
