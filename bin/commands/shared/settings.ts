@@ -36,15 +36,15 @@ export function knownSettings(environment: string, command: Command): Environmen
 
 /** Returns the environment's services: from `TOKEN_BROKER_SERVICES`, otherwise from `lib/environments.ts`. */
 export function configuredServices(shell: Shell, environment: string): readonly string[] {
-  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services, separated by spaces.';
+  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services, separated by spaces';
   const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
   if (named.some((name) => !NAME_PATTERN.test(name))) {
-    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', advice);
+    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', `${advice}.`);
   }
   if (named.length > 0) return named;
   const settings = settingsOf(environment);
   if (settings === undefined)
-    throw new CommandFailure('services-unknown', 'TOKEN_BROKER_SERVICES is not set', `${advice} ${TO_LOCAL}`);
+    throw new CommandFailure('services-unknown', 'TOKEN_BROKER_SERVICES is not set', `${advice}; ${TO_LOCAL}`);
   return Object.keys(settings.services);
 }
 

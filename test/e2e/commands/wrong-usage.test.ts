@@ -23,7 +23,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
     [['--environment', 'prdo', 'client', 'list'], /--environment <name>' is invalid\. .* has dev, staging, prod;/],
     [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
-    [['release', 'list', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
+    [['release', 'list', '--environment', 'local'], /"local" is npm start, which is not deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
   ],
   token: [
@@ -61,7 +61,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [['doctor', '--auth-url', 'http://auth.example.com'], /must be an https URL/],
-    [['doctor', '--profile-deploy', 'me', '--environment', 'local'], /"local" is npm start, of which nothing is/],
+    [['doctor', '--profile-deploy', 'me', '--environment', 'local'], /"local" is npm start, which is not deployed/],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],

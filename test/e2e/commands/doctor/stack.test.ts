@@ -147,10 +147,10 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['event-rule', 'other/', 'ListRules', ['token-broker/dev/', 'other/']],
     ['schedule', 'State: DISABLED', SCHEDULE, ['ENABLED', 'DISABLED']],
     ['schedule', 'rate(1 day), and must be rate(1 hour)', SCHEDULE, ['1 hour', '1 day']],
-    ['dashboard', 'nothing of this name', 'GetDashboard', denied('', 'ResourceNotFound')],
+    ['dashboard', 'no resource of this name', 'GetDashboard', denied('', 'ResourceNotFound')],
     ['alarms', 'In ALARM: token-broker-', 'DescribeAlarms', ['"StateValue": "OK"', '"StateValue": "ALARM"']],
     ['alarms', 'There is no token-broker-errors-dev', 'DescribeAlarms', [/("AlarmName": ")token-broker-e/, '$1x']],
-    ['health-run', 'did not come to its end', HEALTH, json(200, { errorType: 'Error' })],
+    ['health-run', 'did not finish', HEALTH, json(200, { errorType: 'Error' })],
     ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
     ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
     ['words-denied', 'says AccessDeniedException, without', 'GetSecretValue', ['not authorized to perform', 'no']],
@@ -186,8 +186,8 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
 
   it.each<[line: string, said: string, operation: string, change: Change]>([
     ['call', 'no access rule names', '', ['', '']],
-    ['alarms', 'no data ever for', 'DescribeAlarms', [/1 datapoint [^"]*/, 'Unchecked: Initial alarm creation']],
-    ['direct-invoke', 'by its own policies', DIRECT, ['service control', 'resource-based']],
+    ['alarms', 'no data yet for', 'DescribeAlarms', [/1 datapoint [^"]*/, 'Unchecked: Initial alarm creation']],
+    ['direct-invoke', 'Its own policies', DIRECT, ['service control', 'resource-based']],
     ['words-denied', 'may read secrets', 'GetSecretValue', denied('', 'ResourceNotFoundException')],
     ['words-deleted', 'No client is marked', 'ListSecrets', json(200, { SecretList: [] })],
     ['words-denied', 'credentials have expired', 'GetSecretValue', denied('', 'ExpiredTokenException')],
