@@ -180,7 +180,7 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
     'Store the right credential with `client put <client>`; if the service has fixed it on its side, `client retry <client>` lets it be sent again.',
   throttled:
     'Wait before the next check: the service has received too many requests, too many rejected versions were tried within the hour (`client retry <client>` ends that), or a new token would end the one that callers use (`singleActiveToken`).',
-  unreachable: 'Check again later: the service cannot be reached or is failing, which says nothing about the credential.',
+  unreachable: 'Check again later: the service cannot be reached or fails, which says nothing about the credential.',
   misconfigured:
     'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
   'secret-missing':
