@@ -6,10 +6,10 @@ import { createHookReporter } from './aws/codedeploy.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
+import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health/ask-broker.ts';
 import { createClientList } from './health/client-secrets.ts';
 import { askUntil, type PairAnswer } from './health/rules/check-pairs.ts';
 import { pairsOf } from './health/rules/run.ts';
-import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health-function.ts';
 import type { ReleaseCheckVariables } from './variables.ts';
 
 /**

@@ -14,3 +14,9 @@ export interface Pair {
 export function pairKey({ client, service }: Pair): string {
   return `${client}/${service}`;
 }
+
+/** The names in the tag `services`, each once; all configured ones when it says `all`, and when a secret has no such tag. */
+export function servicesOf(tag: string | undefined, configured: readonly ServiceName[]): readonly ServiceName[] {
+  if (tag === undefined || tag === 'all') return configured;
+  return [...new Set(tag.split(/\s/).filter((name) => name !== ''))];
+}

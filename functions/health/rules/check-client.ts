@@ -1,7 +1,6 @@
-import type { ClientName, Pair, ServiceName } from '../../broker/pair.ts';
+import { type ClientName, type Pair, type ServiceName, servicesOf } from '../../broker/pair.ts';
 import { askUntil, type CheckDependencies, type CheckRecord, checkOnce, isSilent } from './check-pairs.ts';
 import type { Notify } from './notify.ts';
-import { servicesOf } from './run.ts';
 
 /** A version of a client's secret that was put into use. */
 export interface Promotion {

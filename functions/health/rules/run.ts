@@ -1,4 +1,4 @@
-import { type ClientName, type Pair, pairKey, type ServiceName } from '../../broker/pair.ts';
+import { type ClientName, type Pair, pairKey, type ServiceName, servicesOf } from '../../broker/pair.ts';
 import { askUntil, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
 import type { NotificationMemories, Notified, Notify } from './notify.ts';
@@ -113,10 +113,4 @@ export function pairsOf(clients: ClientList, configured: readonly ServiceName[])
     pairs: all.filter(({ service }) => configured.includes(service)),
     unknown: all.filter(({ service }) => !configured.includes(service)),
   };
-}
-
-/** The names in the tag `services`, each once; all configured ones when it says `all`, and when a secret has no such tag. */
-export function servicesOf(tag: string | undefined, configured: readonly ServiceName[]): readonly ServiceName[] {
-  if (tag === undefined || tag === 'all') return configured;
-  return [...new Set(tag.split(/\s/).filter((name) => name !== ''))];
 }

@@ -1,0 +1,61 @@
+import { TokenBrokerError } from '../../client/error.ts';
+import type { TokenBroker, TokenBrokerOptions } from '../../client/token-broker.ts';
+import type { CheckPair } from './rules/check-pairs.ts';
+import type { ProbeAnswer } from './rules/evaluate.ts';
+import type { AskAsProbe } from './rules/run.ts';
+
+/** The options of both functions that ask the broker. */
+export interface FunctionOptions {
+  /** Credentials that sign the requests; those of the function by default. */
+  readonly credentials?: TokenBrokerOptions['credentials'];
+  readonly write?: (line: string) => void;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+  /** How the time between two requests passes. */
+  readonly sleep?: (ms: number) => Promise<unknown>;
+}
+
+/** Checks pairs through the broker's URL. A failure of the broker itself is `failed`. */
+export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {
+  return async (pair, timeoutMs) => {
+    try {
+      const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
+      return { kind: 'checked', finding, provenBy, version, checkedAt };
+    } catch (error) {
+      const retryable = error instanceof TokenBrokerError && (error.retryable || error.type === 'aborted');
+      return { kind: 'failed', failure: failureType(error), retryable };
+    }
+  };
+}
+
+/** Asks for a token as the role that must be refused. A token goes no further. */
+export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
+  return async (pair, timeoutMs) => {
+    try {
+      await broker.token({ ...pair, signal: signalAfter(timeoutMs) });
+      return { condition: 'not-denied', said: 'a-token' };
+    } catch (error) {
+      return { condition: conditionOf(error), said: failureType(error) };
+    }
+  };
+}
+
+/** A problem other than a refusal or `internal` arises behind the access rules, so it proves that they let the probe in. */
+function conditionOf(error: unknown): ProbeAnswer['condition'] {
+  if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
+  if (error.type === 'access-denied' && error.status === 403) return 'denied';
+  return error.type === 'internal' ? 'unproven' : 'not-denied';
+}
+
+/** One word, without any text of an answer. */
+function failureType(error: unknown): string {
+  if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
+  // The signal is only ever that of the time limit.
+  if (error.type === 'aborted') return 'timeout';
+  return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
+}
+
+/** Ends after so many milliseconds, and at once when there are none left. */
+export function signalAfter(timeoutMs: number): AbortSignal {
+  return AbortSignal.timeout(Math.max(1, Math.floor(timeoutMs)));
+}
