@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { forgetAt, json, number, numeric, text } from '../aws/attributes.ts';
 import { causeWord, withTimeLimit } from '../aws/calls.ts';
 import { parseJson } from '../broker/json.ts';
-import type { ServiceName } from '../broker/pair.ts';
+import { parsePairKey, type ServiceName } from '../broker/pair.ts';
 import { CONDITIONS, type Entries } from './rules/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from './rules/notify.ts';
 
@@ -68,17 +68,21 @@ function limited<Answer>(what: string, timeoutMs: number, call: (abortSignal: Ab
   });
 }
 
-/** One short row per entry: an item of the table holds 400 kB. */
-function rowsOf(entries: Entries) {
-  return [...entries].map(([key, { condition, since, at, version }]) => [key, condition, since, at, version]);
+/** One short row per entry: an item of the table holds 400 kB. Stored rows depend on these keys. */
+function rowsOf({ pairs, service, broker, probe }: Entries) {
+  return [...pairs, ['service', service] as const, ['broker', broker] as const, ['probe', probe] as const].flatMap(
+    ([key, entry]) => (entry === undefined ? [] : [[key, entry.condition, entry.since, entry.at, entry.version]]),
+  );
 }
 
 /** Entries that cannot be read count as missing: telling the operators twice is better than not at all. */
 function parseEntries(rows = ''): Entries {
   const known = rowsSchema.safeParse(parseJson(rows)).data?.filter((row) => row !== undefined) ?? [];
-  return new Map(
+  const entries = new Map(
     known.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
   );
+  const pairs = new Map([...entries].filter(([key]) => parsePairKey(key) !== undefined));
+  return { pairs, service: entries.get('service'), broker: entries.get('broker'), probe: entries.get('probe') };
 }
 
 /** Epoch milliseconds that are a date. */

@@ -2,7 +2,12 @@ import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import type { CheckedPair, CheckPair, CheckRecord } from '../../functions/health/rules/check-pairs.ts';
 import type { ProbeAnswer } from '../../functions/health/rules/evaluate.ts';
 import type { Message } from '../../functions/health/rules/messages.ts';
-import { createNotify, NotificationFailure, type NotificationMemories } from '../../functions/health/rules/notify.ts';
+import {
+  createNotify,
+  NotificationFailure,
+  type NotificationMemories,
+  type NotificationMemory,
+} from '../../functions/health/rules/notify.ts';
 import { type ClientList, createHealthRun } from '../../functions/health/rules/run.ts';
 import type { Finding, ProvenBy } from '../../functions/vocabulary.ts';
 import { START } from './example.ts';
@@ -137,8 +142,9 @@ export function except(answers: Readonly<Record<string, Answer | Finding>>): Wor
 
 /** Memories as DynamoDB keeps them: written under a condition. */
 function createMemories() {
-  const items = new Map<string | undefined, Awaited<ReturnType<NotificationMemories['read']>>>();
-  const memoryOf = (service: string | undefined) => items.get(service) ?? { entries: new Map(), revision: 0 };
+  const items = new Map<string | undefined, NotificationMemory>();
+  const memoryOf = (service: string | undefined): NotificationMemory =>
+    items.get(service) ?? { entries: { pairs: new Map() }, revision: 0 };
   let failures = 0;
   let writes = 0;
   const failIfTold = () => {

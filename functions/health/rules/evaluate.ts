@@ -58,8 +58,10 @@ export interface Entry {
   readonly version?: string | undefined;
 }
 
-/** By the key of a pair; by the kind for the others. */
-export type Entries = ReadonlyMap<string, Entry>;
+/** The entries of the pairs, by key, and the entry of each other kind of observation. */
+export interface Entries extends Readonly<Partial<Record<'service' | 'broker' | 'probe', Entry | undefined>>> {
+  readonly pairs: ReadonlyMap<string, Entry>;
+}
 
 /** Observations from findings, and `kept`, the entries that still count; the others are dropped without a message. */
 export function evaluate(findings: Findings, entries: Entries) {
@@ -99,14 +101,15 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const without = checked.filter(({ finding }) => finding === 'secret-missing' || finding === 'disabled');
   const gone = new Set(without.map(({ pair }) => pairKey(pair)).filter((key) => !listedKeys.has(key)));
   const there = checked.filter(({ pair }) => !gone.has(pairKey(pair)));
-  const kept = [...entries].filter(([key, one]) => !gone.has(key) && !(isIncident && isSilent(one.condition)));
-  const ofService = { kind: 'service', service, condition, since: at, at, detail } as const;
-  return { observations: [ofService, ...observePairs(there, isIncident)], kept: new Map(kept) };
+  const pairs = new Map(
+    [...entries.pairs].filter(([key, { condition: last }]) => !gone.has(key) && !(isIncident && isSilent(last))),
+  );
+  const ofService: Observation = { kind: 'service', service, condition, since: at, at, detail };
+  return { observations: [ofService, ...observePairs(there, isIncident)], kept: { ...entries, pairs } };
 }
 
-function openIncident(entries: Entries): Entry | undefined {
-  const entry = entries.get('service');
-  return entry?.condition === 'incident' ? entry : undefined;
+function openIncident({ service }: Entries): Entry | undefined {
+  return service?.condition === 'incident' ? service : undefined;
 }
 
 function hasBegun(checked: readonly CheckedPair[]): boolean {

@@ -68,7 +68,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
 
         const out = transitions.filter(({ key }) => told.has(key));
         unsent = transitions.length - out.length;
-        const remembered = new Map([...quiet, ...out.map(({ observation }) => entryOf(observation))]);
+        const remembered = withUpdates(quiet, out);
         if (isSame(remembered, entries)) return;
         const isWritten = await memories.write(findings.service, { entries: remembered, revision: revision + 1 });
         if (!isWritten) overtaken += 1;
@@ -89,27 +89,37 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
   };
 }
 
-/** A change that the operators have to be told about. */
-interface Transition {
-  readonly key: string;
+/** An observation, and the entry that is remembered of it. */
+interface Update {
   readonly observation: Observation;
+  readonly entry: Entry;
+}
+
+/** A change that the operators have to be told about. */
+interface Transition extends Update {
+  readonly key: string;
   readonly before: Entry | undefined;
 }
 
 /** The observations that differ from the memory; `quiet` are the entries to remember without a message. */
 function findTransitions({ observations, kept }: ReturnType<typeof evaluate>, now: number) {
   // Good entries are kept as long as a run can last, because they outrank its older observations.
-  const quiet = new Map([...kept].filter(([, entry]) => !isGood(entry) || now - entry.at <= LONGEST_RUN_MS));
+  const keep = (entry?: Entry) => (entry && (!isGood(entry) || now - entry.at <= LONGEST_RUN_MS) ? entry : undefined);
+  const pairs = new Map([...kept.pairs].filter(([, entry]) => keep(entry)));
+  const fresh = { pairs, service: keep(kept.service), broker: keep(kept.broker), probe: keep(kept.probe) };
   const transitions: Transition[] = [];
+  const updates: Update[] = [];
   for (const observation of observations) {
-    const [key, entry] = entryOf(observation);
-    const before = quiet.get(key);
+    const { kind, condition, since, at, version } = observation;
+    const subject = kind === 'pair' ? pairKey(observation.pair) : kind;
+    const before = kind === 'pair' ? pairs.get(subject) : fresh[kind];
     // A newer observation is remembered already.
-    if (before !== undefined && observation.at <= before.at) continue;
-    if (isTransition(entry, before)) transitions.push({ key: `${key} ${entry.condition}`, observation, before });
-    else if (before !== undefined && !isGood(before)) quiet.set(key, { ...before, at: observation.at });
+    if (before !== undefined && at <= before.at) continue;
+    const entry = { condition, since, at, version };
+    if (isTransition(entry, before)) transitions.push({ key: `${subject} ${condition}`, observation, entry, before });
+    else if (before !== undefined && !isGood(before)) updates.push({ observation, entry: { ...before, at } });
   }
-  return { transitions, quiet };
+  return { transitions, quiet: withUpdates(fresh, updates) };
 }
 
 /** No Lambda function runs longer. */
@@ -123,14 +133,19 @@ function isTransition({ condition, version }: Entry, before: Entry | undefined):
   return isOther && (condition === 'rejected' || condition === 'secret-malformed');
 }
 
-/** The memory of an observation that needs no message any more. */
-function entryOf(observation: Observation): readonly [key: string, entry: Entry] {
-  const { kind, condition, since, at, version } = observation;
-  return [kind === 'pair' ? pairKey(observation.pair) : kind, { condition, since, at, version }];
+function withUpdates(entries: Entries, updates: readonly Update[]): Entries {
+  const pairs = new Map(entries.pairs);
+  const others: { [kind in Exclude<Observation['kind'], 'pair'>]?: Entry } = {};
+  for (const { observation, entry } of updates) {
+    if (observation.kind === 'pair') pairs.set(pairKey(observation.pair), entry);
+    else others[observation.kind] = entry;
+  }
+  return { ...entries, ...others, pairs };
 }
 
 function isSame(one: Entries, other: Entries): boolean {
-  return one.size === other.size && [...one].every(([key, entry]) => other.get(key) === entry);
+  if (one.service !== other.service || one.broker !== other.broker || one.probe !== other.probe) return false;
+  return one.pairs.size === other.pairs.size && [...one.pairs].every(([key, entry]) => other.pairs.get(key) === entry);
 }
 
 function failureWord(error: unknown): string {

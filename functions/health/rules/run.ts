@@ -1,4 +1,4 @@
-import { type ClientName, type Pair, pairKey, type ServiceName, servicesOf } from '../../broker/pair.ts';
+import { type ClientName, type Pair, pairKey, parsePairKey, type ServiceName, servicesOf } from '../../broker/pair.ts';
 import { askUntil, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
 import type { NotificationMemories, Notified, Notify } from './notify.ts';
@@ -85,12 +85,11 @@ export function createHealthRun(dependencies: Dependencies) {
   async function rememberedPairs(): Promise<readonly Pair[]> {
     const ofServices = services.map(async (service) => {
       // A run without memory checks the listed pairs; `notify` reports the failure of the memory.
-      const { entries } = await memories.read(service).catch(() => ({ entries: new Map<string, never>() }));
-      const suffix = pairKey({ client: '', service });
-      const keys = [...entries.keys()].filter((key) => key.endsWith(suffix));
-      return keys.map((key) => ({ client: key.slice(0, -suffix.length), service }));
+      const memory = await memories.read(service).catch(() => undefined);
+      const pairs = [...(memory?.entries.pairs.keys() ?? [])].map(parsePairKey);
+      return pairs.filter((pair) => pair?.service === service);
     });
-    return (await Promise.all(ofServices)).flat();
+    return (await Promise.all(ofServices)).flat().filter((pair) => pair !== undefined);
   }
 
   /** An existing pair, so that only the missing rule can be the reason for a refusal. */
