@@ -18,7 +18,7 @@ import type { HealthVariables } from './variables.ts';
 
 /**
  * Wires the adapters to the rules. An event of Secrets Manager starts a check of the client that it names, and Lambda
- * repeats a failed one; any other event starts one run over all pairs, whose findings are returned.
+ * repeats the event if the check fails. Any other event starts a run over all pairs and returns its findings.
  */
 export function createHealthFunction(variables: HealthVariables, options: FunctionOptions = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url, TOKEN_BROKER_TABLE: tableName } = variables;
@@ -67,13 +67,13 @@ export function createHealthFunction(variables: HealthVariables, options: Functi
   };
 }
 
-/** A run sees the answer to each request, and decides by its own rules which it repeats. */
+/** The rules of health decide which requests are repeated, so the client neither caches nor repeats. */
 const ONCE = { cache: false, maxAttempts: 1 };
 
-/** A run can wait longer than a caller. */
+/** Options of AWS clients: a run can wait longer than a caller. */
 function patient(requestTimeout: number) {
   return { maxAttempts: 5, requestHandler: { requestTimeout, throwOnRequestTimeout: true } };
 }
 
-/** The worst case of the description of the secret, the last message and the last writes. */
+/** Time for the description of the secret, the last message and the last writes, at worst. */
 const WRITING_MS = 25_000;

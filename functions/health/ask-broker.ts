@@ -6,16 +6,16 @@ import type { AskAsProbe } from './rules/run.ts';
 
 /** The options of both functions that ask the broker. */
 export interface FunctionOptions {
-  /** Credentials that sign the requests; those of the function by default. */
+  /** Credentials that sign the requests. Default: the credentials of the function. */
   readonly credentials?: TokenBrokerOptions['credentials'];
   readonly write?: (line: string) => void;
   /** Epoch milliseconds. */
   readonly now?: () => number;
-  /** How the time between two requests passes. */
+  /** Waits between two requests. */
   readonly sleep?: (ms: number) => Promise<unknown>;
 }
 
-/** Checks pairs through the broker's URL. A failure of the broker itself is `failed`. */
+/** Checks pairs through the broker's URL. Returns `failed` if the broker itself fails. */
 export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {
   return async (pair, timeoutMs) => {
     try {
@@ -28,7 +28,7 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
   };
 }
 
-/** Asks for a token as the role that must be refused. A token goes no further. */
+/** Asks for a token as the role that must be refused, and drops a token that it receives. */
 export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
   return async (pair, timeoutMs) => {
     try {
@@ -40,22 +40,22 @@ export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
   };
 }
 
-/** A problem other than a refusal or `internal` arises behind the access rules, so it proves that they let the probe in. */
+/** Any problem but a refusal or `internal` arises behind the access rules, so it proves that they let the probe in. */
 function conditionOf(error: unknown): ProbeAnswer['condition'] {
   if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
   if (error.type === 'access-denied' && error.status === 403) return 'denied';
   return error.type === 'internal' ? 'unproven' : 'not-denied';
 }
 
-/** One word, without any text of an answer. */
+/** Returns a word that contains no text of an answer. */
 function failureType(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
-  // The signal is only ever that of the time limit.
+  // Only the time limit aborts a request.
   if (error.type === 'aborted') return 'timeout';
   return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
 }
 
-/** Ends after so many milliseconds, and at once when there are none left. */
+/** Aborts after `timeoutMs`, or immediately if no time is left. */
 export function signalAfter(timeoutMs: number): AbortSignal {
   return AbortSignal.timeout(Math.max(1, Math.floor(timeoutMs)));
 }

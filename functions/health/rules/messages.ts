@@ -1,13 +1,13 @@
 import { FINDING_ADVICE, type Finding, secretName } from '../../vocabulary.ts';
 import type { Entry, Observation } from './evaluate.ts';
 
-/** A message to the operators. The subject is one line of at most 99 ASCII characters, as SNS requires. */
+/** A message to the operators. SNS limits the subject to a line of 99 ASCII characters. */
 export interface Message {
   readonly subject: string;
   readonly text: string;
 }
 
-/** Describes a change, its start and the remedy, without any value of a secret or of a service's answer. */
+/** Describes a change, its start and the remedy. Never contains a value of a secret or of a service's answer. */
 export function messageOf(environment: string, observation: Observation, before: Entry | undefined): Message {
   const { condition, since, detail } = observation;
   const facts = new Map([
@@ -24,7 +24,7 @@ export function messageOf(environment: string, observation: Observation, before:
   const paragraphs = [sentence, detail, table.join('\n'), `What to do: ${advice}`, command];
   const text = `${paragraphs.filter((paragraph) => paragraph !== undefined).join('\n\n')}\n`;
   const subject = `[token-broker ${environment}] ${headline}`;
-  // All names are ASCII, and SNS refuses a longer subject.
+  // SNS refuses a longer subject. Names are always ASCII.
   return { subject: subject.length > 99 ? `${subject.slice(0, 96)}...` : subject, text };
 }
 
@@ -42,12 +42,12 @@ function factsOf(environment: string, observation: Observation): readonly (reado
 
 const COLUMN = 'secret version: '.length;
 
-/** To the second, as in RFC 3339. */
+/** Formats a time to the second, as RFC 3339 does. */
 function dateTime(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }
 
-/** With places such as `<client>`. */
+/** Returns texts with placeholders such as `<client>`. */
 function textsOf(observation: Observation): readonly [headline: string, sentence: string, advice: string] {
   switch (observation.kind) {
     case 'pair':
