@@ -4,7 +4,7 @@ import { about, clientsNamed, createHealthWorld, DENIED, except, found, SERVICE 
 
 const DOWN = `[token-broker dev] incident: ${SERVICE} does not answer`;
 const BACK = `[token-broker dev] ${SERVICE} answers again`;
-/** So many clients, the first ones, get no answer. */
+/** The first `count` clients get no answer. */
 const silent =
   (count: number): ReturnType<typeof except> =>
   ({ client }) =>
@@ -29,13 +29,13 @@ describe('a service that is down', () => {
       clients: clientsNamed(9),
       answer: ({ client, service }) => {
         if (client === 'client-1' && service === 'other') return 'rejected';
-        // Neither of these asks the service.
+        // These two checks do not ask the service.
         if (client === 'client-3') return { finding: 'accepted', provenBy: 'traffic' };
         if (client === 'client-2' && service === SERVICE) return { finding: 'rejected', provenBy: 'latch' };
         return service === SERVICE ? 'unreachable' : 'accepted';
       },
     });
-    // Each service is reported by itself.
+    // Messages about different services have no order.
     const { subjects, incidents } = await run();
     expect(incidents).toEqual([SERVICE]);
     expect(subjects.toSorted()).toEqual([DOWN, about('rejected', 'client-1', 'other'), about('rejected', 'client-2')]);

@@ -121,7 +121,7 @@ describe('the memory of notifications', () => {
 
 describe('a message to the operators', () => {
   const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-dev';
-  const MESSAGE = { subject: '[token-broker dev] rejected: acme', text: 'Zeile 1 & <Zeile> 2\n\n  „Ende“ + 100 %\n' };
+  const MESSAGE = { subject: '[token-broker dev] rejected: acme', text: 'Zeile & <Zeile>\n\n  „Ende“ + 100 %\n' };
 
   it('reaches the topic as it is, also when SNS fails once', async () => {
     const { notify, messages, failWith } = await start();

@@ -31,7 +31,7 @@ describe('the operators', () => {
     ['rejected', 'v1', 'v2', 1],
     ['rejected', 'v1', 'v1', 0],
     ['secret-malformed', 'v1', 'v2', 1],
-    // A look that could not tell the version says nothing about another one.
+    // A check without a version does not prove that the version has changed.
     ['rejected', undefined, 'v2', 0],
     ['rejected', 'v1', undefined, 0],
     ['misconfigured', 'v1', 'v2', 0],
@@ -60,7 +60,7 @@ describe('the memory', () => {
     const look = async (finding: Finding, at: number) =>
       (await tell([found('acme', finding, START + at, { checkedAt: START + at - 1 })])).subjects;
     expect(await look('rejected', 4)).toEqual([about('rejected')]);
-    // Of something bad is remembered since when it is so, and when it was last seen.
+    // The memory contains the start of a bad condition, and when it was last observed.
     await look('rejected', 10);
     expect(memories.entries().pairs.get(ACME)).toMatchObject({ since: START + 3, at: START + 10, version: 'v1' });
     expect([await look('accepted', 5), await look('accepted', 10)]).toEqual([[], []]);
