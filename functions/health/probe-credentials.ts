@@ -7,7 +7,7 @@ export function createProbeCredentials(sts: STSClient, RoleArn: string, timeoutM
     const command = new AssumeRoleCommand({ RoleArn, RoleSessionName: 'token-broker-health', DurationSeconds: 900 });
     const { Credentials } = await withTimeLimit(timeoutMs, (abortSignal) => sts.send(command, { abortSignal }));
     const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken } = Credentials ?? {};
-    if (!accessKeyId || !secretAccessKey) throw new TypeError('STS gave no credentials');
+    if (!accessKeyId || !secretAccessKey) throw new TypeError('STS returned no credentials');
     return { accessKeyId, secretAccessKey, sessionToken: SessionToken };
   };
 }

@@ -92,7 +92,8 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const open = openIncident(entries);
   const isIncident = open === undefined ? hasBegun(checked) : !hasEnded(checked, open);
   const condition = isIncident ? 'incident' : 'answering';
-  const detail = `Of ${checked.filter(wasAsked).length} pairs that were asked, ${silentOnes(checked).length} got no answer.`;
+  const asked = checked.filter(wasAsked).length;
+  const detail = `${silentOnes(checked).length} of ${asked} pairs that were asked got no answer.`;
 
   // A deleted client needs no message, because the check has withdrawn its token.
   const listedKeys = new Set(listed.map(pairKey));
@@ -143,7 +144,7 @@ function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings
   const isIncident = checks.checked.length === 0 && failures.length > 0;
   if (checks.checked.length > 0) observations.push({ kind: 'broker', ...look, condition: 'answering' });
   if (isIncident) {
-    const detail = `No check brought a finding: ${failures.toSorted().join(', ')}.`;
+    const detail = `No check returned a finding: ${failures.toSorted().join(', ')}.`;
     observations.push({ kind: 'broker', ...look, condition: 'incident', detail });
   }
   // If the broker answers no request, the message about the broker is enough.

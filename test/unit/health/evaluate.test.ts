@@ -15,7 +15,7 @@ describe('a service that is down', () => {
     const { world, run, messages } = createHealthWorld({ clients: clientsNamed(500) });
     world.answer = () => ({ finding: 'throttled', provenBy: 'pause' });
     expect(await run()).toMatchObject({ subjects: [DOWN], incidents: [SERVICE] });
-    expect(messages[0]?.text).toMatch(/Of (\d+) pairs that were asked, \1 got no answer\./);
+    expect(messages[0]?.text).toMatch(/^(\d+) of \1 pairs that were asked got no answer\.$/m);
     expect(messages[0]?.text).toMatch(/^since: +2026-01-01T00:0/m);
     expect(await run()).toMatchObject({ subjects: [], incidents: [SERVICE] });
     world.answer = () => 'accepted';
@@ -112,7 +112,7 @@ describe('a broker that has no findings', () => {
     world.probe = () => ({ condition: 'unproven', said: 'network-error' });
     expect((await run()).subjects).toEqual(['[token-broker dev] incident: the broker checks no credential']);
     expect((await run()).subjects).toEqual([]);
-    expect(messages[0]?.text).toContain('No check brought a finding: network-error, timeout.');
+    expect(messages[0]?.text).toContain('No check returned a finding: network-error, timeout.');
     world.answer = () => 'accepted';
     world.probe = () => DENIED;
     expect((await run()).subjects).toEqual(['[token-broker dev] the broker can check credentials again']);
