@@ -23,9 +23,9 @@ interface Options {
   readonly environment: string;
   readonly tableName: string;
   readonly settings: BrokerSettings;
-  /** ARNs of the roles that may check every client on every service, beside the access rules. */
+  /** ARNs of the roles that may check every client on every service, in addition to the access rules. */
   readonly checkerRoles?: readonly string[];
-  /** ARN of the role that asks to be refused. */
+  /** ARN of the role whose requests must be refused. */
   readonly probeRole?: string;
   readonly version?: string | undefined;
   readonly write?: (line: string) => void;
@@ -34,7 +34,7 @@ interface Options {
   readonly send?: SendHttp;
 }
 
-/** Wires the adapters to the rules; two brokers share only the state that AWS holds. */
+/** Wires the adapters to the rules. Two brokers share only the state that AWS stores. */
 export function createTokenFunction(options: Options) {
   const { environment, tableName, settings, checkerRoles = [], probeRole, version, write = writeLine } = options;
   const now = Date.now;
@@ -50,7 +50,7 @@ export function createTokenFunction(options: Options) {
   const { principalOrgId, provenForSeconds } = settings;
   const all = { clients: 'all', services: 'all', operations: ['check'] } as const;
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...all }))];
-  // The check of a new release asks for a token that it must be refused.
+  // The release check requests a token on purpose and must be refused.
   const refusedRoles = new Set([...checkerRoles, probeRole].flatMap((role) => (role ? [roleKey(role)] : [])));
   const log = { environment, version, services, rulesDigest: rulesDigest(settings), refusedRoles, now, write };
 
@@ -84,11 +84,11 @@ export function createTokenFunction(options: Options) {
     handler: async (event: unknown, context: InvocationContext): Promise<FunctionUrlResult> =>
       toResult(await endpoint(parseEvent(event, context, now()))),
     /**
-     * Makes an instance's first reads before a caller waits for them: the sealing key and a look into the table, which
-     * opens the connections to both. Ends soon and never fails: the first call repeats a read that was too slow.
+     * Reads the sealing key and an item of the table before a caller waits, which opens the connections to both. Never
+     * fails, and ends within `timeoutMs`: the first call repeats a read that was too slow.
      */
     async readFirst(timeoutMs = FIRST_READS_MS): Promise<void> {
-      // The key of no pair: those contain a slash.
+      // No pair has this key, because keys of pairs contain a slash.
       const look = { TableName: tableName, Key: { pair: { S: 'first-read' } } };
       await Promise.allSettled([
         withTimeLimit(timeoutMs, (abortSignal) => dynamodb.getItem(look, abortSignal)),

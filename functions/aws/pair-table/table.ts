@@ -8,6 +8,7 @@ import {
   type Attempts,
   type CircuitBreaker,
   createCircuitBreaker,
+  isConditionFailed,
   type StoreCall,
   unavailable,
   withRetry,
@@ -19,22 +20,22 @@ import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } 
 interface Dependencies {
   readonly dynamodb: DynamoDB;
   readonly tableName: string;
-  /** Left out by operators' commands, which may not read the key: then no token is opened or sealed. */
+  /** Operators' commands omit it, because they may not read the key. Without it, no token is opened or sealed. */
   readonly sealer?: Sealer | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly breaker?: CircuitBreaker | undefined;
-  /** Told of each record that is read without its token; must not throw. */
+  /** Called for each record that is read without its token. Must not throw. */
   readonly onUnreadable?: (reason: keyof typeof CLOSED_OUTCOMES, pair: Pair) => void;
 }
 
-/** The store of pair records on DynamoDB: one item per pair, one call per operation. */
+/** Stores each pair's record as an item in DynamoDB. Each operation is a single call. */
 export function createPairTable(dependencies: Dependencies) {
   const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
 
   return {
     async read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord> {
-      // At once, so that a first read does not wait for the key as well; both are over when it ends, failed or not.
+      // The key and the item are read in parallel. Even a failed read ends only after both.
       const hasKey = Promise.resolve(sealer?.hasKey(deadline));
       const look: StoreCall<Item> = (signal, attempts) => getItem(pair, signal, attempts);
       const item = await breaker({ deadline, isPatient }, look).finally(() => hasKey);
@@ -56,7 +57,7 @@ export function createPairTable(dependencies: Dependencies) {
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
 
-    // The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated.
+    // The operators' two writes are idempotent and require no tag: a stop must not lose a race or depend on the record.
     async disable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
       const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
       const ExpressionAttributeValues = { ':disabled': json({ since: now() }), ':tag': { S: newTag() } };
@@ -64,7 +65,7 @@ export function createPairTable(dependencies: Dependencies) {
     },
 
     async enable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
-      // Beside a latch the date is no number, so that the item stays.
+      // The date next to a latch is not a number, so that the item does not expire.
       const UpdateExpression = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled';
       const ConditionExpression = 'attribute_exists(pair)';
       const ExpressionAttributeValues = { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } };
@@ -75,19 +76,19 @@ export function createPairTable(dependencies: Dependencies) {
   async function getItem(pair: Pair, abortSignal: AbortSignal, attempts?: Attempts): Promise<Item> {
     const input = { ...keyOf(pair), ConsistentRead: true };
     const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal), attempts);
-    // An item always holds its key, so one without it is no item of this pair.
-    if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the item that was asked for');
+    // An item always contains its key, so an answer without it is not an item of this pair.
+    if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the requested item');
     return item ?? {};
   }
 
-  /** Whether the condition held. */
+  /** Returns whether the condition was met. */
   function update(pair: Pair, input: object, abortSignal: AbortSignal, attempts?: Attempts): Promise<boolean> {
     const write = async () => {
       try {
         await dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal);
         return true;
       } catch (error) {
-        if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
+        if (isConditionFailed(error)) return false;
         throw error;
       }
     };
@@ -109,7 +110,7 @@ export function createPairTable(dependencies: Dependencies) {
     return token ?? ({ ...visible, closed: 'unreadable' } as const);
   }
 
-  /** Without a key the visible part alone is stored: it proves the version. It takes the place of no token that may still live. */
+  /** Stores only the visible part without a key, as proof of the version, and never instead of an unexpired token. */
   async function sealToken(pair: Pair, seen: PairRecord, token: PairRecord['token'], deadline: number) {
     if (token?.accessToken === undefined) return tokenAttributes(undefined, undefined);
     const sealed = await sealer?.seal(pair, token, deadline);
@@ -120,16 +121,16 @@ export function createPairTable(dependencies: Dependencies) {
   }
 }
 
-/** Random, so that no tag comes again after an item was deleted or restored. */
+/** Returns a random tag, so that no tag recurs after an item was deleted or restored. */
 const newTag = () => randomBytes(16).toString('base64url');
 
-/** Writes all attributes if the item has the tag that was seen, or already the one that is written: then this is a repetition. */
+/** Returns a compare-and-set on the tag. It also succeeds on the new tag, because then it is a repetition. */
 function updateInput(attributes: Partial<Item>, seenTag: string | undefined) {
   const names = Object.keys(attributes);
   const values = Object.entries(attributes).flatMap(([name, value]) => (value ? [[`:${name}`, value] as const] : []));
   const set = values.map(([value]) => `#${value.slice(1)} = ${value}`);
   const remove = names.filter((name) => attributes[name] === undefined).map((name) => `#${name}`);
-  // A tag that is no text counts as missing.
+  // A tag that is not text counts as missing.
   const condition = seenTag === undefined ? 'NOT attribute_type(#tag, :seen)' : '#tag = :seen';
   return {
     UpdateExpression: `SET ${set.join(', ')}${remove.length > 0 ? ` REMOVE ${remove.join(', ')}` : ''}`,

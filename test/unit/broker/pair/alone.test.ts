@@ -65,7 +65,7 @@ describe('a store that is out of reach', () => {
   });
 
   it.each(['read', 'replace'])('differs from a bug of the store, which is not hidden: %s', async (operation) => {
-    const bug = new TypeError('not the item that was asked for');
+    const bug = new TypeError('not the requested item');
     const call = exampleCall();
     const { acquire } = createPairWorld({ store: { [operation]: () => Promise.reject(bug) } });
 
