@@ -15,7 +15,7 @@ import type { ReleaseCheckVariables } from './variables.ts';
 /**
  * Tests a new version of the token function before callers use it, and reports the result to CodeDeploy. The version
  * must apply the access rules that were synthesised. It must check a pair of each service, with any finding. It must
- * refuse a token of that pair, because the role of this function may only check. All questions share one deadline.
+ * refuse a token of that pair, because the role of this function may only check. All questions share a deadline.
  */
 export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: FunctionOptions = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url } = variables;

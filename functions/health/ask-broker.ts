@@ -11,7 +11,6 @@ export interface FunctionOptions {
   readonly write?: (line: string) => void;
   /** Epoch milliseconds. */
   readonly now?: () => number;
-  /** Waits between two requests. */
   readonly sleep?: (ms: number) => Promise<unknown>;
 }
 

@@ -12,7 +12,6 @@ export interface Promotion {
 export type SecretDescription = Readonly<Record<'services' | 'currentVersion', string | undefined>>;
 
 interface Dependencies extends CheckDependencies {
-  /** All configured services. */
   readonly services: readonly ServiceName[];
   /** Services where a new token ends the previous token. A valid token of any version proves the credential. */
   readonly singleTokenServices: readonly ServiceName[];

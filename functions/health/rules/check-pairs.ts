@@ -28,7 +28,7 @@ export type PairAnswer =
   | ({ readonly kind: 'checked' } & Omit<CheckedPair, 'pair' | 'at'>)
   | { readonly kind: 'failed'; readonly failure: string; readonly retryable: boolean };
 
-/** A line of the log. */
+/** An answer, for the log. */
 export interface CheckRecord {
   readonly pair: Pair;
   readonly answer: PairAnswer;

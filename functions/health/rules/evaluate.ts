@@ -83,7 +83,6 @@ export function isGood({ condition }: Pick<Entry, 'condition'>): boolean {
 
 /**
  * Replaces the messages about single clients without an answer by an incident of the service.
- *
  * An incident begins when at least five pairs were asked and at least 80 % of them got no answer. It ends when more
  * pairs get an answer than get no answer. The gap between the limits prevents flapping.
  */
@@ -100,11 +99,9 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const without = checked.filter(({ finding }) => finding === 'secret-missing' || finding === 'disabled');
   const gone = new Set(without.map(({ pair }) => pairKey(pair)).filter((key) => !listedKeys.has(key)));
   const there = checked.filter(({ pair }) => !gone.has(pairKey(pair)));
-  const pairs = new Map(
-    [...entries.pairs].filter(([key, { condition: last }]) => !gone.has(key) && !(isIncident && isSilent(last))),
-  );
+  const pairs = [...entries.pairs].filter(([key, one]) => !gone.has(key) && !(isIncident && isSilent(one.condition)));
   const ofService: Observation = { kind: 'service', service, condition, since: at, at, detail };
-  return { observations: [ofService, ...observePairs(there, isIncident)], kept: { ...entries, pairs } };
+  return { observations: [ofService, ...observePairs(there, isIncident)], kept: { ...entries, pairs: new Map(pairs) } };
 }
 
 function openIncident({ service }: Entries): Entry | undefined {

@@ -112,7 +112,7 @@ const TEXTS_OF_PROBE = {
   ],
   'not-denied': [
     'SECURITY: a role without an access rule was not refused',
-    'The broker did not refuse the probe, a role without an access rule. Other roles may get tokens that no rule allows.',
+    'The broker did not refuse the probe, a role without an access rule. Other roles may get tokens without a rule.',
     'Undo the latest change of access rules or code, and find tokens that no rule allows in the audit lines.',
   ],
 } as const;

@@ -44,7 +44,6 @@ interface Dependencies {
 
 /**
  * Sends the changes since the last messages to the operators, five at a time, and remembers them.
- *
  * The memory is written after the messages, by compare-and-set on its revision. If another writer was first, everything
  * is evaluated again. A message that was not sent is not remembered, so the next run sends it. A message is sent twice
  * if runs and events overlap, or if the function ends before the write.
@@ -89,17 +88,15 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
   };
 }
 
-/** An observation and its entry in the memory. */
-interface Update {
+/** A change that needs a message. */
+interface Transition {
+  readonly key: string;
   readonly observation: Observation;
   readonly entry: Entry;
-}
-
-/** A change that needs a message. */
-interface Transition extends Update {
-  readonly key: string;
   readonly before: Entry | undefined;
 }
+
+type Update = Pick<Transition, 'observation' | 'entry'>;
 
 /** Returns the observations that need a message, and `quiet`, the entries to remember without a message. */
 function findTransitions({ observations, kept }: ReturnType<typeof evaluate>, now: number) {

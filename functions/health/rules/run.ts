@@ -24,7 +24,6 @@ export type ClientList = readonly { readonly client: ClientName; readonly servic
 export type AskAsProbe = (pair: Pair, timeoutMs: number) => Promise<ProbeAnswer>;
 
 interface Dependencies extends CheckDependencies {
-  /** All configured services. */
   readonly services: readonly ServiceName[];
   readonly intervalMs: number;
   /** Throws without a list, because a run without clients must not look good. */
@@ -86,8 +85,7 @@ export function createHealthRun(dependencies: Dependencies) {
     const ofServices = services.map(async (service) => {
       // A run without memory checks only the listed pairs. `notify` reports the failure of the memory.
       const memory = await memories.read(service).catch(() => undefined);
-      const pairs = [...(memory?.entries.pairs.keys() ?? [])].map(parsePairKey);
-      return pairs.filter((pair) => pair?.service === service);
+      return [...(memory?.entries.pairs.keys() ?? [])].map(parsePairKey).filter((pair) => pair?.service === service);
     });
     return (await Promise.all(ofServices)).flat().filter((pair) => pair !== undefined);
   }
