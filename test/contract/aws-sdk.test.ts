@@ -67,8 +67,8 @@ const AWAITS_36 = new Set(['code', 'code and header', 'header']);
 
 beforeEach(() => {
   vi.useFakeTimers({ now: START, toFake: ['Date'] });
-  for (const name of ['CODEDEPLOY', 'DYNAMODB', 'SECRETS_MANAGER']) vi.stubEnv(`AWS_ENDPOINT_URL_${name}`, undefined);
-  for (const name of ['AWS_PROFILE', 'AWS_ENDPOINT_URL']) vi.stubEnv(name, undefined);
+  for (const of of ['', '_CODEDEPLOY', '_DYNAMODB', '_SECRETS_MANAGER']) vi.stubEnv(`AWS_ENDPOINT_URL${of}`, undefined);
+  vi.stubEnv('AWS_PROFILE', undefined);
   for (const name of ['AWS_CONFIG_FILE', 'AWS_SHARED_CREDENTIALS_FILE']) vi.stubEnv(name, '/dev/null');
 });
 
@@ -107,10 +107,11 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
         return { response: { statusCode: status, headers, body: Readable.from([JSON.stringify(members)]) } };
       },
     };
-    const Client = sdk[client] as new (options: object) => SdkClient;
+    // The clients are alike; only their types tell them apart.
+    const Client = sdk[client] as new (options: object) => dynamodb.DynamoDBClient;
     const aws = new Client({ ...access(region), requestHandler, maxAttempts: 1, accountIdEndpointMode: 'disabled' });
     aws.middlewareStack.addRelativeTo(withoutSelf, { relation: 'before', toMiddleware: 'httpSigningMiddleware' });
-    const Command = sdk[`${operation}Command`] as new (input: object) => object;
+    const Command = sdk[`${operation}Command`] as new (input: object) => dynamodb.GetItemCommand;
     const failure = await aws.send(new Command(input)).then(() => undefined, nameOf);
     return { sent, failure };
   }
@@ -129,9 +130,9 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
 });
 
 /** Takes away the headers in which the SDK tells of itself, before it signs them. */
-function withoutSelf(next: (call: object) => unknown) {
-  return (call: { readonly request: SdkRequest }) => {
-    const { headers } = call.request;
+function withoutSelf<Call, Result>(next: (call: Call) => Result) {
+  return (call: Call): Result => {
+    const { headers } = (call as { readonly request: SdkRequest }).request;
     for (const name of Object.keys(headers)) if (!/^(host|content-type|x-amz-target)$/.test(name)) delete headers[name];
     return next(call);
   };
@@ -144,11 +145,6 @@ function access(region: string) {
 const nameOf = ({ name }: Error) => name;
 
 type Call = readonly [operation: string, input: object];
-
-interface SdkClient {
-  readonly send: (command: object) => Promise<unknown>;
-  readonly middlewareStack: { readonly addRelativeTo: (middleware: object, options: object) => void };
-}
 
 interface SdkRequest extends Record<'protocol' | 'hostname' | 'path' | 'method', string> {
   readonly body: Uint8Array;

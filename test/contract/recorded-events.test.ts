@@ -5,40 +5,24 @@ import { membersOf } from '../../functions/broker/json.ts';
 import { CONTEXT } from '../support/aws/function-url-events.ts';
 import { START } from '../support/example.ts';
 import assumedRole from './recorded-events/assumed-role.json' with { type: 'json' };
+import assumedRoleAlone from './recorded-events/assumed-role-without-organization.json' with { type: 'json' };
 import iamUser from './recorded-events/iam-user.json' with { type: 'json' };
-import identities from './recorded-events/identities.json' with { type: 'json' };
+import iamUserOfOrganization from './recorded-events/iam-user-of-organization.json' with { type: 'json' };
 import noAuthorizer from './recorded-events/no-authorizer.json' with { type: 'json' };
 
 /** Calls of a Function URL as they were published, but for accounts, ids, addresses and names; and who called. */
-const EVENTS: readonly [source: string, event: object, caller?: object][] = [
-  [
-    'an assumed role, cognitoIdentity and isBase64Encoded 0 (public example/appointment_lambdaservice, 2025-08-10)',
-    assumedRole,
-    { role: 'billing-547xo-role-EXAMPLE', session: 'billing-547xo', principalOrgId: 'o-example123' },
-  ],
-  [
-    'an assumed role, principalOrgId null (public identity of aria-webrtc-client-role)',
-    withIdentity(identities['an assumed role outside of an organization']),
-    { role: 'reporting-client-role', session: 'session-name', principalOrgId: undefined },
-  ],
-  ['an IAM user (https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html)', iamUser],
-  [
-    'an IAM user, principalOrgId set (public call of curl as user/sst)',
-    withIdentity(identities['a user of an organization']),
-  ],
-  ['no authorizer (aws-powertools/powertools-lambda-python, lambdaFunctionUrlEvent.json)', noAuthorizer],
+const EVENTS: readonly { readonly source: string; readonly event: object; readonly caller?: object }[] = [
+  ...[assumedRole, assumedRoleAlone, iamUser, iamUserOfOrganization, noAuthorizer],
 ];
 
-describe.each(EVENTS)('a recorded event of a Function URL: %s', (_, event, caller) => {
+describe.each(EVENTS)('a recorded event of a Function URL: $source', ({ event, caller }) => {
   const { rawPath: path, rawQueryString: query, body, headers, requestContext } = membersOf(event);
-  const { http, requestId, authorizer } = membersOf(requestContext);
+  const { http, requestId } = membersOf(requestContext);
   const { method, sourceIp } = membersOf(http);
-  const { accessKey: accessKeyId, accountId: account } = membersOf(membersOf(authorizer).iam);
 
   it('is read as the request that it is, with the role that signed it and no other caller', () => {
-    const who = caller && { partition: 'aws', account, roleId: 'AROAEXAMPLE', accessKeyId, ...caller };
     const contentType = membersOf(headers)['content-type'];
-    const request = { requestId, method, path, query, body: body ?? '', contentType, sourceIp, caller: who };
+    const request = { requestId, method, path, query, body: body ?? '', contentType, sourceIp, caller };
     expect(parseEvent(event, CONTEXT, START)).toEqual({ ...request, deadline: START + 14_500 });
   });
 
@@ -49,11 +33,6 @@ describe.each(EVENTS)('a recorded event of a Function URL: %s', (_, event, calle
     expect(differences(functionUrlEvent(request as never, iam, 'id'), event)).toEqual([]);
   });
 });
-
-/** The documented event of an IAM user, with another identity. */
-function withIdentity(iam: object): object {
-  return { ...iamUser, requestContext: { ...iamUser.requestContext, authorizer: { iam } } };
-}
 
 /** Where a made event differs in form from a recorded one. Some members are null, 0 or absent, as AWS likes. */
 function differences(made: unknown, recorded: unknown, place = ''): readonly string[] {
