@@ -97,6 +97,26 @@ describe('an answer', () => {
     expect(inspect(failure, { depth: null, showHidden: true })).not.toContain('marked');
   });
 
+  it.each([201, 202, 204, 206, 299, 301, 304, 307, 399])(
+    'with the status %d is none, whatever it contains',
+    async (status) => {
+      const failure = await answered(status, { Item: { pair: { S: 'marked' } } });
+      expect(failure).toMatchObject({ status });
+      expect(failure).toBeInstanceOf(Error);
+      expect(isDefinitive(failure)).toBe(false);
+    },
+  );
+
+  it('is read for fifteen seconds and up to a million bytes at most', async () => {
+    const limits: unknown[] = [];
+    const send: Send = async (_request, given) => {
+      limits.push(given);
+      return EMPTY;
+    };
+    await createDynamoDB({ ...ACCESS, send }).getItem(LOOK, signal);
+    expect(limits).toEqual([{ timeoutMs: 15_000, maxBodyBytes: 1_000_000, signal }]);
+  });
+
   it('that names its error at great length is read in one go: to search anew from each letter would take half an hour', async () => {
     expect(causeWord(await answered(400, { __type: `${'a'.repeat(900_000)}:\n` }))).toBe('unknown');
   });

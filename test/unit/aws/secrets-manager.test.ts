@@ -74,6 +74,16 @@ describe('reading the secret of a client', () => {
     expect(inspect(await read(), { depth: null, showHidden: true })).not.toContain("'one'");
   });
 
+  it('is denied to a role that is named like a key, by the words of AWS about the role', async () => {
+    const said =
+      'User: arn:aws:sts::111111111111:assumed-role/KMS is not allowed/KMS is not authorized to perform: KMS';
+    const members = { __type: 'AccessDeniedException', Message: `${said}secretsmanager:GetSecretValue` };
+    const answer = { status: 400, headers: {}, body: Buffer.from(JSON.stringify(members)) };
+    const secretsManager = createSecretsManager({ ...ACCESS, send: async () => answer });
+    const read = createSecretReader({ environment: 'dev', secretsManager, now: Date.now });
+    expect(await read('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause: 'AccessDeniedException' });
+  });
+
   it('leaves nothing running when it ends', async () => {
     const { read, failWith, secretsManager } = await start({ timeoutMs: 20 });
     const asked = vi.spyOn(secretsManager, 'getSecretValue');
