@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { AccessRule } from './broker/authorize.ts';
+import { isRecord } from './broker/json.ts';
 import type { ServiceName } from './broker/pair.ts';
 import type { Service } from './broker/service.ts';
 
 /**
- * The environment variables of each function. `lib/` must fill exactly these and `functions/` reads only these, so a
- * missing or misspelled one is a compile error in the stack.
+ * The environment variables of each function. `lib/` must set exactly these and `functions/` reads only these: a
+ * missing or misspelled name is a compile error in the stack.
  */
 export type BrokerVariables = Filled<typeof BROKER_NAMES>;
 
@@ -14,28 +15,41 @@ export const BROKER_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The table of pairs that all instances of the function share. */
   'TOKEN_BROKER_TABLE',
-  /** Path of the settings file that lies beside the code; JSON of `BrokerSettings`. */
+  /** Path of the settings file next to the code, which contains `BrokerSettings` as JSON. */
   'TOKEN_BROKER_SETTINGS',
-  /** ARNs, separated by spaces, of the roles of this stack that check every pair: only deployment knows them. */
+  /** ARNs, separated by spaces, of this stack's roles that check every pair. Only the deployment knows them. */
   'TOKEN_BROKER_CHECKER_ROLES',
-  /** ARN of the role of this stack that must be refused: the audit lines say that its refusal is meant. */
+  /** ARN of this stack's role that must be refused. Audit lines mark its refusals as intended. */
   'TOKEN_BROKER_PROBE_ROLE',
 ] as const;
 
-/** The part of an environment's settings that runs: it travels in the code asset, because variables end at 4 kB. */
+/** The settings that the token function reads. They are part of the code asset, because variables end at 4 kB. */
 export interface BrokerSettings {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly accessRules: readonly AccessRule[];
-  /** The organization that every caller's account must be in. */
+  /** The organization that must contain every caller's account. */
   readonly principalOrgId?: string | undefined;
-  /** How long a token that was obtained proves its credential to a check. */
+  /** The time for which an obtained token proves its credential to a check. */
   readonly provenForSeconds: number;
 }
 
-/** Names who may act for which clients, as 16 hexadecimal digits: audit lines and the template of the stack tell it. */
+/** Returns the first 16 hexadecimal digits of the text's SHA-256. */
+export function shortDigest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** Identifies the access rules in audit lines and in the template of the stack. */
 export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings, 'services' | 'provenForSeconds'>) {
-  const rules = JSON.stringify([principalOrgId ?? null, accessRules]);
-  return createHash('sha256').update(rules).digest('hex').slice(0, 16);
+  return shortDigest(JSON.stringify([principalOrgId ?? null, accessRules]));
+}
+
+/** Identifies all settings of a service, in any order of their members. */
+export function settingsDigest(service: Service): string {
+  return shortDigest(JSON.stringify(service, (_, value) => (isRecord(value) ? sorted(value) : value)));
+}
+
+function sorted(members: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(Object.entries(members).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 export type HealthVariables = Filled<typeof HEALTH_NAMES>;
@@ -44,17 +58,17 @@ export const HEALTH_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The Function URL of the token function. */
   'TOKEN_BROKER_URL',
-  /** The table with the memory of notifications, beside the pairs. */
+  /** The table that stores the state of notifications next to the pairs. */
   'TOKEN_BROKER_TABLE',
   /** Names of the configured services, separated by spaces. */
   'TOKEN_BROKER_SERVICES',
-  /** Names of those with `singleActiveToken`, separated by spaces; `-`, which is no name, when there is none. */
+  /** Names of the services with `singleActiveToken`, separated by spaces, or `-` (no valid name) for an empty list. */
   'TOKEN_BROKER_SINGLE_TOKEN_SERVICES',
   /** ARN of the topic of the operators. */
   'TOKEN_BROKER_TOPIC',
   /** ARN of the role that may call the URL, has no access rule and must therefore be refused. */
   'TOKEN_BROKER_PROBE_ROLE',
-  /** From one run to the next. */
+  /** The time between two runs. */
   'TOKEN_BROKER_HEALTH_INTERVAL_SECONDS',
 ] as const;
 
@@ -64,7 +78,7 @@ export const RELEASE_CHECK_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The Function URL of the version that no caller reaches yet. */
   'TOKEN_BROKER_URL',
-  /** The digest of the access rules as synthesised; see `rulesDigest`. */
+  /** The digest of the synthesised access rules (`rulesDigest`). */
   'TOKEN_BROKER_RULES_DIGEST',
   /** Names of the configured services, separated by spaces. */
   'TOKEN_BROKER_SERVICES',
@@ -72,7 +86,7 @@ export const RELEASE_CHECK_NAMES = [
 
 type Filled<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
 
-/** Reads a function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
+/** Reads a function's variables. Throws with the names of variables that are missing or would leak secrets. */
 export function parseVariables<Names extends readonly string[]>(names: Names, variables: NodeJS.ProcessEnv) {
   const missing = names.filter((name) => !variables[name]);
   if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
@@ -84,8 +98,8 @@ export function parseVariables<Names extends readonly string[]>(names: Names, va
 }
 
 /**
- * The variables that make Node log its requests, Basic values too, or run code before ours. `NODE_OPTIONS` may only size the
- * memory or map stacks to sources.
+ * Returns the variables that make Node log its requests, including Basic values, or run other code before ours.
+ * `NODE_OPTIONS` may only size the memory or map stacks to sources.
  */
 export function leakingVariables(variables: NodeJS.ProcessEnv): readonly string[] {
   const options = (variables.NODE_OPTIONS ?? '').split(/\s+/).filter((option) => option !== '');

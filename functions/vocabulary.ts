@@ -1,21 +1,26 @@
-/** The names of clients and services: they fit a secret's name, a table key and a log field unescaped. */
+/** Names of clients and services. They need no escaping in a secret's name, a table key or a log field. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** The name of a client's secret; with an empty client, the prefix that all such names share. */
-export function secretName(environment: string, client: string): string {
-  return `token-broker/${environment}/${client}`;
+/** Returns the prefix that the names of all clients' secrets in an environment share. */
+export function secretPrefix(environment: string): string {
+  return `token-broker/${environment}/`;
 }
 
-/** The secret of the sealing key, outside the clients' prefix, so that a right to their secrets does not cover it. */
+/** Returns the name of a client's secret. */
+export function secretName(environment: string, client: string): string {
+  return `${secretPrefix(environment)}${client}`;
+}
+
+/** Returns the name of the sealing key's secret. Permissions for the clients' prefix do not cover it. */
 export function sealingKeyName(environment: string): string {
   return `token-broker-keys/${environment}/sealing`;
 }
 
-/** A role as settings name it: partition, account and the name without its path (IAM User Guide, quotas). */
+/** A role's ARN in settings. Captures partition, account and the name without its path (IAM User Guide, quotas). */
 export const ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):role\/(?:[!-~]{1,510}\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;
 
-/** Why a text is not the ARN of one IAM role. */
+/** Returns why a text is not the ARN of a single IAM role, or `undefined` if it is. */
 export function roleArnFault(arn: string): string | undefined {
   const example = 'arn:aws:iam::<account>:role/<name>';
   if (/[*?]/.test(arn)) return 'must name one role: no * and no ?';
@@ -25,15 +30,15 @@ export function roleArnFault(arn: string): string | undefined {
   return ROLE_ARN.test(arn) ? undefined : `must be the ARN of an IAM role: ${example}`;
 }
 
-/** A role as it arrives when it has signed: partition, account, the name without its path, and the session. */
+/** The ARN of a role that signed a request. Captures partition, account, the name without its path, and the session. */
 export const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;
 
-/** Which version of a secret: the one in use, the one being tried before it is promoted, or the predecessor. */
+/** Stages of a secret: the version in use, the version being tried before it is promoted, and the previous version. */
 export const SECRET_STAGES = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const;
 export type SecretStage = (typeof SECRET_STAGES)[number];
 
-/** The results of a check; `misconfigured` is a service that answers, but without a token. */
+/** The results of a check. `misconfigured` means that the service answers, but without a token. */
 export const FINDINGS = [
   'accepted',
   'rejected',
@@ -46,53 +51,62 @@ export const FINDINGS = [
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 
-/** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for not making one. */
+/** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for no request. */
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
 
-/** Why the token of a shared record cannot be opened. */
-export const UNREADABLE = ['closed', 'no-key'] as const;
-export type Unreadable = (typeof UNREADABLE)[number];
+/**
+ * Reasons why this instance cannot open a stored token. `no-key`: this instance has no sealing key. `no-bytes`: the
+ * instance that stored the token had no sealing key. `unreadable`: another key or format, altered or swapped.
+ */
+export type ClosedReason = 'no-key' | 'no-bytes' | 'unreadable';
 
-/** Why an event of Secrets Manager leads to no check. */
+/** The outcomes that `UnreadableRecords` counts. `no-bytes` is left out: the instance that stored it has counted. */
+export const CLOSED_OUTCOMES = { unreadable: 'closed', 'no-key': 'no-key' } as const satisfies Partial<
+  Record<ClosedReason, string>
+>;
+
+/** Reasons to ignore an event of Secrets Manager. */
 export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
 export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 
-/** The metric that counts each warning, which an operator must see although the caller got its answer. */
+/** The metric that counts each warning. An operator must see a warning although the caller received an answer. */
 export const WARNING_METRICS = {
-  /** DynamoDB was down, slow or throttled: the instance went on by itself. */
+  /** DynamoDB was down or slow: the instance continued without it. */
   'shared-cache-unavailable': 'SharedCacheUnavailable',
-  /** Secrets Manager is down: the last known version served. */
+  /** DynamoDB throttled a call: the instance waited. */
+  'shared-cache-busy': 'SharedCacheBusy',
+  /** Secrets Manager is down: the last known version was used. */
   'secret-stale': 'SecretStale',
   rejected: 'CredentialRejected',
-  /** The current version is latched: its predecessor served. */
+  /** The current version is latched: the previous version was used. */
   'previous-version': 'PreviousVersionUsed',
   /** A member that repeats the credential was left out. */
   'credential-echoed': 'CredentialEchoed',
-  /** A refused token is all that the service hands out. */
+  /** The service returned a refused token again. */
   'same-token-again': 'SameTokenAgain',
 } as const;
 export type Warning = keyof typeof WARNING_METRICS;
 
 export const METRIC_NAMESPACE = 'TokenBroker';
 
-/** Every metric that the functions write, and the only ones that alarms and the dashboard can name. */
+/** Every metric that the functions write. Alarms and the dashboard can name no other metric. */
 export type MetricName = (typeof WARNING_METRICS)[Warning] | AnswerMetric | CheckMetric | RunMetric | OperatorMetric;
 type AnswerMetric = 'Requests' | 'Duration' | 'CacheHits' | 'TokenRequests' | 'UnreadableRecords';
 type CheckMetric = 'Findings' | 'CheckFailures' | 'CheckDuration' | 'IgnoredEvents' | 'ServiceIncidents';
 type RunMetric = 'Heartbeat' | 'RunDuration' | 'PairsChecked' | 'PairsNotReached' | 'PairsFailed' | 'PairsRejected';
 type OperatorMetric = 'Notifications' | 'NotificationFailures' | 'ProbeNotDenied' | 'OperatorsUnreachable';
 
-/** The origin of a token's expiry: the service's answer, the token itself (JWT `exp`), the settings, or an assumption. */
+/** The origin of a token's expiry: the service's answer, the token (JWT `exp`), the settings, or an assumption. */
 export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
 export type ExpirySource = (typeof EXPIRY_SOURCES)[number];
 
-/** Tokens this close to their end, in milliseconds, are never issued, so no caller receives one that is about to expire. */
+/** Returns the shortest remaining lifetime of an issued token: no caller receives a token that is about to expire. */
 export function hardMarginMs(lifetimeMs: number): number {
   return Math.min(30_000, lifetimeMs * 0.2);
 }
 
-/** Whether a host of a URL is this machine: `http` is allowed to no other. */
+/** Returns whether a URL's host is this machine, the only host that `http` may reach. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
@@ -103,17 +117,17 @@ interface ProblemDefinition {
   readonly status: number;
   readonly retryable: boolean;
   readonly title: string;
-  /** Who can end the problem. */
+  /** The party that can end the problem. */
   readonly concerns: 'caller' | 'operator' | 'service' | 'broker';
-  /** The finding of a check that ends so; absent when the problem says nothing of the credential. */
+  /** The finding of a check that ends with this problem. Absent if the problem says nothing about the credential. */
   readonly finding?: Finding;
 }
 
-/** Only 5xx may succeed later without an operator acting. */
+/** Only a request that ended with 5xx may succeed later without action by an operator. */
 const problem = (status: number, concerns: ProblemDefinition['concerns'], title: string, finding?: Finding) =>
   ({ status, retryable: status >= 500, title, concerns, ...(finding && { finding }) }) as const;
 
-/** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
+/** Status 403: the caller was refused. 424: an operator must act. 5xx: transient, HTTP clients repeat it. */
 export const PROBLEMS = {
   'invalid-request': problem(400, 'caller', 'The request is not well-formed'),
   'access-denied': problem(403, 'caller', 'The caller may not act for this client on this service'),
@@ -134,11 +148,11 @@ export const PROBLEMS = {
   internal: problem(500, 'broker', 'The broker failed'),
 } as const satisfies Record<string, ProblemDefinition>;
 
-/** The remedy for each problem. Apart from `PROBLEMS`, because the token function does not read it: a bundler leaves it out. */
+/** The remedy for each problem. Separate from `PROBLEMS`, so that the token function's bundle does not contain it. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
   'access-denied':
-    'Compare both names with what `whoami` (`POST /whoami`) tells of your role, then ask for an access rule.',
+    'Compare both names with what `whoami` (`POST /whoami`) reports for your role, then ask for an access rule.',
   'not-found': 'Send to `/token`; the URL of the broker ends after the host.',
   'method-not-allowed': 'Send a POST.',
   'content-too-large': 'Send at most 16 KiB.',
@@ -151,7 +165,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
     'An operator stores the right credential in `token-broker/<environment>/<client>` (`client put <client>`); trying again may lock the account.',
   'client-disabled': 'Ask the operators why; `client enable <client>` ends it.',
   'token-response-unusable':
-    "An operator names the members of the answer in the service's `response` settings; `response_shape` shows what came.",
+    "An operator names the members of the answer in the service's `response` settings; `response_shape` describes the answer.",
   'token-endpoint-error': "An operator checks the service's `authUrl`, `tokenPath`, `parameters` and `headers`.",
   'token-endpoint-unavailable': 'Try again after `Retry-After`; if it lasts, tell the operators of the service.',
   'refused-again': 'Use the new token, or wait before you refuse it too.',
@@ -163,15 +177,15 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
 /** The operator's remedy for each finding of a check. */
 export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, string>> = {
   rejected:
-    'Store the right credential with `client put <client>`; if the service has mended it on its side, `client retry <client>` lets it be sent again.',
+    'Store the right credential with `client put <client>`; if the service has fixed it on its side, `client retry <client>` lets it be sent again.',
   throttled:
-    'Wait before the next check: the service has had too many requests, too many rejected versions were tried within the hour (`client retry <client>` ends that), or a new token would end the one that callers use (`singleActiveToken`).',
-  unreachable: 'Check again later: the service cannot be reached or is failing, which says nothing of the credential.',
+    'Wait before the next check: the service has received too many requests, too many rejected versions were tried within the hour (`client retry <client>` ends that), or a new token would end the one that callers use (`singleActiveToken`).',
+  unreachable: 'Check again later: the service cannot be reached or fails, which says nothing about the credential.',
   misconfigured:
     'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
   'secret-missing':
     'Store the credential with `client put <client> --services <names>`: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
   'secret-malformed':
-    'Store `token-broker/<environment>/<client>` anew with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
-  disabled: 'Nothing until the client may go on: `client enable <client>` ends it.',
+    'Store `token-broker/<environment>/<client>` again with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
+  disabled: 'Nothing until the client may be used again, then `client enable <client>`.',
 };

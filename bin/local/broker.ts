@@ -4,7 +4,7 @@ import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
-import { sealingKeyName, secretName } from '../../functions/vocabulary.ts';
+import { sealingKeyName, secretName, secretPrefix } from '../../functions/vocabulary.ts';
 import { type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
 import { functionName, LOCAL_ENVIRONMENT, tableName, tokenRoleName } from '../../lib/settings/names.ts';
 import { ensurePairTable, startDynamoDB } from './aws/dynamodb.ts';
@@ -188,7 +188,7 @@ export interface StoredClient {
 }
 
 function readClient(secret: StoredSecret): readonly StoredClient[] {
-  const prefix = secretName(LOCAL_ENVIRONMENT, '');
+  const prefix = secretPrefix(LOCAL_ENVIRONMENT);
   if (!secret.name.startsWith(prefix)) return [];
   return [
     {

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { parseJsonObject } from '../../functions/broker/json.ts';
-import type { Send } from '../../functions/broker/token-request/send-http.ts';
-import { secretName } from '../../functions/vocabulary.ts';
+import type { SendHttp } from '../../functions/broker/token-request/send-http.ts';
+import { secretPrefix } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 
 /** A request that the broker sent while it answered a call. */
@@ -33,7 +33,7 @@ export function createTrail() {
       };
     },
     /** A sender whose requests are noted with the call that they are sent for. */
-    watch(send: Send): Send {
+    watch(send: SendHttp): SendHttp {
       return async (request, limits) => {
         const to = stationOf(request);
         const startedAt = performance.now();
@@ -57,10 +57,10 @@ export function createTrail() {
 const KEPT = 100;
 
 /** `undefined` for what is not about a client, such as the key that seals tokens. */
-function stationOf({ headers, body }: Parameters<Send>[0]): SentRequest['to'] | undefined {
+function stationOf({ headers, body }: Parameters<SendHttp>[0]): SentRequest['to'] | undefined {
   const [api = '', operation] = `${headers['x-amz-target'] ?? ''}`.split('.');
   if (api.startsWith('DynamoDB')) return operation === 'GetItem' ? 'table' : 'lease';
   if (api !== 'secretsmanager') return 'service';
   const id = `${parseJsonObject(body)?.SecretId}`;
-  return id.startsWith(secretName(LOCAL_ENVIRONMENT, '')) ? 'secret' : undefined;
+  return id.startsWith(secretPrefix(LOCAL_ENVIRONMENT)) ? 'secret' : undefined;
 }

@@ -3,7 +3,7 @@ import { createHttpsSender } from './https/sender.ts';
 import { createJsonApi } from './json-api.ts';
 
 /**
- * Tells CodeDeploy how a hook ended.
+ * Returns a function that reports to CodeDeploy how a hook ended.
  *
  * @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html
  */

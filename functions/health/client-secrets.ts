@@ -3,7 +3,7 @@ import { DescribeSecretCommand, paginateListSecrets, ResourceNotFoundException }
 import { causeWord, withTimeLimit } from '../aws/calls.ts';
 import { membersOf, textOf } from '../broker/json.ts';
 import type { ClientName } from '../broker/pair.ts';
-import { type IgnoredEvent, NAME_PATTERN, secretName } from '../vocabulary.ts';
+import { type IgnoredEvent, NAME_PATTERN, secretName, secretPrefix } from '../vocabulary.ts';
 import type { Promotion, SecretDescription } from './rules/check-client.ts';
 import type { ClientList } from './rules/run.ts';
 
@@ -23,7 +23,7 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
   async function listClients(abortSignal: AbortSignal): Promise<ClientList> {
     // By name, because a list that changes from page to page can show a secret twice.
     const clients = new Map<ClientName, string | undefined>();
-    const Filters = [{ Key: 'name' as const, Values: [secretName(environment, '')] }];
+    const Filters = [{ Key: 'name' as const, Values: [secretPrefix(environment)] }];
     const asked = { Filters, IncludePlannedDeletion: true };
     const pages = paginateListSecrets({ client: secretsManager, pageSize: 100 }, asked, { abortSignal });
     for await (const { SecretList = [] } of pages) {
@@ -79,7 +79,7 @@ export function parseSecretEvent(event: unknown, environment: string): SecretEve
 
 /** The client whose secret has this name in the environment. The filter of a list compares by rules of AWS, which are less strict. */
 function clientOf(name: string, environment: string): ClientName | undefined {
-  const prefix = secretName(environment, '');
+  const prefix = secretPrefix(environment);
   const client = name.slice(prefix.length);
   return name.startsWith(prefix) && NAME_PATTERN.test(client) ? client : undefined;
 }

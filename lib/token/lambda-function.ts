@@ -9,12 +9,12 @@ import type { Construct } from 'constructs';
 import { allow } from '../data/allow.ts';
 import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
-/** Logs and traces, alike for every function of an environment. */
+/** The logs and traces of all functions of an environment. */
 export interface Observability {
   /** Encrypts the logs. */
   readonly key: IKey;
   readonly logRetentionDays: RetentionDays;
-  /** Whether Lambda itself writes a trace of each call; there is no tracing library in the code. */
+  /** Whether Lambda writes a trace of each call. The code contains no tracing library. */
   readonly tracing: boolean;
 }
 
@@ -28,9 +28,9 @@ interface Props
   readonly roleName?: string;
 }
 
-/** A function of `functions/` on Node 24 and arm64; its role may do nothing but write its log, and traces if there are any. */
+/** Creates a function of `functions/` on Node 24 and arm64. Its role may only write its log and its traces. */
 export function createLambdaFunction(scope: Construct, { entry, settings, observability, roleName, ...props }: Props) {
-  // It holds the audit lines, so it stays when the stack is destroyed; not when its creation fails.
+  // Keeps the audit lines when the stack is destroyed, but deletes the log when its creation fails.
   const logGroup = new LogGroup(scope, 'Log', {
     encryptionKey: observability.key,
     retention: observability.logRetentionDays,
@@ -49,15 +49,15 @@ export function createLambdaFunction(scope: Construct, { entry, settings, observ
     bundling: functionBundle(scope, { settings }),
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
-    // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.
+    // The CDK then allows the role to write traces to `*`, because X-Ray has no resources to name.
     ...(observability.tracing && { tracing: Tracing.ACTIVE }),
-    // Kept as the way back, but not if its creation fails: Lambda would not publish the same code and settings again.
+    // Kept for a rollback. If a failed creation left it behind, Lambda would not publish the same code again.
     currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE },
-    // Otherwise the CDK adds a variable that only version 2 of the SDK reads.
+    // The default adds a variable that only version 2 of the SDK reads.
     awsSdkConnectionReuse: false,
     role,
     logGroup,
-    // Without the three lines that Lambda adds to each call: the audit line has a duration. Only JSON can have a level.
+    // Omits Lambda's three lines per call, because the audit line contains the duration. Only JSON supports a level.
     loggingFormat: LoggingFormat.JSON,
     systemLogLevelV2: SystemLogLevel.WARN,
   });

@@ -1,4 +1,4 @@
-import { sealingKeyName } from '../../../functions/vocabulary.ts';
+import { sealingKeyName, secretPrefix } from '../../../functions/vocabulary.ts';
 import {
   ALIAS,
   functionName,
@@ -37,7 +37,7 @@ export function resourcesOf(environment: Environment) {
     functions: [token, `${token}:*`],
     alias: `${token}:${ALIAS}`,
     health: arn(environment, 'lambda', `function:${healthFunctionName(name)}`),
-    secrets: arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
+    secrets: arn(environment, 'secretsmanager', `secret:${secretPrefix(name)}*`),
     sealingKey: arn(environment, 'secretsmanager', `secret:${sealingKeyName(name)}-*`),
   };
 }

@@ -11,7 +11,7 @@ import {
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/vocabulary.ts';
+import { NAME_PATTERN, type SecretStage, secretPrefix } from '../../../functions/vocabulary.ts';
 import { isRefused, openClient } from './ask-aws.ts';
 import type { CommandOptions } from './aws-config.ts';
 import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
@@ -31,7 +31,7 @@ export interface NewVersion {
 export function openSecrets(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const send = { abortSignal: shell.signal };
-  const prefix = secretName(options.environment, '');
+  const prefix = secretPrefix(options.environment);
   const idOf = (name: string) => ({ SecretId: `${prefix}${name}` });
 
   return {

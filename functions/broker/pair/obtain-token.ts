@@ -3,21 +3,21 @@ import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { RequestToken, TokenExchange } from '../token-request/token-request.ts';
 import { readTokenResponse } from '../token-response/read.ts';
-import type { Attempt, Call } from './call.ts';
+import type { Call, LeasedRequest } from './call.ts';
 import { isIssuable, type StoredToken } from './record.ts';
 
-export type Renewal =
+export type Obtained =
   | { readonly outcome: 'token'; readonly token: StoredToken }
   | { readonly outcome: 'rejected' }
-  /** `isUnheard`: the request was sent and brought no status; the service may have rejected it all the same. */
+  /** `isUnheard`: the request was sent and no status came back. The service may have rejected it all the same. */
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem; readonly isUnheard?: boolean | undefined };
 
-/** Makes one token request for a pair, whose lease the caller holds. */
-export type RenewToken = (
+/** Makes one token request for a pair. The calling code holds the lease. */
+export type ObtainToken = (
   call: Pick<Call, 'pair' | 'service' | 'trace'>,
-  attempt: Pick<Attempt, 'version' | 'credential' | 'record' | 'forced'>,
+  attempt: Pick<LeasedRequest, 'version' | 'credential' | 'record' | 'forced'>,
   deadline: number,
-) => Promise<Renewal>;
+) => Promise<Obtained>;
 
 interface Dependencies {
   readonly requestToken: RequestToken;
@@ -26,8 +26,8 @@ interface Dependencies {
   readonly now: () => number;
 }
 
-/** Sends the token request and reads what came back. A failure is an outcome too: no `Problem` is thrown. */
-export function createTokenRenewer({ requestToken, fingerprint, random, now }: Dependencies): RenewToken {
+/** Sends the token request and reads the answer. A failure is an outcome too: throws no `Problem`. */
+export function createObtainToken({ requestToken, fingerprint, random, now }: Dependencies): ObtainToken {
   return async (call, attempt, deadline) => {
     const { service, trace } = call;
     trace.tokenRequests += 1;
@@ -40,16 +40,16 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     const end = Math.min(deadline, exchange.requestStartedAt + service.requestTimeoutMs);
     const isLate = exchange.response.status < 300 && exchange.receivedAt > end;
     if (renewal.outcome === 'token' || !isLate) return renewal;
-    // The instance was frozen while it waited: an answer that is of no use now may have been a good token.
+    // The instance was frozen while it waited. An answer that is useless now may have been a good token.
     const late = `The answer of the service ${call.pair.service} was read long after its time-out.`;
     return { outcome: 'failed', problem: new Problem('token-endpoint-timeout', late) };
   };
 
   function read(
-    { pair, service, trace }: Parameters<RenewToken>[0],
-    { version, credential, record, forced }: Parameters<RenewToken>[1],
+    { pair, service, trace }: Parameters<ObtainToken>[0],
+    { version, credential, record, forced }: Parameters<ObtainToken>[1],
     { response, ...times }: TokenExchange,
-  ): Renewal {
+  ): Obtained {
     const reading = readTokenResponse(response, times, service, credential);
     if (reading.outcome !== 'token') return reading;
     const { token: served, hasEcho } = reading;
@@ -59,7 +59,7 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     if (isSame && forced) trace.warnings.add('same-token-again');
     const { requestStartedAt: issuedAt } = times;
     const { expiresAt } = served;
-    // A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life.
+    // A service may return the same token with less time left. Its longest life time counts, so the windows do not shrink.
     const lifetimeSeenMs = Math.max(isSame ? record.token.lifetimeSeenMs : 0, expiresAt - issuedAt);
     const life = { issuedAt, expiresAt, lifetimeSeenMs };
     if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, expiresAt - now()) };
@@ -75,7 +75,7 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
   }
 }
 
-/** The successor of a token that is too short to be issued comes when it has lapsed. */
+/** A token that expires too soon to be issued. The service issues its successor after that. */
 function tooShort({ service }: Pair, restMs: number): Problem {
   const retryAfterSeconds = Math.max(1, Math.ceil(restMs / 1_000));
   const detail = `The service ${service} handed out a token that ends in ${retryAfterSeconds} s, too soon to be issued.`;
@@ -83,8 +83,8 @@ function tooShort({ service }: Pair, restMs: number): Problem {
 }
 
 /**
- * When the soft window of a token begins: the last fifth of its life time, at least twice the hard margin, moved by up to a tenth
- * so that pairs that started together do not stay together.
+ * Returns the beginning of a token's soft window: the last fifth of its life time, at least twice the hard margin. The jitter of
+ * a tenth keeps pairs that started together apart.
  */
 export function refreshAt(token: Pick<StoredToken, 'expiresAt' | 'lifetimeSeenMs'>, random: number): number {
   const window = Math.max(token.lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(token.lifetimeSeenMs));

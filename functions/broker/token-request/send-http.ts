@@ -9,7 +9,7 @@ import { shapeOf } from '../token-response/shape.ts';
  *
  * @throws SendFailure when there is no complete answer that may be read
  */
-export type Send = (request: HttpRequest, limits: SendLimits) => Promise<TokenResponse>;
+export type SendHttp = (request: HttpRequest, limits: SendLimits) => Promise<TokenResponse>;
 
 export interface HttpRequest {
   readonly method: 'POST';

@@ -52,7 +52,11 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['serve', '--url', ''], /where is the broker\?/],
     [['serve', '--port', '70000'], /--port/],
     [['serve'], /must have 32 to 256 letters/, { TOKEN_BROKER_SERVE_KEY: 'marked-secret' }],
-    [['serve', '--key-file', 'key'], /give one of the two/, { TOKEN_BROKER_SERVE_KEY: 'x'.repeat(32) }],
+    [
+      ['serve', '--key-file', 'key'],
+      /give either TOKEN_BROKER_SERVE_KEY or --key-file/,
+      { TOKEN_BROKER_SERVE_KEY: 'x'.repeat(32) },
+    ],
   ],
   health: [
     [['health', '--watch', '--json'], /cannot be used with option/],

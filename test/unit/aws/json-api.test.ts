@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
-import type { Send } from '../../../functions/broker/token-request/send-http.ts';
+import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
 import { ACCESS as EXAMPLE } from '../../support/example.ts';
 
 const { signal } = new AbortController();
@@ -35,7 +35,7 @@ describe('the endpoint', () => {
 
   async function urlOf(service: string, region?: string): Promise<string> {
     let asked: URL | undefined;
-    const send: Send = async ({ url }) => {
+    const send: SendHttp = async ({ url }) => {
       asked = url;
       return EMPTY;
     };
@@ -48,7 +48,7 @@ describe('the endpoint', () => {
 
 it('the credentials are those of the variables at the time of a call, and without them nothing is sent', async () => {
   const sent: unknown[] = [];
-  const send: Send = async ({ headers }) => {
+  const send: SendHttp = async ({ headers }) => {
     sent.push([/Credential=(\w+)/.exec(`${headers.authorization}`)?.[1], headers['x-amz-security-token']]);
     return EMPTY;
   };
@@ -79,16 +79,40 @@ describe('an answer', () => {
     });
   });
 
-  it.each([{}, { Item: null }, { Item: 'text' }, { Item: [] }])('without an item gives none: %j', async (members) => {
+  it.each([{}, { Item: null }])('without an item gives none: %j', async (members) => {
     expect(await answered(200, members)).toBe(undefined);
   });
 
+  it.each<[object, Record<string, string>?]>([
+    [{ Item: 'text' }],
+    [{ Item: [] }],
+    [{ __type: 'ResourceNotFoundException' }],
+    [{ code: 'ResourceNotFoundException' }],
+    [{ message: 'no' }],
+    [{ Message: 'no' }],
+    [{}, { 'x-amzn-errortype': 'ResourceNotFoundException' }],
+  ])('with the status 200 that AWS never gives is no answer: %j %j', async (members, headers) => {
+    const failure = await answered(200, members, headers);
+    expect(failure).toBeInstanceOf(SyntaxError);
+    expect(isDefinitive(failure)).toBe(false);
+  });
+
+  it.each<[string, object, Record<string, string>?]>([
+    ['the header', { code: 'B', __type: 'C' }, { 'x-amzn-errortype': 'A:http://example.com/' }],
+    ['the member code', { code: 'ns#A', __type: 'C' }],
+    ['the member __type', { __type: 'ns#A' }],
+  ])('that refuses is named by %s first', async (_, members, headers) => {
+    expect(await answered(400, members, headers)).toMatchObject({ name: 'A', status: 400 });
+  });
+
   it.each([
-    ['com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException', 'ConditionalCheckFailedException', true],
-    ['KMSAccessDeniedException:http://example.com/', 'KMSAccessDeniedException', true],
-    [undefined, 'UnknownError', true],
-    [{ marked: 1 }, 'UnknownError', true],
-    ['#', 'UnknownError', true],
+    ['com.amazonaws.dynamodb.v20120810#ResourceNotFoundException', 'ResourceNotFoundException', true],
+    ['KMSAccessDeniedException:http://example.com/', 'KMSAccessDeniedException', false],
+    [undefined, 'UnknownError', false],
+    [{ marked: 1 }, 'UnknownError', false],
+    ['#', 'UnknownError', false],
+    ['ResourceNotFoundException', 'ResourceNotFoundException', false, 500],
+    ['ResourceNotFoundException', 'ResourceNotFoundException', false, 302],
     ['InternalServerError', 'InternalServerError', false, 500],
   ])('that refuses is an error with its name and nothing else: %s', async (__type, name, definitive, status = 400) => {
     const failure = await answered(status, { __type, message: 'marked', Item: { marked: { S: 'marked' } } });
@@ -109,7 +133,7 @@ describe('an answer', () => {
 
   it('is read for fifteen seconds and up to a million bytes at most', async () => {
     const limits: unknown[] = [];
-    const send: Send = async (_request, given) => {
+    const send: SendHttp = async (_request, given) => {
       limits.push(given);
       return EMPTY;
     };
@@ -132,14 +156,14 @@ describe('an answer', () => {
     [502, '<html>marked</html>'],
   ])('that is no JSON object is an error that does not quote it: %d %s', async (status, body) => {
     const failure = await answered(status, body);
-    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of AWS is no JSON object' });
+    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of AWS is not a JSON object' });
     expect(isDefinitive(failure)).toBe(false);
   });
 
   /** The item, or the error. */
-  function answered(status: number, answer: object | string): Promise<unknown> {
+  function answered(status: number, answer: object | string, headers = {}): Promise<unknown> {
     const body = Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer));
-    const send: Send = async () => ({ status, headers: {}, body });
+    const send: SendHttp = async () => ({ status, headers, body });
     return createDynamoDB({ ...ACCESS, send })
       .getItem(LOOK, signal)
       .catch((error: unknown) => error);

@@ -122,7 +122,7 @@ describe('while Secrets Manager is down', () => {
     state.now += 5 * SECOND_MS;
     state.reading = SECRETS_DOWN;
 
-    expect(await read()).toEqual(SECRETS_DOWN);
+    expect(await read()).toEqual({ ...SECRETS_DOWN, afterStop: true });
   });
 });
 

@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../../functions/broker/audit.ts';
 import { parseCredential } from '../../../../functions/broker/credential/credential.ts';
-import { createTokenRenewer } from '../../../../functions/broker/pair/obtain-token.ts';
+import { createObtainToken } from '../../../../functions/broker/pair/obtain-token.ts';
 import { EMPTY_RECORD, type PairRecord, type StoredToken } from '../../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
-import { type Send, SendFailure, type SendFailureKind } from '../../../../functions/broker/token-request/send-http.ts';
+import {
+  SendFailure,
+  type SendFailureKind,
+  type SendHttp,
+} from '../../../../functions/broker/token-request/send-http.ts';
 import { createTokenRequester } from '../../../../functions/broker/token-request/token-request.ts';
 import { exchange, ISSUE_REQUEST } from '../../../support/broker-world.ts';
 import { exampleService, SECOND_MS, START } from '../../../support/example.ts';
@@ -17,7 +21,7 @@ const { pair } = ISSUE_REQUEST;
 interface Changes {
   readonly status?: number;
   readonly members?: object;
-  readonly send?: Send;
+  readonly send?: SendHttp;
   readonly latencyMs?: number;
   readonly record?: Partial<PairRecord>;
   readonly forced?: boolean;
@@ -34,12 +38,17 @@ async function renew({
   let now = START;
   const service = exampleService(changes.service);
   const trace = newTrace();
-  const send: Send = async (...request) => {
+  const send: SendHttp = async (...request) => {
     now += latencyMs;
     return changes.send?.(...request) ?? exchange(status, members).response;
   };
-  const renewToken = createTokenRenewer({
-    requestToken: createTokenRequester({ send, now: () => now, sleep: () => Promise.resolve(), random: () => 0 }),
+  const renewToken = createObtainToken({
+    requestToken: createTokenRequester({
+      sendHttp: send,
+      now: () => now,
+      sleep: () => Promise.resolve(),
+      random: () => 0,
+    }),
     fingerprint: (token) => `name of ${token}`,
     random: () => 0.5,
     now: () => now,

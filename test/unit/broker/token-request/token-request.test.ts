@@ -27,7 +27,7 @@ async function request(
   const sent: SendLimits[] = [];
   const pauses: number[] = [];
   const requestToken = createTokenRequester({
-    send: async (_request, limits) => {
+    sendHttp: async (_request, limits) => {
       sent.push(limits);
       now += attemptMs;
       const outcome = attempts[sent.length - 1] ?? ANSWER;
