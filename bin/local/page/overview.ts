@@ -1,7 +1,6 @@
 import { createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
-import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import { type Pair, pairKey, servicesOf } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import { servicesOf } from '../../../functions/health/rules/run.ts';
 import type { LocalConfig } from '../../../lib/settings/local-config.ts';
 import { type PairState, SEVERITIES } from '../../pairs/pair-state.ts';
 import type { LocalBroker, StoredClient } from '../broker.ts';

@@ -71,7 +71,7 @@ it('the description of a client has its tag and the version in use', async () =>
   expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: 'v2' });
 });
 
-it('a client without a secret, or before its deletion, has no description, and a failure is told in one word', async () => {
+it('a client without a secret, or before its deletion, has no description, and a failure is one word', async () => {
   const { store, failWith, describeClient } = await start();
   store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };
   for (const client of ['deleted', 'no-such-client']) expect(await describeClient(client)).toBeUndefined();
