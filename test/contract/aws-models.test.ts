@@ -104,7 +104,7 @@ function judge(python: string, sent: readonly object[]): readonly Verdict[] {
   return JSON.parse(execFileSync(python, [script], { input: JSON.stringify(sent), encoding: 'utf8' }));
 }
 
-/** The names in the texts of a file, which are compared whole, and in its patterns, which are looked for within a name. */
+/** The names in the literals of a file. A text is compared with a whole name, a pattern with a part of it. */
 function namedErrors(file: string) {
   const source = readFileSync(new URL(`../../functions/aws/${file}`, import.meta.url), 'utf8');
   const code = source.replace(/\/\*[\s\S]*?\*\/|\/\/.*$|^import .*$/gm, '');

@@ -37,7 +37,7 @@ const CALLS = {
   ],
 } as const;
 
-/** The modules of the SDK: each exports its client, its commands, and a class for each modelled error. */
+/** The modules of the SDK. Each exports its client, its commands and a class for each modelled error. */
 const SDK: [keyof typeof CALLS, string, Readonly<Record<string, unknown>>][] = [
   ['secretsmanager', 'SecretsManagerClient', secretsManager],
   ['codedeploy', 'CodeDeployClient', codedeploy],
@@ -53,7 +53,7 @@ const OTHER_NAMES = [
   'InternalFailure:http://internal.amazon.com/coral/com.amazon.coral.service/',
 ];
 
-/** Where an answer can name its error. With names that differ, the SDK takes `__type` first and the own call the header. */
+/** Where an answer can name its error. If names differ, the SDK prefers `__type`, and the own call the header. */
 const PLACES: [string, (name: string) => { readonly headers?: object; readonly members?: object }][] = [
   ['__type', (__type) => ({ members: { __type } })],
   ['code', (code) => ({ members: { code } })],
@@ -103,7 +103,7 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
         return { response: { statusCode: status, headers, body: Readable.from([JSON.stringify(members)]) } };
       },
     };
-    // The clients are alike; only their types tell them apart.
+    // The clients differ only in their types.
     const Client = sdk[client] as new (options: object) => dynamodb.DynamoDBClient;
     const aws = new Client({ ...access(region), requestHandler, maxAttempts: 1, accountIdEndpointMode: 'disabled' });
     aws.middlewareStack.addRelativeTo(withoutSelf, { relation: 'before', toMiddleware: 'httpSigningMiddleware' });
@@ -125,7 +125,7 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
   }
 });
 
-/** Takes away the headers in which the SDK tells of itself, before it signs them. */
+/** Removes the headers that describe the SDK itself, before they are signed. */
 function withoutSelf<Call, Result>(next: (call: Call) => Result) {
   return (call: Call): Result => {
     const { headers } = (call as { readonly request: SdkRequest }).request;

@@ -28,8 +28,8 @@ const FORMS: readonly EnvironmentForm[] = [exampleForm(), { ...exampleForm(), ..
 
 /** What the reference does not know, or calls too broad, and why it stays. Each is the beginning of a finding. */
 const DEVIATIONS: Readonly<Record<string, string>> = {
-  'codedeploy:PutLifecycleEventHookExecutionStatus fits no resource of arn:aws:codedeploy:eu-west-1:111111111111:deploymentgroup:':
-    'The CDK grants it so (aws-codedeploy, addPreHook), and without a resource it would reach every deployment.',
+  'codedeploy:PutLifecycleEventHookExecutionStatus fits no resource of arn:aws:codedeploy:':
+    'The CDK grants it on the group (aws-codedeploy, addPreHook). With `*` it would reach every deployment.',
   'arn:aws:ec2:eu-west-1:111111111111:*/* names no type of resource':
     'Lambda deletes an interface without an id first: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html',
   'kms:DescribeKey has no condition key kms:EncryptionContext:aws:logs:arn':
@@ -38,7 +38,7 @@ const DEVIATIONS: Readonly<Record<string, string>> = {
     'A Deny with BoolIfExists: without the key it holds for every call, as it should for an operation without a URL.',
 };
 
-it('AWS’s service reference knows every action, resource and condition key of the policies, but for the deviations', async () => {
+it('AWS’s service reference knows every statement of the policies, but for the deviations', async () => {
   const options = ['--guard', '--deploy-trust owner/repository', 'arn:aws:iam::222222222222:role/reporting'];
   const printed = (await Promise.all(options.map(printedStatements))).flat();
   const statements = [...printed, ...FORMS.flatMap((form) => [...templateStatements(form), ...ownStatements(form)])];
@@ -67,7 +67,7 @@ function templateStatements(form: EnvironmentForm): readonly Judged[] {
   const arns = new Set(resources.flatMap(({ arn, properties }) => [arn ?? [], properties.FunctionName ?? []].flat()));
   return [...arns].flatMap((arn) => {
     const ownOf = arn.includes(':role/') ? policies.ofRole(arn) : [];
-    // In the policy of a resource, `*` is the resource itself.
+    // The `*` in the policy of a resource is the resource itself.
     const itself = (Resource: readonly string[] = ['*']) => Resource.map((one) => (one === '*' ? arn : one));
     return [...ownOf, ...policies.ofResource(arn).map((one) => ({ ...one, Resource: itself(one.Resource) }))];
   });

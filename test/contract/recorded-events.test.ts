@@ -10,7 +10,7 @@ import iamUser from './recorded-events/iam-user.json' with { type: 'json' };
 import iamUserOfOrganization from './recorded-events/iam-user-of-organization.json' with { type: 'json' };
 import noAuthorizer from './recorded-events/no-authorizer.json' with { type: 'json' };
 
-/** Calls of a Function URL as they were published, but for accounts, ids, addresses and names; and who called. */
+/** Published calls of a Function URL and their callers. Accounts, ids, addresses and names are reserved ones. */
 const EVENTS: readonly { readonly source: string; readonly event: object; readonly caller?: object }[] = [
   ...[assumedRole, assumedRoleAlone, iamUser, iamUserOfOrganization, noAuthorizer],
 ];
