@@ -103,6 +103,7 @@ const LOOK = [
   'cloudwatch:DescribeAlarms',
   'codedeploy:ListDeploymentConfigs',
   'kms:ListAliases',
+  'logs:DescribeIndexPolicies',
   'logs:DescribeLogGroups',
   'logs:DescribeResourcePolicies',
 ];
@@ -117,7 +118,7 @@ const LIFE = {
   kms: 'PutKeyPolicy ScheduleKeyDeletion *agResource UpdateKeyDescription',
   sns: 'CreateTopic DeleteTopic Get* List* Set*Attributes Subscribe Unsubscribe *agResource',
   sqs: 'CreateQueue DeleteQueue GetQueue* ListQueueTags SetQueueAttributes *agQueue',
-  logs: '*sociateKmsKey CreateLogGroup DeleteLogGroup DescribeIndexPolicies GetDataProtectionPolicy ListTagsForResource *MetricFilter* *RetentionPolicy *agResource',
+  logs: '*sociateKmsKey CreateLogGroup DeleteLogGroup GetDataProtectionPolicy ListTagsForResource *MetricFilter* *RetentionPolicy *agResource',
   cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm *agResource',
   events: 'DeleteRule DescribeRule List* Put* RemoveTargets *agResource',
   scheduler: 'Create* Delete* Get* Update*',

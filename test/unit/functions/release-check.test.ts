@@ -16,6 +16,7 @@ const REPORT_MS = 15_000;
 const CHECK = 'the check of acme/customer-insights';
 const TOKEN = 'a token of acme/customer-insights';
 const CRASHED = { '/check': undefined, '/token': undefined };
+const UNKNOWN_RULES = expect.stringMatching(/^the access rules in force are unknown, and \w+ were synthesised$/);
 const EVENT = { DeploymentId: 'd-EXAMPLE', LifecycleEventHookExecutionId: 'execution-1' };
 
 /** The default access rules of the world. */
@@ -91,6 +92,7 @@ describe('a new version of the token function', () => {
   });
 
   it.each<[what: string, answer: Record<string, Answer | undefined>, faults: readonly string[]]>([
+    ['a caller without its rules', { '/whoami': answerOf({ rules_digest: undefined }) }, [UNKNOWN_RULES]],
     ['secrets-unavailable', { '/check': problem('secrets-unavailable') }, []],
     ['access-denied', { '/check': problem('access-denied') }, [`${CHECK} ended with access-denied`]],
     ['a 424, for a token', { '/token': problem('client-disabled') }, [`${TOKEN} was not refused: client-disabled`]],
@@ -98,13 +100,14 @@ describe('a new version of the token function', () => {
   ])('that answers %s is judged by that', async (_what, answers, faults) => {
     const { store, release } = await startWorld();
     await store('acme', CREDENTIALS.acme, 'customer-insights');
-    const told = { '/check': problem('secrets-unavailable'), '/token': problem('access-denied'), ...answers };
-    const rules = { rules: [], rules_digest: rulesDigest({ accessRules: SYNTHESISED }) };
-    const caller = { role: HEALTH.role, account: '111111111111', ...rules };
+    const told: Record<string, Answer | undefined> = {
+      '/check': problem('secrets-unavailable'),
+      '/token': problem('access-denied'),
+      ...answers,
+    };
     const version = await startFunctionUrl({
       handler: async ({ rawPath }) => {
-        if (rawPath === '/whoami') return { statusCode: 200, headers: {}, body: JSON.stringify(caller) };
-        const answer = rawPath === '/check' ? told['/check'] : told['/token'];
+        const answer = { '/whoami': answerOf(), ...told }[rawPath];
         if (answer === undefined) throw new Error('crashed');
         return { ...answer, headers: { 'content-type': 'application/problem+json' } };
       },
@@ -159,6 +162,13 @@ async function startWorld(accessRules: readonly AccessRule[] = []) {
     return { status: outcome, faults };
   };
   return { ...world, codedeploy, written, clock, invoke, release };
+}
+
+/** The answer of a version that has the access rules as they were synthesised. */
+function answerOf(changes: object = {}): Answer {
+  const rules = { rules: [], rules_digest: rulesDigest({ accessRules: SYNTHESISED }) };
+  const caller = { role: HEALTH.role, account: '111111111111', ...rules, ...changes };
+  return { statusCode: 200, body: JSON.stringify(caller) };
 }
 
 interface Answer {

@@ -1,6 +1,14 @@
 import { Readable } from 'node:stream';
-import { DescribeSecretCommand, GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect } from 'vitest';
+import {
+  CreateSecretCommand,
+  DeleteSecretCommand,
+  DescribeSecretCommand,
+  GetSecretValueCommand,
+  ListSecretsCommand,
+  PutSecretValueCommand,
+} from '@aws-sdk/client-secrets-manager';
+import { describe, expect, onTestFinished } from 'vitest';
+import { environments } from '../../../../lib/environments.ts';
 import { beginCommandLine, ended } from '../shared/command-line.ts';
 import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
@@ -136,6 +144,17 @@ describe('client put', () => {
     );
   });
 
+  it('reads no secret in use where a trail rings for each read', async ({ world }) => {
+    const { dev } = environments;
+    onTestFinished(() => void Object.assign(environments, { dev }));
+    const stored = { Name: 'token-broker/dev/acme', SecretString: JSON.stringify({ ...OLD, services: 'all' }) };
+    await world.secretsManager.send(new CreateSecretCommand(stored));
+    const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
+    expect(await plan()).toMatch(/- changes the client_id: /);
+    Object.assign(environments, { dev: { ...dev, trail: {} } });
+    expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
+  });
+
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
     const putting = beginPut(world);
@@ -195,6 +214,19 @@ describe('client put stores nothing, and repeats nothing', () => {
     await expect(describeSecret(world, 'new', 'dev')).rejects.toThrow(/can't find/);
   });
 });
+
+it.for(['acme', 'Acme'])(
+  'client put --create makes no %s beside an acme that is marked for deletion',
+  async (client, { world }) => {
+    await world.secretsManager.send(new DeleteSecretCommand({ SecretId: ACME }));
+    const result = await world.run(`client put ${client} --create --yes`, { input: NEW });
+    expect(result).toEqual(ended(1, '', /^error: secret-deleted: The secret is marked for deletion\nRestore it first/));
+    const { SecretList = [] } = await world.secretsManager.send(
+      new ListSecretsCommand({ IncludePlannedDeletion: true }),
+    );
+    expect(SecretList.map(({ Name }) => Name).filter((name) => /acme$/i.test(name ?? ''))).toEqual([ACME]);
+  },
+);
 
 describe('client put, interrupted or overtaken', () => {
   it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
