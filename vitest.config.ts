@@ -6,7 +6,7 @@ const SLOW = [
   'test/e2e/client/*.test.ts',
   'test/e2e/commands/{doctor/stack,process}.test.ts',
   'test/e2e/docs/{examples,languages,operations,python}.test.ts',
-  'test/e2e/local/page-{board,browser,looks}.test.ts',
+  'test/e2e/local/page/page-{board,browser,looks}.test.ts',
 ];
 
 /** What `vitest run --project <name>` runs. The files of a worker share the modules that they load: half the price. */

@@ -1,17 +1,17 @@
 import type { FunctionUrlResult } from './aws/function-url.ts';
 import type { SecretsManager } from './aws/secrets-manager.ts';
-import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
+import type { BrokerSettings } from './variables.ts';
 
 /**
- * Runs the code of a first call once, so that Node compiles it before a caller waits for it and while there is a whole
- * processor (AWS calls this priming). Never fails.
+ * Runs the code of a first call once (AWS calls this priming). Node compiles it while no caller waits and the instance
+ * has a whole processor. Never fails.
  *
- * It issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made
- * up, and it writes nothing. Signing and sending are not in it, because the first reads go through them.
+ * Issues a token in a separate function that shares nothing with the real function: AWS and the service are made up and
+ * nothing is written. Signing and sending are left out, because the first reads run them.
  */
 export async function prime({ services, provenForSeconds }: BrokerSettings): Promise<FunctionUrlResult | undefined> {
-  // The first reads begin before.
+  // Lets the first reads begin before priming.
   const [service = NAME] = await soon(Object.keys(services));
   const accessRules = [{ role: ROLE, clients: [NAME], services: [service], operations: ['token'] as const }];
   const { handler } = createTokenFunction({
@@ -40,7 +40,7 @@ function soon<Answer>(answer: Answer): Promise<Answer> {
 
 const NAME = 'priming';
 const ROLE = 'arn:aws:iam::000000000000:role/priming';
-/** An instance starts far sooner than in the ten seconds that Lambda gives it. */
+/** An instance starts long before Lambda's limit of ten seconds. */
 const TIME_MS = 3_000;
 
 const TOKEN = {

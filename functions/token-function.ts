@@ -7,43 +7,42 @@ import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
-import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
+import { createSealer } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader, createSecretsManager, type SecretsManager } from './aws/secrets-manager.ts';
 import { createAuthorize, roleKey } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
-import { createTokenRenewer } from './broker/pair/renew-token.ts';
-import type { Service } from './broker/service.ts';
+import { createObtainToken } from './broker/pair/obtain-token.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
-import type { Send } from './broker/token-request/send.ts';
+import type { SendHttp } from './broker/token-request/send-http.ts';
 import { createTokenRequester } from './broker/token-request/token-request.ts';
-import { type BrokerSettings, rulesDigest } from './environment.ts';
+import { type BrokerSettings, rulesDigest, settingsDigest, shortDigest } from './variables.ts';
 
 interface Options {
   readonly environment: string;
   readonly tableName: string;
   readonly settings: BrokerSettings;
-  /** ARNs of the roles that may check every client on every service, beside the access rules. */
+  /** ARNs of the roles that may check every client on every service, in addition to the access rules. */
   readonly checkerRoles?: readonly string[];
-  /** ARN of the role that asks to be refused. */
+  /** ARN of the role whose requests must be refused. */
   readonly probeRole?: string;
   readonly version?: string | undefined;
   readonly write?: (line: string) => void;
   readonly secretsManager?: SecretsManager;
   readonly dynamodb?: DynamoDB;
-  readonly send?: Send;
+  readonly send?: SendHttp;
 }
 
-/** Wires the adapters to the rules; two brokers share only the state that AWS holds. */
+/** Wires the adapters to the rules. Two brokers share only the state that AWS stores. */
 export function createTokenFunction(options: Options) {
   const { environment, tableName, settings, checkerRoles = [], probeRole, version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
   const aws = createHttpsSender({ keepAlive: true });
   const {
-    secretsManager = createSecretsManager({ send: aws }),
-    dynamodb = createDynamoDB({ send: aws }),
+    secretsManager = createSecretsManager({ send: aws, environment }),
+    dynamodb = createDynamoDB({ send: aws, environment }),
     send = createHttpsSender(),
   } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
@@ -51,11 +50,11 @@ export function createTokenFunction(options: Options) {
   const { principalOrgId, provenForSeconds } = settings;
   const all = { clients: 'all', services: 'all', operations: ['check'] } as const;
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...all }))];
-  // The check of a new release asks for a token that it must be refused.
+  // The release check requests a token on purpose and must be refused.
   const refusedRoles = new Set([...checkerRoles, probeRole].flatMap((role) => (role ? [roleKey(role)] : [])));
   const log = { environment, version, services, rulesDigest: rulesDigest(settings), refusedRoles, now, write };
 
-  const requestToken = createTokenRequester({ send, now, sleep, random });
+  const requestToken = createTokenRequester({ sendHttp: send, now, sleep, random });
   const sealer = createSealer(environment, keys);
   const broker = createTokenBroker({
     environment,
@@ -63,7 +62,7 @@ export function createTokenFunction(options: Options) {
     authorize: createAuthorize(accessRules, services, principalOrgId),
     store: createPairTable({ dynamodb, tableName, sealer, now, onUnreadable: createUnreadableLog(log) }),
     secrets: createSecretCache({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
-    renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
+    obtainToken: createObtainToken({ requestToken, fingerprint: shortDigest, random, now }),
     settingsDigest,
     provenForMs: provenForSeconds * 1_000,
     uniqueId: randomUUID,
@@ -85,11 +84,11 @@ export function createTokenFunction(options: Options) {
     handler: async (event: unknown, context: InvocationContext): Promise<FunctionUrlResult> =>
       toResult(await endpoint(parseEvent(event, context, now()))),
     /**
-     * Makes an instance's first reads before a caller waits for them: the sealing key and a look into the table, which
-     * opens the connections to both. Ends soon and never fails: the first call repeats a read that was too slow.
+     * Reads the sealing key and an item of the table before a caller waits, which opens the connections to both. Never
+     * fails, and ends within `timeoutMs`: the first call repeats a read that was too slow.
      */
     async readFirst(timeoutMs = FIRST_READS_MS): Promise<void> {
-      // The key of no pair: those contain a slash.
+      // No pair has this key, because keys of pairs contain a slash.
       const look = { TableName: tableName, Key: { pair: { S: 'first-read' } } };
       await Promise.allSettled([
         withTimeLimit(timeoutMs, (abortSignal) => dynamodb.getItem(look, abortSignal)),
@@ -102,10 +101,3 @@ export function createTokenFunction(options: Options) {
 export type TokenFunction = ReturnType<typeof createTokenFunction>;
 
 const FIRST_READS_MS = 300;
-
-/** Covers every setting that can change a token request or the reading of its answer. */
-function settingsDigest(service: Service): string {
-  const { authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403 } = service;
-  const settings = [authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403];
-  return fingerprint(JSON.stringify(settings));
-}

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { BROKER_NAMES, type BrokerSettings, parseVariables } from './environment.ts';
 import { prime } from './prime.ts';
 import { createTokenFunction } from './token-function.ts';
+import { BROKER_NAMES, type BrokerSettings, parseVariables } from './variables.ts';
 
 const variables = parseVariables(BROKER_NAMES, process.env);
 
-// Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
+// The stack writes this file from checked settings in the same deployment, so a cold start does not check it again.
 const settings: BrokerSettings = JSON.parse(readFileSync(variables.TOKEN_BROKER_SETTINGS, 'utf8'));
 
 const tokenFunction = createTokenFunction({
@@ -17,7 +17,7 @@ const tokenFunction = createTokenFunction({
   version: process.env.AWS_LAMBDA_FUNCTION_VERSION,
 });
 
-// While an instance starts it has a whole processor, and no caller waits for it yet.
+// A starting instance has a whole processor, and no caller waits for it yet.
 await Promise.all([tokenFunction.readFirst(), prime(settings)]);
 
 /** Lambda's entry point of the token function. */

@@ -9,19 +9,32 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const ROOMS = ['http', 'pair', 'token-request', 'token-response', 'credential'];
 const fileOf = (room: string) => `../${room}/file.ts`;
 const STORIES = ['../token-broker.ts', '../check-credential.ts'];
-const ABOVE_BROKER = ['../../environment.ts', '../../../client/error.ts', 'node:crypto'];
+const ABOVE_BROKER = ['../../variables.ts', '../../health/rules/run.ts', '../../../client/error.ts', 'node:crypto'];
 
 /** Imports that are refused in files of each place, one for each direction. The code itself has those that are allowed. */
 const REFUSED: Readonly<Record<string, readonly string[]>> = {
-  'functions/broker/audit.ts': ['./pair/record.ts', './token-broker.ts', '../environment.ts', '../aws/calls.ts', 'zod'],
-  'functions/broker/token-broker.ts': ['../environment.ts', 'node:crypto'],
+  'functions/broker/audit.ts': ['./pair/record.ts', './token-broker.ts', '../variables.ts', '../aws/calls.ts', 'zod'],
+  'functions/broker/token-broker.ts': ['../variables.ts', 'node:crypto'],
   ...Object.fromEntries(
     ROOMS.map((room, index) => {
-      const outer = ['health', ...ROOMS.slice(0, index)].map(fileOf);
+      const outer = ROOMS.slice(0, index).map(fileOf);
       return [`functions/broker/${room}/file.ts`, [...outer, ...(index === 0 ? [] : STORIES), ...ABOVE_BROKER]];
     }),
   ),
-  'functions/broker/health/file.ts': [...ROOMS.map(fileOf), ...STORIES, '../../environment.ts'],
+  'functions/health/notifications.ts': [
+    '../broker/problem.ts',
+    '../aws/dynamodb.ts',
+    '../token-function.ts',
+    '../../lib/environments.ts',
+  ],
+  'functions/health/rules/run.ts': [
+    '../notifications.ts',
+    '../../broker/problem.ts',
+    '../../aws/calls.ts',
+    '../../../client/error.ts',
+    '@aws-sdk/client-sns',
+    'node:crypto',
+  ],
   'functions/aws/function-url.ts': ['../token-function.ts', '../../client/error.ts', '../../lib/settings/names.ts'],
   'functions/aws/log/emf.ts': ['../../token-function.ts', '../../../client/error.ts', '../../../lib/settings/names.ts'],
   'functions/token.ts': ['../client/error.ts', '../lib/settings/names.ts', '../bin/app.ts'],
@@ -29,11 +42,19 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   'bin/app.ts': ['../test/support/example.ts'],
   'lib/token-broker-stack.ts': ['../functions/token.ts', '../client/error.ts', '../bin/app.ts'],
   'lib/token/canary.ts': ['../environments.ts', '../../functions/token.ts', '../../client/error.ts'],
-  'client/error.ts': ['../functions/environment.ts', '../functions/broker/pair.ts', '../lib/settings/names.ts'],
-  'client/commands/token.ts': ['../token-broker.ts', '../../functions/environment.ts', '../../lib/settings/names.ts'],
+  'client/error.ts': ['../functions/variables.ts', '../functions/broker/pair.ts', '../lib/settings/names.ts'],
+  'client/commands/doctor/reach.ts': ['../../token-broker.ts', '../../../functions/broker/pair.ts'],
+  'client/commands/token.ts': ['../token-broker.ts', '../../functions/variables.ts', '../../lib/settings/names.ts'],
   'client/serve/server.ts': ['../token-broker.ts', '../commands/options.ts', '../../functions/broker/pair/record.ts'],
-  'bin/commands/client.ts': ['../../client/error.ts', '../../test/support/example.ts'],
-  'bin/commands/shared/checks.ts': ['../../../client/error.ts', '../../../test/support/example.ts'],
+  'bin/commands/health.ts': ['../../client/error.ts', '../../test/support/example.ts', '../local/config.ts'],
+  'bin/commands/local.ts': ['../../client/error.ts', '../../test/support/example.ts'],
+  'bin/commands/shared/checks.ts': [
+    '../../../client/error.ts',
+    '../../../test/support/example.ts',
+    '../../local/shell.ts',
+  ],
+  'bin/local/page/overview.ts': ['../../../client/error.ts', '../../commands/shared/checks.ts'],
+  'bin/pairs/pair-state.ts': ['../../client/error.ts', '../commands/shared/checks.ts', '../local/config.ts'],
 };
 
 let folder: string;

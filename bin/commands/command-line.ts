@@ -4,29 +4,29 @@ import type { Shell } from '../../client/commands/shell.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { parseEnvironmentName } from './shared/environment-name.ts';
 
-/** Runs the named command with the streams and the variables of the shell; gives the exit code. */
+/** Runs the named command with the streams and variables of the shell. Returns the exit code. */
 export function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
-  const environment = new Option('--environment <name>', 'whose broker it is').env('TOKEN_BROKER_ENVIRONMENT');
+  const environment = new Option('--environment <name>', 'which broker').env('TOKEN_BROKER_ENVIRONMENT');
   const program = createProgram('token-broker', shell)
-    .description('Asks a token broker, and looks after one.')
+    .description('Use and operate a token broker.')
     .version(packageJson.version, '--version', 'print the version of this command line')
     .addOption(environment.default('local').argParser(parseEnvironmentName));
-  // The commands of the client package know no environment, and none may be meant as long as it is not named.
+  // Commands of the client package do not use an environment: check the service only if an environment is named.
   program.hook('preAction', async (_, command) => {
     const { environment, client, service } = command.optsWithGlobals();
     if (!/^(token|doctor)$/.test(command.name()) || program.getOptionValueSource('environment') === 'default') return;
-    const { checkService } = await import('./shared/environment.ts');
+    const { checkService } = await import('./shared/settings.ts');
     checkService(shell, service ?? command.args[client === undefined ? 1 : 0], environment, command);
   });
   return runProgram(program, args, shell, async () => {
     const client = program
       .command('client')
-      .description("Look after the clients' credentials.")
-      .addHelpText('after', '\ndocs/operations.md tells which of them to use when.');
+      .description("Manage the clients' credentials.")
+      .addHelpText('after', '\ndocs/operations.md says when to use which command.');
     const words = program.parseOptions([...args]).operands.slice(0, 2);
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');
-    // Help, completion and an unknown command need all of them.
+    // Help, completion and an unknown command need all commands.
     for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
       (await load())(name.startsWith('client ') ? client : program, shell);
     }
@@ -36,19 +36,19 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
 
 type AddCommands = (parent: Command, shell: Shell) => unknown;
 
-/** The commands of each file; only the file of the named command is loaded. */
+/** The commands of each file. Only the file of the named command is loaded. */
 const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
   [['token'], async () => (await import('../../client/commands/token.ts')).addTokenCommand],
   [['whoami'], async () => (await import('../../client/commands/whoami.ts')).addWhoamiCommand],
   [['serve'], async () => (await import('../../client/commands/serve.ts')).addServeCommand],
-  [['client list', 'client show'], async () => (await import('./client/list.ts')).addListCommands],
-  [['client put'], async () => (await import('./client/put.ts')).addPutCommand],
-  [['client check'], async () => (await import('./client/versions.ts')).addCheckCommand],
-  [['client promote', 'client rollback'], async () => (await import('./client/versions.ts')).addPromoteCommands],
-  [['client disable', 'client enable'], async () => (await import('./client/disable.ts')).addDisableCommands],
-  [['client retry'], async () => (await import('./client/retry.ts')).addRetryCommand],
-  [['client discard'], async () => (await import('./client/delete.ts')).addDiscardCommand],
-  [['client delete', 'client restore'], async () => (await import('./client/delete.ts')).addDeleteCommands],
+  [['client list', 'client show'], async () => (await import('./clients/list.ts')).addListCommands],
+  [['client put'], async () => (await import('./clients/put.ts')).addPutCommand],
+  [['client check'], async () => (await import('./clients/versions.ts')).addCheckCommand],
+  [['client promote', 'client rollback'], async () => (await import('./clients/versions.ts')).addPromoteCommands],
+  [['client disable', 'client enable'], async () => (await import('./clients/disable.ts')).addDisableCommands],
+  [['client retry'], async () => (await import('./clients/retry.ts')).addRetryCommand],
+  [['client discard'], async () => (await import('./clients/delete.ts')).addDiscardCommand],
+  [['client delete', 'client restore'], async () => (await import('./clients/delete.ts')).addDeleteCommands],
   [['health'], async () => (await import('./health.ts')).addHealthCommand],
   [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand],
   [['audit'], async () => (await import('./audit.ts')).addAuditCommand],
@@ -61,10 +61,10 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 
-/** Words of other tools, which are near to none of ours. */
+/** Command names of other tools that are spelled unlike ours. */
 const SYNONYMS = new Map([['remove', 'client delete']]);
 
-/** Wrong usage; suggests the commands nearest to the typed word, also below `client`. */
+/** Fails as wrong usage, and suggests the commands nearest to the typed word, also below `client`. */
 async function refuse(program: Command, typed: string): Promise<void> {
   const { nearestNames } = await import('./shared/client-secret.ts');
   const lastOf = (name: string) => name.slice(name.indexOf(' ') + 1);

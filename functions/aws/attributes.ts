@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { textOf } from '../broker/json.ts';
 
-/** The date on which an item expires: after 90 days, longer than any latch matters. */
+/** Returns the expiry date of an item: 90 days from now, longer than any latch matters. */
 export function forgetAt(now: number): AttributeValue {
   return numeric(Math.ceil(now / 1_000) + 90 * 24 * 60 * 60);
 }
@@ -14,12 +14,12 @@ export function json(value: object | number): AttributeValue {
   return { S: JSON.stringify(value) };
 }
 
-/** The text of an attribute; `undefined` when it is missing or of another type. */
+/** Returns the text of an attribute, or `undefined` if it is missing or of another type. */
 export function text(attribute: AttributeValue | undefined): string | undefined {
   return textOf(attribute?.S);
 }
 
-/** The number of an attribute; `undefined` when it is missing or of another type. */
+/** Returns the number of an attribute, or `undefined` if it is missing or of another type. */
 export function number(attribute: AttributeValue | undefined): number | undefined {
   const value = typeof attribute?.N === 'string' ? Number(attribute.N) : Number.NaN;
   return Number.isFinite(value) ? value : undefined;

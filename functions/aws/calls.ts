@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreUnavailable } from '../broker/pair/store.ts';
+import { StoreBusy, StoreUnavailable } from '../broker/pair/store.ts';
 import { isPlainWord } from '../broker/plain-word.ts';
 import { isWithin } from '../broker/time.ts';
 
 /**
- * Runs `call` for at most the smaller of two limits, then throws `OutOfTime`; without any time the call is not made. The signal
- * ends the rest of the call, also after an answer.
+ * Runs `call` for at most the smaller of two limits, then throws `OutOfTime`. Without any time, the call is not made.
+ * At the end the signal aborts the rest of the call, even after an answer.
  */
 export async function withTimeLimit<Result>(timeoutMs: number, call: SignalledCall<Result>, clockMs = Infinity) {
   const limitMs = Math.min(timeoutMs, clockMs);
   if (limitMs <= 0) throw new OutOfTime();
   const abort = new AbortController();
   const end = Promise.withResolvers<never>();
-  // A process that had no processor, or was frozen, finds the end of its time before the answer that came meanwhile:
-  // one turn of the event loop reads what is there.
+  // The timer of a process that was frozen fires before the answer that arrived meanwhile is read. Another turn of the
+  // event loop reads the answer first.
   const timer = setTimeout(() => setImmediate(() => end.reject(new OutOfTime())), limitMs);
   try {
-    // A race, because an SDK heeds the signal while it sends and waits, but not while it looks for credentials.
+    // The race is necessary: an SDK obeys the signal while it sends and waits, but not while it looks for credentials.
     return await Promise.race([call(abort.signal), end.promise]);
   } finally {
     clearTimeout(timer);
@@ -30,23 +30,36 @@ class OutOfTime extends Error {
   override readonly name = 'OutOfTime';
 }
 
-/** Made once: a signal that is given no reason makes an error with a stack, and every call ends a signal. */
+/** Created once, because every call aborts a signal, and an abort without a reason creates an error with a stack. */
 const OVER = new OutOfTime();
 
-/** Makes a repeatable call, and once more after a failure that says nothing about it; nothing begins after the signal. */
-export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await call();
-  } catch (error) {
-    if (isDefinitive(error)) throw error;
+/** Makes an idempotent call, and repeats it once after a transient failure. Nothing begins after the signal. */
+export async function withRetry<Answer>(
+  abortSignal: AbortSignal,
+  call: () => Promise<Answer>,
+  attempts: Attempts = { made: 0, throttled: 0 },
+): Promise<Answer> {
+  for (;;) {
+    try {
+      attempts.made += 1;
+      return await call();
+    } catch (error) {
+      if (THROTTLED.has(causeWord(error))) attempts.throttled += 1;
+      if (isDefinitive(error) || attempts.made > 1) throw error;
+    }
+    await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
   }
-  await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
-  return call();
+}
+
+/** Counts the attempts of a call. A call that ran out of time has no other result. */
+export interface Attempts {
+  made: number;
+  throttled: number;
 }
 
 const MAX_BACKOFF_MS = 50;
 
-/** Waits for the work as long as the clock says; what comes later is lost, and `undefined` is what there is. */
+/** Returns the result of `work`, or `undefined` if it takes longer than `clockMs`. A later result is lost. */
 export function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<Result | undefined> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(late.resolve, Math.max(0, clockMs), undefined);
@@ -54,8 +67,8 @@ export function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<
 }
 
 /**
- * An error's code or name and nothing else: messages and hidden members of an SDK's errors quote the answer. Names come
- * from answers, too, so a name that does not look like an error's becomes `unknown`: it may be a client id or a passphrase.
+ * Returns only an error's code or name: messages and hidden members of an SDK's errors quote the answer. Answers can
+ * set names, too. A name that does not look like an error's becomes `unknown`: it may be a client id or a passphrase.
  */
 export function causeWord(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
@@ -63,7 +76,7 @@ export function causeWord(error: unknown): string {
   return /^[A-Z]\w*$/.test(word) && isPlainWord(word, 64) ? word : 'unknown';
 }
 
-/** AWS has answered no. Holds its name for that and the status, and nothing else of the answer. */
+/** A refusal by AWS. Contains its name and status, and nothing else of the answer. */
 export class AwsRefusal extends Error {
   override readonly name: string;
   readonly status: number;
@@ -75,61 +88,78 @@ export class AwsRefusal extends Error {
   }
 }
 
-/** AWS has answered no, and would give the same answer again; what is transient by its name or status is none. */
+/** Returns whether AWS refused a call for a lasting reason. Every other failure is transient. */
 export function isDefinitive(error: unknown): error is AwsRefusal {
-  if (!(error instanceof AwsRefusal)) return false;
-  const { name, status } = error;
-  const isTransient = THROTTLED.test(name) || name.includes('Timeout') || WRONG_SIGNATURE.test(name);
-  return status >= 400 && status < 500 && status !== 429 && !isTransient;
+  return error instanceof AwsRefusal && error.status >= 400 && error.status < 500 && DEFINITIVE.has(error.name);
 }
 
-/** A refusal of the signature, for its time or its credentials: it says nothing of what was asked for. */
-const WRONG_SIGNATURE = new RegExp(
-  'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch|' +
-    'ExpiredToken|UnrecognizedClient|InvalidClientTokenId',
-);
+/** A statement of the secret's own policy denies the secret. AWS's name for it is the same as for a denied role. */
+export const DENIED_BY_SECRET = 'ExplicitDeny';
+
+/** `AccessDeniedException` and `ValidationException` are common errors of AWS, which no operation lists. */
+const DEFINITIVE: ReadonlySet<string> = new Set([
+  'ResourceNotFoundException',
+  'InvalidRequestException',
+  'InvalidParameterException',
+  'ValidationException',
+  'AccessDeniedException',
+  'NotAuthorized',
+  DENIED_BY_SECRET,
+]);
+
+/** Returns whether a conditional write of DynamoDB found another item than it named. */
+export function isConditionFailed(error: unknown): boolean {
+  const isOfAnswer = !(error instanceof AwsRefusal) || error.status === 400;
+  return isOfAnswer && error instanceof Error && error.name === 'ConditionalCheckFailedException';
+}
 
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
 export interface CallTerms {
-  /** Epoch milliseconds. A call that is cut off by it says nothing of the store. */
+  /** Epoch milliseconds. A call that is cut off at this time says nothing about the store. */
   readonly deadline: number;
-  /** Others wait for this write, the end of a lease: it has the longer time, and is made even while the circuit is open. */
+  /** Other calls wait for this write, which ends a lease. It has the longer timeout and ignores an open circuit. */
   readonly endsLease?: boolean;
+  /** The call waits as long as an instance's first call, but is not made while the circuit is open. */
+  readonly isPatient?: boolean | undefined;
+  /** A write whose first attempt went unanswered may have happened. */
+  readonly isWrite?: boolean;
 }
 
+export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
+
 /**
- * The circuit breaker of one instance: waiting for the store must never cost more than doing without it. Three failures in a
- * row open it for ten seconds; then one call probes the store. A call has 150 ms while the store is known to be connected: it
- * has answered within the last 30 s, and the instance's first call is over. Else it has 1 s, because it may have to connect, and a
- * fleet needs the store most when it starts. Every failure of a call is thrown as `StoreUnavailable`; throttling, mostly of one
- * busy key, is none of the store.
+ * The circuit breaker of an instance: waiting for the store must never cost more than working without it. Three
+ * failures in a row open it for ten seconds, then a single call probes the store. Timeout: `connectedMs` if the store
+ * answered in the last 30 s, otherwise `patientMs`, because the call may have to connect. Calls of the first 15 s
+ * always have `patientMs`: a starting fleet needs the store most.
+ *
+ * @throws StoreBusy if the store throttled the call, which is an answer for the circuit
+ * @throws StoreUnavailable after every other failure
  */
-export function createCircuitBreaker(now: () => number, connectedMs = 150, patientMs = 1_000) {
+export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 } = {}) {
   let state: 'closed' | 'open' | 'probing' = 'closed';
   let failures = 0;
   let failedAt: number | undefined;
   let answeredAt: number | undefined;
   let firstCallAt: number | undefined;
 
-  return async <Answer>({ deadline, endsLease = false }: CallTerms, call: SignalledCall<Answer>): Promise<Answer> => {
+  return async <Answer>(terms: CallTerms, call: StoreCall<Answer>): Promise<Answer> => {
     firstCallAt ??= now();
-    const mayProbe = state === 'open' && !isWithin(OPEN_MS, failedAt, now());
-    if (state !== 'closed' && !mayProbe && !endsLease) throw unavailable('circuit-open');
-    const isProbe = mayProbe && !endsLease;
-    if (isProbe) state = 'probing';
-    const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
-    const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
-    const clockMs = deadline - now();
+    const timeoutMs = timeoutOf(terms);
+    const clockMs = terms.deadline - now();
+    const attempts: Attempts = { made: 0, throttled: 0 };
     try {
-      const answer = await withTimeLimit(timeoutMs, call, clockMs);
-      state = 'closed';
-      failures = 0;
-      answeredAt = now();
+      const answer = await withTimeLimit(timeoutMs, (signal) => call(signal, attempts), clockMs);
+      hearAnswer();
       return answer;
     } catch (error) {
-      const saysNothing = (clockMs < timeoutMs && error instanceof OutOfTime) || THROTTLED.test(causeWord(error));
-      if (!saysNothing) {
+      if (attempts.throttled > (terms.isWrite ? attempts.made - 1 : 0)) {
+        hearAnswer();
+        throw new StoreBusy('The shared cache is busy');
+      }
+      const isCutOff = clockMs < timeoutMs && error instanceof OutOfTime;
+      if (!isCutOff) {
         failures += 1;
         failedAt = now();
       }
@@ -137,17 +167,37 @@ export function createCircuitBreaker(now: () => number, connectedMs = 150, patie
       throw unavailable(causeWord(error));
     }
   };
+
+  function timeoutOf({ endsLease, isPatient }: CallTerms): number {
+    const mayProbe = state === 'open' && !isWithin(OPEN_MS, failedAt, now());
+    if (state !== 'closed' && !mayProbe && !endsLease) throw unavailable('circuit-open');
+    const isProbe = mayProbe && !endsLease;
+    if (isProbe) state = 'probing';
+    const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
+    return isConnected && !endsLease && !isProbe && !isPatient ? connectedMs : patientMs;
+  }
+
+  function hearAnswer(): void {
+    state = 'closed';
+    failures = 0;
+    answeredAt = now();
+  }
 }
 
-/** For a call that finds out otherwise that the store is of no use; `cause` is one word. */
+/** Returns the error of a call that finds the store unusable for a reason of its own. `cause` is a single word. */
 export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-const THROTTLED = /Throttl|LimitExceeded|TooManyRequests|ThroughputExceeded/;
+/** DynamoDB's names for too many requests to a key, a table or an account. */
+const THROTTLED: ReadonlySet<string> = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+]);
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
-/** As long as an idle connection is used again. */
+/** The time for which an idle connection is reused. */
 const KEPT_MS = 30_000;
-/** The time-out of the token function: by then its first call has ended. */
+/** The timeout of the token function: its first call has ended by then. */
 const FIRST_CALL_MS = 15_000;

@@ -3,12 +3,12 @@ import { createHttpsSender } from './https/sender.ts';
 import { createJsonApi } from './json-api.ts';
 
 /**
- * Tells CodeDeploy how a hook ended.
+ * Returns a function that reports to CodeDeploy how a hook ended.
  *
  * @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html
  */
-export function createHookReporter(timeoutMs = 10_000) {
-  const call = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }) });
+export function createHookReporter(environment: string, timeoutMs = 10_000) {
+  const call = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }), environment });
   return (status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) =>
     withTimeLimit(timeoutMs, (signal) =>
       withRetry(signal, () => call('PutLifecycleEventHookExecutionStatus', status, signal)),

@@ -5,7 +5,7 @@ import { type Access, createJsonApi } from './json-api.ts';
 export type DynamoDB = ReturnType<typeof createDynamoDB>;
 
 /**
- * The two operations of DynamoDB that the pair table uses; each gives the attributes that the answer holds, if any.
+ * The two operations of DynamoDB that the pair table uses. Each returns the attributes in the answer, or `undefined`.
  *
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
  */
@@ -19,7 +19,9 @@ export function createDynamoDB(access: Access) {
   };
 }
 
-/** The types are those that AWS documents; each reader of an attribute checks its own. */
+/** The types are as AWS documents them. Each reader of an attribute checks its own attribute. */
 function attributes(value: unknown) {
-  return isRecord(value) ? (value as Readonly<Record<string, AttributeValue>>) : undefined;
+  if (value === undefined || value === null) return undefined;
+  if (!isRecord(value)) throw new SyntaxError('The answer of AWS contains attributes that are not an object');
+  return value as Readonly<Record<string, AttributeValue>>;
 }

@@ -3,7 +3,7 @@ import type { BrokerRequest, BrokerResponse } from '../broker/http/token-endpoin
 import { membersOf, textOf } from '../broker/json.ts';
 import { callDeadline } from '../broker/pair/deadlines.ts';
 
-/** Lambda's context, as far as the broker needs it. */
+/** The part of Lambda's context that the broker needs. */
 export interface InvocationContext {
   getRemainingTimeInMillis(): number;
 }
@@ -12,8 +12,8 @@ export interface InvocationContext {
 export type FunctionUrlResult = ReturnType<typeof toResult>;
 
 /**
- * Reads a Function URL event (payload 2.0). The headers hold the caller's session token: only the content type is taken
- * from them. An event of another kind has no caller, and is refused.
+ * Parses a Function URL event (payload 2.0). The headers contain the caller's session token, so only the content type
+ * is read from them. An event of another kind has no caller and is refused.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
  */
@@ -27,7 +27,7 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
     requestId: textOf(requestId) ?? 'none',
     method: textOf(method) ?? '',
     path: textOf(rawPath) ?? '',
-    // A missing query string counts as a query, and is refused.
+    // A missing query string counts as a query and is refused.
     query: textOf(rawQueryString) ?? 'unknown',
     contentType: textOf(membersOf(headers)['content-type']),
     body: isBase64Encoded === true ? decodeBase64(text) : text,
@@ -41,7 +41,7 @@ export function toResult({ status: statusCode, headers, body }: BrokerResponse) 
   return { statusCode, headers, body };
 }
 
-/** AWS tells the identity three times; where they disagree, there is no caller. */
+/** Returns the caller only if the three places in which AWS states the identity agree. */
 function parseAuthorizer(authorizer: unknown): Caller | undefined {
   const { accessKey, accountId, callerId, principalOrgId, userArn } = membersOf(membersOf(authorizer).iam);
   if (typeof callerId !== 'string' || typeof userArn !== 'string') return undefined;
@@ -53,7 +53,7 @@ function parseAuthorizer(authorizer: unknown): Caller | undefined {
   return { ...caller, roleId, principalOrgId: textOf(principalOrgId), accessKeyId: textOf(accessKey) };
 }
 
-/** Node skips characters that are not base64, so the bytes are encoded again and compared. */
+/** Rejects text that is not base64. Node skips wrong characters, so the bytes are encoded again and compared. */
 function decodeBase64(text: string): Uint8Array | undefined {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;

@@ -1,10 +1,10 @@
 import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject, textOf } from '../broker/json.ts';
-import type { Send } from '../broker/token-request/send.ts';
+import type { SendHttp } from '../broker/token-request/send-http.ts';
 import { AwsRefusal } from './calls.ts';
 
-/** The name before an operation in the header that names it, the type of the JSON, and the variable for another endpoint. */
+/** The prefix of an operation in `x-amz-target`, the type of the JSON, and the variable for another endpoint. */
 const APIS = {
   codedeploy: ['CodeDeploy_20141006', 'application/x-amz-json-1.1', 'AWS_ENDPOINT_URL_CODEDEPLOY'],
   dynamodb: ['DynamoDB_20120810', 'application/x-amz-json-1.0', 'AWS_ENDPOINT_URL_DYNAMODB'],
@@ -12,18 +12,21 @@ const APIS = {
 } as const;
 
 export interface Access {
-  readonly send: Send;
+  readonly send: SendHttp;
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
+  /** The environment of the broker, for AWS's records of the call. */
+  readonly environment?: string;
   readonly credentials?: ConstructorParameters<typeof SignatureV4>[0]['credentials'];
 }
 
 /**
- * Asks an API of AWS, in the region of `AWS_REGION` unless another one is given, without the SDK's client, and gives the
- * members of the answer. Each call is one request, signed with the machine's time as it is: AWS sets that of Lambda.
+ * Calls an AWS API without the SDK's client and returns the members of the answer. The region defaults to `AWS_REGION`.
+ * Each call is a single request. Its signature uses the machine's time, which AWS sets for Lambda.
  *
- * @param nameRefusal gives a refusal another name where only AWS's message, which goes no further, tells two of one name apart
- * @throws AwsRefusal, which holds a name and a status; no error holds anything else of an answer
+ * @see docs/development.md, "Decisions", for why this is not the SDK's client
+ * @param nameRefusal renames a refusal that only AWS's message distinguishes. No other code receives the message.
+ * @throws AwsRefusal, which contains a name and a status. No error contains anything else of an answer.
  */
 export function createJsonApi(
   service: keyof typeof APIS,
@@ -32,47 +35,56 @@ export function createJsonApi(
 ) {
   const [prefix, contentType, endpointVariable] = APIS[service];
   const { send, region = process.env.AWS_REGION, credentials = credentialsOfVariables } = access;
-  const { endpoint = process.env[endpointVariable] } = access;
+  const { endpoint = process.env[endpointVariable] || process.env.AWS_ENDPOINT_URL } = access;
   if (!region) throw new Error('AWS_REGION must be set.');
-  const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`);
+  const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com`);
   const { protocol, hostname, pathname: path, host } = url;
+  const userAgent = `token-broker/${RELEASE}${access.environment ? ` (${access.environment})` : ''}`;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
 
   return async (operation: string, input: object, signal: AbortSignal) => {
     const body = JSON.stringify(input, bytesToBase64);
     const named = { 'content-type': contentType, 'x-amz-target': `${prefix}.${operation}` };
     const unsigned = { method: 'POST', protocol, hostname, path, headers: { host, ...named }, body };
-    const { headers } = await signer.sign(unsigned);
+    const signed = await signer.sign(unsigned);
+    // Outside the signature, because a proxy may change it.
+    const headers = { ...signed.headers, 'user-agent': userAgent };
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
-    if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
-    if (answer.status === 200) return members;
-    const message = textOf(members.message) ?? textOf(members.Message) ?? '';
-    throw new AwsRefusal(nameRefusal(nameOf(members.__type), message), answer.status);
+    if (members === undefined) throw new SyntaxError('The answer of AWS is not a JSON object');
+    const name = nameOf(answer.headers['x-amzn-errortype'] ?? members.code ?? members.__type);
+    const message = textOf(members.message) ?? textOf(members.Message);
+    if (answer.status !== 200) throw new AwsRefusal(nameRefusal(name || 'UnknownError', message ?? ''), answer.status);
+    if (name !== undefined || message !== undefined)
+      throw new SyntaxError('The answer of AWS is an error with status 200');
+    return members;
   };
 }
 
+/** The bundler replaces it by the version of the package. */
+const RELEASE = process.env.TOKEN_BROKER_RELEASE ?? 'local';
+
 /**
- * What one answer of AWS may take; callers end a call by its signal, long before. DynamoDB's items have at most 400 kB, and
- * bytes take a third more as text; a secret has 64 kB.
+ * The limits of an answer. Callers end a call much earlier, by its signal. DynamoDB's items have at most 400 kB, and
+ * bytes take a third more as text. A secret has at most 64 kB.
  */
 const ANSWER_LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 } as const;
 
-/** Lambda gives a function its role's credentials in these variables, and nowhere else. */
+/** Lambda passes the credentials of a function's role in these variables and nowhere else. */
 async function credentialsOfVariables() {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN } = process.env;
   if (!accessKeyId || !secretAccessKey) {
-    throw Object.assign(new Error('The environment variables hold no credentials.'), { name: 'NoCredentials' });
+    throw Object.assign(new Error('The environment variables contain no credentials.'), { name: 'NoCredentials' });
   }
   return { accessKeyId, secretAccessKey, ...(AWS_SESSION_TOKEN && { sessionToken: AWS_SESSION_TOKEN }) };
 }
 
-/** For the signer, which takes the hash of any platform. */
+/** The hash for the signer, which works with the hash of any platform. */
 class Sha256 {
   readonly #hash: Hash | Hmac;
 
   constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    // The signer's bytes are a Uint8Array. Node takes four times as long for bytes that are not made a key of first.
+    // The signer's bytes are a Uint8Array. Without a key object Node takes four times as long.
     const key = typeof secret === 'object' ? createSecretKey(secret as Uint8Array) : secret;
     this.#hash = key === undefined ? createHash('sha256') : createHmac('sha256', key);
   }
@@ -86,19 +98,19 @@ class Sha256 {
   }
 }
 
-/** Bytes travel as base64. They are read from their holder, because `value` is already the `toJSON` form of a `Buffer`. */
+/** Encodes bytes as base64. Reads them from `this`, because `value` is already the `toJSON` form of a `Buffer`. */
 function bytesToBase64(this: Readonly<Record<string, unknown>>, name: string, value: unknown): unknown {
   const given = this[name];
   return given instanceof Uint8Array ? Buffer.from(given).toString('base64') : value;
 }
 
-/** Only the bytes of an attribute are a text with this name. */
+/** Decodes the bytes of an attribute. No other text has the name `B`. */
 function base64ToBytes(name: string, value: unknown): unknown {
   return name === 'B' && typeof value === 'string' ? Buffer.from(value, 'base64') : value;
 }
 
-/** Without its name space and what follows a colon: `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException:http://…`. */
-function nameOf(type: unknown): string {
-  const [qualified = ''] = (textOf(type) ?? '').split(':', 1);
-  return qualified.slice(qualified.lastIndexOf('#') + 1) || 'UnknownError';
+/** Removes the namespace and the part after a colon: `com.amazonaws.dynamodb.v20120810#SomeException:http://…`. */
+function nameOf(type: unknown): string | undefined {
+  const [qualified] = textOf(type)?.split(':', 1) ?? [];
+  return qualified?.slice(qualified.lastIndexOf('#') + 1);
 }

@@ -2,14 +2,14 @@ import type { GetSecretValueCommandInput } from '@aws-sdk/client-secrets-manager
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { textOf } from '../broker/json.ts';
 import { Redacted } from '../broker/redacted.ts';
-import { secretName } from '../contract.ts';
-import { causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
+import { secretName } from '../vocabulary.ts';
+import { causeWord, DENIED_BY_SECRET, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
 import { type Access, createJsonApi } from './json-api.ts';
 
 export type SecretsManager = ReturnType<typeof createSecretsManager>;
 
 /**
- * The one operation of Secrets Manager that the token function uses; it gives the members of the answer.
+ * The only operation of Secrets Manager that the token function uses. Returns the members of the answer.
  *
  * @see https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html
  */
@@ -20,17 +20,17 @@ export function createSecretsManager(access: Access) {
   };
 }
 
-/** Only the message tells a refusal of the key, or one by the secret's own policy, from one of the role. */
+/** Only the message distinguishes a refusal of the key, or by the secret's own policy, from a refusal of the role. */
 function nameRefusal(name: string, message: string): string {
   if (name !== 'AccessDeniedException') return name;
   if (message.startsWith('Access to KMS is not allowed')) return KEY_DENIED;
   return message.includes('with an explicit deny in a resource-based policy') ? DENIED_BY_SECRET : name;
 }
 
+/** A refusal of the key says nothing about the secret. */
 const KEY_DENIED = 'KMSAccessDenied';
-const DENIED_BY_SECRET = 'ExplicitDeny';
 
-/** For reading the secrets of one environment; a reading with its repetitions takes at most `timeoutMs`. */
+/** Dependencies for reading the secrets of an environment. A reading with its repetitions takes at most `timeoutMs`. */
 export interface SecretDependencies {
   readonly environment: string;
   readonly secretsManager: SecretsManager;
@@ -54,8 +54,8 @@ export function createSecretReader(dependencies: SecretDependencies): ReadSecret
 }
 
 /**
- * Reads a version of a secret, by the deadline (epoch milliseconds) at the latest. An answer about another one is a failure. A
- * binary secret has no `text`, a retired version no `stages`.
+ * Reads a version of a secret before the deadline (epoch milliseconds). Rejects an answer about another secret or
+ * version. A binary secret has no `text`, and a retired version has no `stages`.
  */
 export async function readSecretVersion(
   { secretsManager, now, timeoutMs = 1_000 }: SecretDependencies,
@@ -76,12 +76,12 @@ export async function readSecretVersion(
 }
 
 function misread(name: string): Error {
-  return Object.assign(new Error('The answer of AWS holds no value of the secret'), { name });
+  return Object.assign(new Error('The answer of AWS contains no value of the secret'), { name });
 }
 
 /**
- * Whether a failure is about the secret. A refusal is definitive. No answer, an unreadable one, throttling, 5xx and a
- * refusal of the key are not: the secret itself is still there and still allowed.
+ * Returns the outcome of a failure. Only a definitive refusal is about the secret. After no answer, an unreadable
+ * answer, throttling, 5xx or a refusal of the key, the secret still exists and is still allowed.
  */
 function readFailure(error: unknown): SecretReading {
   const cause = causeWord(error);
@@ -91,14 +91,9 @@ function readFailure(error: unknown): SecretReading {
       return { outcome: 'missing' };
     case 'InvalidRequestException':
       return { outcome: 'deleted' };
-    case 'DecryptionFailure':
-    case 'KMSInvalidStateException':
-    case KEY_DENIED:
-      return { outcome: 'unavailable', cause };
-    // An operator has written it, as `client disable` does.
+    // An operator has written this policy, as `client disable` does.
     case DENIED_BY_SECRET:
       return { outcome: 'stopped', cause };
-    // What is unknown counts as the stricter case.
     default:
       return { outcome: 'denied', cause };
   }

@@ -1,4 +1,4 @@
-import type { ExpirySource, Finding, ProblemType, Warning } from '../contract.ts';
+import type { ExpirySource, Finding, ProblemType, Warning } from '../vocabulary.ts';
 import type { Caller, Operation } from './authorize.ts';
 import type { Pair } from './pair.ts';
 

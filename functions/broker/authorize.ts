@@ -1,4 +1,4 @@
-import { ASSUMED_ROLE_ARN, ROLE_ARN } from '../contract.ts';
+import { ASSUMED_ROLE_ARN, ROLE_ARN } from '../vocabulary.ts';
 import type { ClientName, Pair, ServiceName } from './pair.ts';
 import { Problem } from './problem.ts';
 

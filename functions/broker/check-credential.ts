@@ -1,4 +1,4 @@
-import type { Finding, ProvenBy, SecretStage } from '../contract.ts';
+import type { Finding, ProvenBy, SecretStage } from '../vocabulary.ts';
 import { parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';
@@ -41,7 +41,7 @@ interface Dependencies {
  */
 export function createCheckCredential({ acquireToken, provenForMs, now }: Dependencies) {
   return async (call: Call): Promise<CheckResult> => {
-    const acquired = await acquireToken(call, (view) => decide(view, call, provenForMs, now()));
+    const acquired = await acquireToken(call, (view) => decideCheck(view, call, provenForMs, now()));
     if (acquired.kind === 'answer') return acquired.answer;
     if (acquired.kind === 'token') return accepted(acquired.token, 'request');
     const { problem, version } = acquired;
@@ -51,7 +51,7 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
 }
 
 /** Decides one step of a check: three questions, and only a token request can answer the rest. */
-function decide(view: View, call: Call, provenForMs: number, now: number): Step<CheckResult> {
+function decideCheck(view: View, call: Call, provenForMs: number, now: number): Step<CheckResult> {
   const { record } = view;
   if (record.disabled) return answer({ finding: 'disabled', checkedAt: now, provenBy: 'operator' });
   const credential = credentialOf(view, call, now);

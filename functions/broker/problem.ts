@@ -1,4 +1,4 @@
-import { type Finding, PROBLEMS, type ProblemType } from '../contract.ts';
+import { type Finding, PROBLEMS, type ProblemType } from '../vocabulary.ts';
 
 /** A failure that a caller sees (RFC 9457); all else that is thrown is a bug and stays opaque. `cause` is for the log. */
 export class Problem extends Error {

@@ -3,7 +3,7 @@ import { type Authorize, accessDenied, type Caller } from './authorize.ts';
 import { type CheckRequest, type CheckResult, createCheckCredential } from './check-credential.ts';
 import { createAcquireToken } from './pair/acquire-token.ts';
 import type { Call } from './pair/call.ts';
-import { decide, type Issue, type IssueRequest } from './pair/decision.ts';
+import { decideIssue, type Issue, type IssueRequest } from './pair/decision.ts';
 import { PairMemory } from './pair/memory.ts';
 import type { PairRecord } from './pair/record.ts';
 import { type Pair, pairKey, type ServiceName } from './pair.ts';
@@ -42,7 +42,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       const call = callFor(pair, deadline, trace);
 
       const known = knownRecord(request);
-      const step = known && decide({ ...MEMORY_ALONE, record: known }, call, request, now());
+      const step = known && decideIssue({ ...MEMORY_ALONE, record: known }, call, request, now());
       if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       // Calls that want the same of a pair share one way to it, unless that began long ago and would soon give up.
       const key = flightKey(request);
@@ -77,7 +77,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   }
 
   async function acquire(call: Call, request: IssueRequest): Promise<Issue> {
-    const acquired = await acquireToken(call, (view) => decide(view, call, request, now()));
+    const acquired = await acquireToken(call, (view) => decideIssue(view, call, request, now()));
     if (acquired.kind === 'failed') throw acquired.problem;
     return acquired.kind === 'token' ? { token: acquired.token, cache: 'none' } : acquired.answer;
   }

@@ -4,9 +4,9 @@ import { SNS } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { createClientList } from '../../functions/aws/client-secrets.ts';
-import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/aws/notifications.ts';
-import { createProbeCredentials } from '../../functions/aws/probe-credentials.ts';
+import { createClientList } from '../../functions/health/client-secrets.ts';
+import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/health/notifications.ts';
+import { createProbeCredentials } from '../../functions/health/probe-credentials.ts';
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { ACCESS, START } from '../support/example.ts';
 
@@ -24,11 +24,12 @@ describe.skipIf(!motoIsInstalled)(`the health function, with moto for AWS${noMot
     const dynamodb = new DynamoDBClient(access);
     await ensurePairTable(dynamodb, 'pairs');
     const memories = createNotificationTable({ dynamodb, tableName: 'pairs', now: () => START });
-    const entries = new Map([['acme/other', { condition: 'rejected', since: 1, at: 2, version: 'v1' } as const]]);
+    const pairs = new Map([['acme/other', { condition: 'rejected', since: 1, at: 2, version: 'v1' } as const]]);
+    const entries = { pairs };
     const write = (revision: number) => memories.write('other', { entries, revision });
     for (const revision of [1, 2]) expect([await write(revision), await write(revision)]).toEqual([true, false]);
     expect(await memories.read('other')).toEqual({ entries, revision: 2 });
-    expect(await memories.read(undefined)).toEqual({ entries: new Map(), revision: 0 });
+    expect(await memories.read(undefined)).toEqual({ entries: { pairs: new Map() }, revision: 0 });
   });
 
   it('reaches a topic that there is, and no other', async () => {

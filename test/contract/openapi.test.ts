@@ -12,7 +12,7 @@ import {
   PROOFS,
   type ProblemType,
   SECRET_STAGES,
-} from '../../functions/contract.ts';
+} from '../../functions/vocabulary.ts';
 import { escaped, type Media, readContract, responseOf } from '../support/contract/openapi.ts';
 
 const CONTRACT = readContract();
@@ -48,7 +48,7 @@ describe('docs/openapi.yaml', () => {
   });
 });
 
-describe('docs/openapi.yaml agrees with functions/contract.ts', () => {
+describe('docs/openapi.yaml agrees with functions/vocabulary.ts', () => {
   it.each(TYPES)('of the problem %s: its status, title, whether to retry, and what to do', (type) => {
     const { status, title, retryable } = PROBLEMS[type];
     const { description = '', content } = responseOf(CONTRACT, '/token', status)?.response ?? {};

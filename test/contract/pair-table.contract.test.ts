@@ -25,7 +25,8 @@ describe.skipIf(!motoIsInstalled)(`against an independent server${noMoto}`, () =
 async function onServer(starting: Promise<{ readonly url: string; readonly close: () => Promise<void> }>) {
   const server = await starting;
   // Each call has a circuit of its own: a failure in one test does not open it for the next.
-  const breaker: CircuitBreaker = (terms, call) => createCircuitBreaker(() => START, 0, 10_000)(terms, call);
+  const breaker: CircuitBreaker = (terms, call) =>
+    createCircuitBreaker(() => START, { connectedMs: 0, patientMs: 10_000 })(terms, call);
   const { store, direct, endpoint, close } = await connectPairTable(server.url, { breaker });
   const { signal } = new AbortController();
   return {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/settings.ts';
 import type { Resource } from '../support/stack/synthesise.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { finished } from './commands/shared/command-line.ts';

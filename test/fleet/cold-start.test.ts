@@ -7,7 +7,7 @@ import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secre
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { sealingKeyName } from '../../functions/contract.ts';
+import { sealingKeyName } from '../../functions/vocabulary.ts';
 import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
 import {
   type InstanceAnswer,
@@ -15,7 +15,7 @@ import {
   startInstanceProcess,
 } from '../support/processes/instance-process.ts';
 import { startStandInProcess } from '../support/processes/stand-in-process.ts';
-import { BUNDLE, bundleAsStack } from '../support/stack-bundle.ts';
+import { BUNDLE, bundleAsStack } from '../support/stack/stack-bundle.ts';
 
 /** Slows the story down so that 200 machines fit into any one, even a busy one, see docs/pair.md. */
 const SLOWNESS = 10;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { createClientCheck } from '../../functions/broker/health/check-client.ts';
-import type { CheckPair } from '../../functions/broker/health/check-pairs.ts';
 import { pairKey } from '../../functions/broker/pair.ts';
+import { createClientCheck } from '../../functions/health/rules/check-client.ts';
+import type { CheckPair } from '../../functions/health/rules/check-pairs.ts';
 import { found } from '../support/broker-world.ts';
 import { START } from '../support/example.ts';
 import { createFleet } from '../support/fleet/fleet.ts';

@@ -34,9 +34,9 @@ describe('the calls that a token costs', () => {
 });
 
 describe.each<[string, StoreFault, number]>([
-  ['stopped or throttling', 'unavailable', 10],
-  ['hanging', 'hanging', 160],
-  ['losing its answers', 'answer-lost', 10],
+  ['stopped', 'unavailable', 25],
+  ['hanging', 'hanging', 320],
+  ['losing its answers', 'answer-lost', 30],
 ])('a shared store that is %s', (_, fault, addedMs) => {
   it('costs a cold instance a little time and no token, and a warning says so', async () => {
     const { requests, instances, askOne } = fleetOf(1, { storeFault: () => fault });

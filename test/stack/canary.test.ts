@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { rulesDigest } from '../../functions/environment.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { rulesDigest } from '../../functions/variables.ts';
+import { parseEnvironment } from '../../lib/settings/settings.ts';
 import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 

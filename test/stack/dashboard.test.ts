@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { PROBLEMS } from '../../functions/contract.ts';
+import { PROBLEMS } from '../../functions/vocabulary.ts';
 import { createBrokerDay } from '../support/aws/cloudwatch/broker-day.ts';
 import { alarmsOf, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
 import { functionUrlEvent } from '../support/aws/function-url-events.ts';

@@ -5,7 +5,7 @@ import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { ENVIRONMENTS_FOLDER } from '../../lib/settings/certificates.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { parseEnvironment } from '../../lib/settings/settings.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import { createCertificateAuthority } from '../support/services/certificates.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
@@ -108,7 +108,7 @@ it('synth warns of a certificate authority that ends within a year', async () =>
   const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
   const warnings = annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
   const day = ends.soon.toISOString().slice(0, 10);
-  expect(warnings).toEqual([expect.stringMatching(`soon.pem, by which customer-insights is trusted, ends on ${day}`)]);
+  expect(warnings).toEqual([expect.stringMatching(`soon.pem, which verifies customer-insights, expires on ${day}`)]);
 });
 
 const DAY_MS = 86_400_000;

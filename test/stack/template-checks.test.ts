@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import cdkJson from '../../cdk.json' with { type: 'json' };
 import { acknowledge, acknowledgements, checkTemplates } from '../../lib/checks/template-checks.ts';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { parseEnvironment } from '../../lib/settings/settings.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import { resourcesOf, type Statement, type Template } from '../support/stack/synthesise.ts';
 import { SYNTHESISED } from '../support/stack/synthesise-once.ts';

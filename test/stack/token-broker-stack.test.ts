@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { rulesDigest } from '../../functions/environment.ts';
+import { rulesDigest } from '../../functions/variables.ts';
 import { environments } from '../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../lib/settings/access-rules.ts';
-import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/settings.ts';
 import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
 

@@ -1,18 +1,18 @@
 import { inTime } from '../../functions/aws/calls.ts';
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
-import { fingerprint } from '../../functions/aws/sealing/sealing.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
 import { createSecretCache, type ReadSecret, type SecretReading } from '../../functions/broker/credential/secret.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import type { IssueRequest } from '../../functions/broker/pair/decision.ts';
-import { createTokenRenewer } from '../../functions/broker/pair/renew-token.ts';
+import { createObtainToken } from '../../functions/broker/pair/obtain-token.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker, type TokenBroker } from '../../functions/broker/token-broker.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
-import type { SecretStage } from '../../functions/contract.ts';
+import { shortDigest } from '../../functions/variables.ts';
+import type { SecretStage } from '../../functions/vocabulary.ts';
 import { CONTEXT } from './aws/function-url-events.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import { createReferencePairStore } from './pair/reference-pair-store.ts';
@@ -61,7 +61,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
       const answered = await world.answer(calls.tokenRequests, ...request);
       return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
     },
-    fingerprint,
+    fingerprint: shortDigest,
     uniqueId: () => `call-${++ids}`,
     now: () => clock.now,
     sleep: async (ms) => {
@@ -118,7 +118,7 @@ export function wireBroker({ readSecret, requestToken, ...wiring }: Wiring): Tok
     now,
     random,
     secrets: createSecretCache({ now, readSecret }),
-    renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
+    obtainToken: createObtainToken({ requestToken, fingerprint, random, now }),
   });
 }
 

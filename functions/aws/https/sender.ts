@@ -3,29 +3,35 @@ import https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { isWithin } from '../../broker/time.ts';
-import type { AnswerHead, HttpRequest, Send, SendFailureKind, SendLimits } from '../../broker/token-request/send.ts';
-import { SendFailure } from '../../broker/token-request/send.ts';
+import type {
+  AnswerHead,
+  HttpRequest,
+  SendFailureKind,
+  SendHttp,
+  SendLimits,
+} from '../../broker/token-request/send-http.ts';
+import { SendFailure } from '../../broker/token-request/send-http.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
-import { isLoopback } from '../../contract.ts';
+import { isLoopback } from '../../vocabulary.ts';
 
-/** An `import` would load all that its exports depend on: 70 more modules, undici above all, that nothing here uses. */
+/** An `import` would load 70 more modules on which its exports depend, mainly undici, and nothing here uses them. */
 const http = process.getBuiltinModule('node:http');
 
 interface Options {
   /**
-   * Requests share connections: for AWS, which is asked all the time and takes a request twice. A token request has one of its
-   * own, because a kept one is nearly always dead, and a service that closes it after reading would get the credential twice.
+   * Requests share connections, for AWS: its requests are frequent and repeatable. A token request opens its own.
+   * An old connection is mostly dead, and a service that closes it after reading would receive the credential twice.
    */
   readonly keepAlive?: boolean;
   readonly now?: () => number;
 }
 
 /**
- * Sends requests with one deadline over name look-up, connection, headers and body: verified TLS, plain HTTP only on loopback.
- * A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
+ * Sends requests with a single deadline for name look-up, connection, headers and body: verified TLS, and plain HTTP
+ * only on loopback. A redirect is an answer like any other. Only the code of Node's errors is reported.
  */
-export function createHttpsSender({ keepAlive = false, now = Date.now }: Options = {}): Send {
-  // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
+export function createHttpsSender({ keepAlive = false, now = Date.now }: Options = {}): SendHttp {
+  // Verification is explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable it.
   const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
   const pool = keepAlive ? POOL : {};
   const agents = { secure: new https.Agent({ ...pool, ...tls }), plain: new http.Agent(pool) };
@@ -33,13 +39,13 @@ export function createHttpsSender({ keepAlive = false, now = Date.now }: Options
 
   return async ({ method, url, headers, body, certificateAuthorities: ca }, limits) => {
     if (dropOld !== undefined) {
-      // Idle connections notice what happened to them; only the second turn is certain to have a whole round of reading before it.
+      // Idle connections notice their end. Only the second turn is certain to follow a whole round of reading.
       await turnOfTheLoop();
       await turnOfTheLoop();
       dropOld();
     }
     if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
-    // The options of an agent would override `ca`, so they have none.
+    // An agent's options would override `ca`, so they do not contain it.
     const options = { method, headers: revealed(headers), maxHeaderSize: 16_384, ...(ca && { ca: [...ca] }) };
     return exchange(open(url, options, agents), body, limits);
   };
@@ -51,8 +57,8 @@ interface Agents {
 }
 
 /**
- * Measures on the clock how long each connection is idle: a frozen instance runs no timers and wakes up with connections long
- * dead. Gives the function that closes the old ones, to be called before each request.
+ * Returns a function that closes old idle connections, to be called before each request. The clock measures how long
+ * they are idle: a frozen instance runs no timers, and its connections are long dead when it resumes.
  */
 function watchIdle({ secure, plain }: Agents, now: () => number): () => void {
   const idleSince = new WeakMap<Socket, number>();
@@ -71,13 +77,13 @@ function watchIdle({ secure, plain }: Agents, now: () => number): () => void {
   };
 }
 
-/** Below what load balancers commonly allow an idle connection. */
+/** The limit is shorter than the usual idle timeout of load balancers. */
 const MAX_IDLE_MS = 30_000;
 const POOL = { keepAlive: true, scheduling: 'lifo', maxSockets: 64, maxFreeSockets: 8, timeout: MAX_IDLE_MS } as const;
 
 function open(url: URL, options: RequestOptions, { secure, plain }: Agents): ClientRequest {
   const { protocol, hostname } = url;
-  // Node would take the name from a `host` header; an IP address has none.
+  // Node would take the server name from a `host` header. An IP address has no server name.
   const servername = isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0 ? { servername: hostname } : {};
   if (protocol === 'https:') return https.request(url, { ...options, ...servername, agent: secure });
   if (protocol === 'http:' && isLoopback(hostname)) return http.request(url, { ...options, agent: plain });
@@ -92,13 +98,13 @@ function revealed(headers: HttpRequest['headers']) {
 
 function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyBytes, signal }: SendLimits) {
   return new Promise<TokenResponse>((resolve, reject) => {
-    /** The connection is ready, with TLS if any: from here on the request may have been sent. */
+    /** The connection is ready, including any TLS: from here on the request may have been sent. */
     let isConnected = false;
     let head: AnswerHead | undefined;
     let interimAnswers = 0;
 
     const runOut = () => fail(isConnected ? 'timeout' : 'connect', 'ETIMEDOUT');
-    // One timer over everything: an answer that drips in does not extend it.
+    // A single timer covers everything: an answer that arrives slowly does not extend it.
     const timer = setTimeout(runOut, timeoutMs);
     signal?.addEventListener('abort', runOut);
 
@@ -107,14 +113,14 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
       if (!isConnected)
         socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => (isConnected = true));
     });
-    // Only the code of an error is kept: messages are not ours to vouch for.
+    // Only the code of an error is kept, because its message can contain anything.
     outgoing.on('error', (error) => {
       const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
       if (!isConnected) return fail(NETWORK_CODE.test(code) ? 'connect' : 'tls', code);
       if (code.startsWith('HPE_')) return fail(code === 'HPE_HEADER_OVERFLOW' ? 'too-large' : 'malformed', code);
       fail('broken', code);
     });
-    // What ends without an error: an answer that is cut off, a switch of protocols.
+    // An answer that is cut off and a switch of protocols end without an error.
     outgoing.on('close', () => fail('broken', 'ECONNRESET'));
     outgoing.on('information', () => {
       interimAnswers += 1;
@@ -140,7 +146,7 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
     });
     outgoing.end(body);
 
-    /** What comes after the end changes nothing any more. */
+    /** Rejects the request. Events after its end change nothing. */
     function fail(kind: SendFailureKind, code: string): void {
       settle();
       outgoing.destroy();
@@ -154,13 +160,13 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
   });
 }
 
-/** System errors (`ECONNREFUSED`, `ENOTFOUND`); what else can go wrong before a connection is ready is TLS. */
+/** System errors (`ECONNREFUSED`, `ENOTFOUND`). Every other error before a connection is ready is an error of TLS. */
 const NETWORK_CODE = /^(?:E(?!RR|PROTO$)|ERR_SOCKET_)/;
 
-/** Each answer of 1xx costs memory; a service has no more to say before its answer than a proxy or two on the way. */
+/** The largest number of 1xx answers, because each costs memory. A service and its proxies need only a few. */
 const MAX_INTERIM_ANSWERS = 16;
 
-/** Every value of a repeated header is kept; Node's own `headers` drops some of them. */
+/** Keeps every value of a repeated header. Node's own `headers` drops some of them. */
 function headOf({ statusCode, headersDistinct }: IncomingMessage): AnswerHead {
   const headers = Object.entries(headersDistinct).map(([name, values]) => [name, values?.join(', ') ?? '']);
   return { status: statusCode ?? 0, headers: Object.fromEntries(headers) };

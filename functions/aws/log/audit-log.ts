@@ -2,21 +2,21 @@ import type { Audit } from '../../broker/audit.ts';
 import { callerKey } from '../../broker/authorize.ts';
 import { textOf } from '../../broker/json.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import { type Unreadable, WARNING_METRICS } from '../../contract.ts';
+import { CLOSED_OUTCOMES, WARNING_METRICS } from '../../vocabulary.ts';
 import { causeWord } from '../calls.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
 interface Options extends Log {
-  /** The version of the function that runs, as Lambda calls it. */
+  /** The version of the running function, as Lambda names it. */
   readonly version?: string | undefined;
-  /** The configured ones: a name that a caller makes up must not become a metric. */
+  /** The configured services: a name that a caller makes up must not become a metric. */
   readonly services: ReadonlySet<string>;
   readonly rulesDigest?: string;
-  /** Keys (`callerKey`) of the stack's own roles that ask on purpose for what they must be refused. */
+  /** Keys (`callerKey`) of the stack's own roles whose requests are refused on purpose. */
   readonly refusedRoles?: ReadonlySet<string>;
 }
 
-/** Writes each record as one JSON line with its metrics. */
+/** Writes each record as a JSON line with its metrics. */
 export function createAuditLog(options: Options): Audit {
   const { environment, version, services, rulesDigest, refusedRoles, now, write } = options;
   return (record) => {
@@ -49,7 +49,7 @@ export function createAuditLog(options: Options): Audit {
       expirySource: record.expirySource,
       rulesDigest,
       warnings: [...warnings],
-      // A problem's cause is a word that the rules gave it.
+      // The cause of a problem is a word from the rules.
       cause: outcome === 'internal' ? bugPlace(cause) : textOf(cause),
       ...Object.fromEntries(counts.map((name) => [name, 1])),
     };
@@ -60,9 +60,10 @@ export function createAuditLog(options: Options): Audit {
   };
 }
 
-/** Writes one line for each read of a shared record whose token cannot be opened. */
+/** Writes a line for each read of a shared record whose token cannot be opened. */
 export function createUnreadableLog({ environment, now, write }: Log) {
-  return (outcome: Unreadable, pair: Pair): void => {
+  return (reason: keyof typeof CLOSED_OUTCOMES, pair: Pair): void => {
+    const outcome = CLOSED_OUTCOMES[reason];
     const line = { environment, service: pair.service, outcome, UnreadableRecords: 1, pair: pairKey(pair) };
     write(emfLine(now(), UNREADABLE_METRICS, line));
   };
@@ -74,12 +75,12 @@ const METRICS = [
   metrics({ by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] }),
 ].join();
 
-/** By version, so that a deployment is rolled back for its own bugs and not for its predecessor's. */
+/** Counts by version, so that a deployment is rolled back only for its own bugs. */
 const BUG_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] });
 
 const UNREADABLE_METRICS = metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] });
 
-/** The name and the place of a bug, without its message, which may quote a secret. Never throws. */
+/** Returns the name and the place of a bug, without its message, which may quote a secret. Never throws. */
 export function bugPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {
   try {
     if (!(thrown instanceof Error)) return { name: typeof thrown, at: [] };
@@ -89,7 +90,7 @@ export function bugPlace(thrown: unknown): { readonly name: string; readonly at:
   }
 }
 
-/** Only the last lines that are all stack frames: a line of the message can look like one. */
+/** Returns only the last lines that are all stack frames: a line of the message can look like a frame. */
 function framesOf({ stack = '', message }: Error): readonly string[] {
   const at = stack.indexOf(message);
   const lines = (at === -1 ? stack : stack.slice(at + message.length)).split('\n');

@@ -1,6 +1,6 @@
-import { METRIC_NAMESPACE, type MetricName } from '../../contract.ts';
+import { METRIC_NAMESPACE, type MetricName } from '../../vocabulary.ts';
 
-/** Where the lines of an environment go. */
+/** The destination of an environment's lines. */
 export interface Log {
   readonly environment: string;
   readonly now: () => number;
@@ -8,8 +8,8 @@ export interface Log {
 }
 
 /**
- * Metrics of a line, and their sets of dimensions: an alarm cannot add up any others. Never by client or caller, because
- * each combination of values is paid for.
+ * Metrics of a line, and their sets of dimensions. An alarm cannot aggregate other sets. Neither client nor caller is a
+ * dimension, because each combination of values costs money.
  */
 interface MetricSet {
   readonly by: readonly (readonly string[])[];
@@ -17,7 +17,7 @@ interface MetricSet {
   readonly milliseconds?: readonly MetricName[];
 }
 
-/** The definition of metrics, as text and made once: it is the larger part of most lines. */
+/** Returns the definition of metrics as text, to be made once: it is the larger part of most lines. */
 export function metrics({ by, counts = [], milliseconds = [] }: MetricSet): string {
   const ofUnit = (Unit: string, names: readonly MetricName[]) => names.map((Name) => ({ Name, Unit }));
   const Metrics = [...ofUnit('Count', counts), ...ofUnit('Milliseconds', milliseconds)];
@@ -25,7 +25,7 @@ export function metrics({ by, counts = [], milliseconds = [] }: MetricSet): stri
 }
 
 /**
- * One line of JSON that is a CloudWatch EMF document as well; to be written with `writeLine`.
+ * Returns a line of JSON that is also a CloudWatch EMF document, to be written with `writeLine`.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */

@@ -3,16 +3,16 @@ import { isRecord, membersOf, parseJson, textOf } from '../../broker/json.ts';
 import type { PairRecord, Rejection, VisibleToken, Wait } from '../../broker/pair/record.ts';
 import { CHECKED_FINDINGS, EMPTY_RECORD } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
-import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../contract.ts';
+import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
 import type { SealedToken } from '../sealing/sealing.ts';
 
-/** The attributes of one pair as the table holds them: one for each member of the record, as JSON; and the token's sealed bytes. */
+/** The attributes of a pair in the table: each member of the record as JSON, and the token's sealed bytes. */
 export type Item = Readonly<Record<string, AttributeValue>>;
 
 /**
- * All of a record but its token. A member that is missing or malformed counts as missing, and an attribute that this release
- * does not know is passed over: no item, and no newer release, can make a pair unreadable.
+ * Returns a record without its token. A malformed member counts as missing, and an unknown attribute is ignored, so
+ * that no item and no newer release can make a pair unreadable.
  */
 export function readMembers(item: Item): PairRecord {
   return {
@@ -24,12 +24,12 @@ export function readMembers(item: Item): PairRecord {
     held: readMap(memberOf(item, 'held'), (value) => readWait(value, 'token-endpoint-error')),
     pause: readWait(memberOf(item, 'pause'), 'token-endpoint-unavailable'),
     checked: readAll(memberOf(item, 'checked'), CHECKED),
-    // In any form it is a stop.
+    // The attribute is a stop in any form.
     disabled: 'disabled' in item ? { since: numberOf(membersOf(memberOf(item, 'disabled')).since) ?? 0 } : undefined,
   };
 }
 
-/** The attributes of all members but the token and the operators' flag; `undefined` for one that a write removes. */
+/** Returns the attributes of all members except token and operators' flag. A write removes undefined attributes. */
 export function memberAttributes(record: PairRecord, now: number): Partial<Item> {
   const { lease, attemptedAt, forcedAt, rejected, held, pause, checked, disabled } = record;
   return {
@@ -40,18 +40,18 @@ export function memberAttributes(record: PairRecord, now: number): Partial<Item>
     held: held.size === 0 ? undefined : json(Object.fromEntries(held)),
     pause: pause && json(pause),
     checked: checked && json(checked),
-    // The table's garbage collection leaves an item without a date alone: no latch and no stop is forgotten.
+    // The table's expiry never deletes an item without a date, so no latch and no stop is forgotten.
     forgetAt: rejected.size > 0 || disabled ? undefined : forgetAt(now),
   };
 }
 
-/** The attributes of a token: its visible part, and its sealed bytes where there is a key. */
+/** Returns the attributes of a token: its visible part and, if there is a key, its sealed bytes. */
 export function tokenAttributes(visible: VisibleToken | undefined, sealed: SealedToken | undefined) {
   const { bytes, keyVersion } = sealed ?? {};
   return { token: visible && json({ ...visible, keyVersion }), sealed: bytes && { B: bytes } };
 }
 
-/** The token of an item as far as it can be read: the seal holds only together with every visible value. */
+/** Returns the readable part of an item's token. The seal is valid only together with every visible value. */
 export function readToken(item: Item): { readonly visible: VisibleToken; readonly sealed?: SealedToken } | undefined {
   const members = memberOf(item, 'token');
   const visible = readAll<VisibleToken>(members, VISIBLE);
@@ -82,7 +82,7 @@ const REJECTION: Readers<Rejection> = {
   by: (value) => textOf(value) ?? '',
 };
 
-/** An empty item misses every member, and each error of the parser would have a stack: so it gets none of them. */
+/** A missing attribute is not parsed: an empty item would cost a parser error with a stack for each member. */
 function memberOf(item: Item, name: string): unknown {
   const value = text(item[name]);
   return value === undefined ? undefined : parseJson(value);
@@ -93,7 +93,7 @@ function readMap<Entry>(value: unknown, read: (value: unknown) => Entry | undefi
   return new Map(entries.flatMap(([name, entry]) => (entry ? [[name, entry] as const] : [])));
 }
 
-/** A hold or a pause counts even when a newer release gives a reason that this one does not know. */
+/** A hold or a pause counts even if a newer release wrote a reason that is unknown to this release. */
 function readWait(value: unknown, unknownType: ProblemType): Wait | undefined {
   const unknown = { type: unknownType, detail: 'The last token request failed.' };
   const problem = (told: unknown) => readProblem(told) ?? unknown;
@@ -107,14 +107,14 @@ function readProblem(value: unknown): Wait['problem'] | undefined {
   return problem && { ...problem, ...(isShapeReport(shape) && { shape }) };
 }
 
-/** Not looked into any further: it is only ever printed. */
+/** Checks nothing further, because the report is only printed. */
 function isShapeReport(value: unknown): value is ShapeReport {
   return isRecord(value) && Array.isArray(value.members);
 }
 
 type Readers<All> = { readonly [Name in keyof All]: (value: unknown) => All[Name] | undefined };
 
-/** All members of a JSON object, or nothing: one that is missing or malformed makes the object count as missing. */
+/** Returns all members of a JSON object, or `undefined` if any member is missing or malformed. */
 function readAll<All>(value: unknown, readers: Readers<All>): All | undefined {
   const members = membersOf(value);
   const names = Object.keys(readers) as (keyof All & string)[];
@@ -126,7 +126,7 @@ function oneOf<Known extends string>(known: readonly Known[]) {
   return (value: unknown) => known.find((one) => one === value);
 }
 
-/** JSON may hold numbers that are too great for any. */
+/** Rejects numbers that are too large for a double, which JSON may contain. */
 function numberOf(value: unknown): number | undefined {
   return Number.isFinite(value) ? Number(value) : undefined;
 }

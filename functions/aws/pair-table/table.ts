@@ -1,10 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
-import type { Seen } from '../../broker/pair/store.ts';
+import type { TaggedRecord } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import type { Unreadable } from '../../contract.ts';
+import type { CLOSED_OUTCOMES } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
-import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
+import {
+  type Attempts,
+  type CircuitBreaker,
+  createCircuitBreaker,
+  isConditionFailed,
+  type StoreCall,
+  unavailable,
+  withRetry,
+} from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
@@ -12,38 +20,44 @@ import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } 
 interface Dependencies {
   readonly dynamodb: DynamoDB;
   readonly tableName: string;
-  /** Left out by operators' commands, which may not read the key: then no token is opened or sealed. */
+  /** Operators' commands omit it, because they may not read the key. Without it, no token is opened or sealed. */
   readonly sealer?: Sealer | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly breaker?: CircuitBreaker | undefined;
-  /** Told of each record that is read without its token; must not throw. */
-  readonly onUnreadable?: (reason: Unreadable, pair: Pair) => void;
+  /** Called for each record that is read without its token. Must not throw. */
+  readonly onUnreadable?: (reason: keyof typeof CLOSED_OUTCOMES, pair: Pair) => void;
 }
 
-/** The store of pair records on DynamoDB: one item per pair, one call per operation. */
+/** Stores each pair's record as an item in DynamoDB. Each operation is a single call. */
 export function createPairTable(dependencies: Dependencies) {
   const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
 
   return {
-    async read(pair: Pair, deadline: number): Promise<Seen> {
-      // At once, so that a first read does not wait for the key as well; both are over when it ends, failed or not.
+    async read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord> {
+      // The key and the item are read in parallel. Even a failed read ends only after both.
       const hasKey = Promise.resolve(sealer?.hasKey(deadline));
-      const item = await breaker({ deadline }, (signal) => getItem(pair, signal)).finally(() => hasKey);
+      const look: StoreCall<Item> = (signal, attempts) => getItem(pair, signal, attempts);
+      const item = await breaker({ deadline, isPatient }, look).finally(() => hasKey);
       const token = await openToken(pair, item, (await hasKey) === true, deadline);
       return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
-    async replace(pair: Pair, seen: Seen, next: PairRecord, deadline: number): Promise<Seen | undefined> {
+    async replace(
+      pair: Pair,
+      seen: TaggedRecord,
+      next: PairRecord,
+      deadline: number,
+    ): Promise<TaggedRecord | undefined> {
       const tag = newTag();
       const token = next.token === seen.record.token ? {} : await sealToken(pair, seen.record, next.token, deadline);
       const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
-      const terms = { deadline, endsLease: next.lease === undefined };
-      const isWritten = await breaker(terms, (signal) => update(pair, input, signal));
+      const terms = { deadline, endsLease: next.lease === undefined, isWrite: true };
+      const isWritten = await breaker(terms, (signal, attempts) => update(pair, input, signal, attempts));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
 
-    // The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated.
+    // The operators' two writes are idempotent and require no tag: a stop must not lose a race or depend on the record.
     async disable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
       const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
       const ExpressionAttributeValues = { ':disabled': json({ since: now() }), ':tag': { S: newTag() } };
@@ -51,7 +65,7 @@ export function createPairTable(dependencies: Dependencies) {
     },
 
     async enable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
-      // Beside a latch the date is no number, so that the item stays.
+      // The date next to a latch is not a number, so that the item does not expire.
       const UpdateExpression = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled';
       const ConditionExpression = 'attribute_exists(pair)';
       const ExpressionAttributeValues = { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } };
@@ -59,25 +73,26 @@ export function createPairTable(dependencies: Dependencies) {
     },
   };
 
-  async function getItem(pair: Pair, abortSignal: AbortSignal): Promise<Item> {
+  async function getItem(pair: Pair, abortSignal: AbortSignal, attempts?: Attempts): Promise<Item> {
     const input = { ...keyOf(pair), ConsistentRead: true };
-    const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal));
-    // An item always holds its key, so one without it is no item of this pair.
-    if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the item that was asked for');
+    const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal), attempts);
+    // An item always contains its key, so an answer without it is not an item of this pair.
+    if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the requested item');
     return item ?? {};
   }
 
-  /** Whether the condition held. */
-  function update(pair: Pair, input: object, abortSignal: AbortSignal): Promise<boolean> {
-    return withRetry(abortSignal, async () => {
+  /** Returns whether the condition was met. */
+  function update(pair: Pair, input: object, abortSignal: AbortSignal, attempts?: Attempts): Promise<boolean> {
+    const write = async () => {
       try {
         await dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal);
         return true;
       } catch (error) {
-        if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
+        if (isConditionFailed(error)) return false;
         throw error;
       }
-    });
+    };
+    return withRetry(abortSignal, write, attempts);
   }
 
   function keyOf(pair: Pair) {
@@ -91,11 +106,11 @@ export function createPairTable(dependencies: Dependencies) {
     if (!hasKey) return { ...visible, closed: 'no-key' } as const;
     if (sealed === undefined) return { ...visible, closed: 'no-bytes' } as const;
     const token = await sealer?.open(pair, sealed, deadline);
-    if (token === undefined) onUnreadable?.('closed', pair);
+    if (token === undefined) onUnreadable?.('unreadable', pair);
     return token ?? ({ ...visible, closed: 'unreadable' } as const);
   }
 
-  /** Without a key the visible part alone is stored: it proves the version. It takes the place of no token that may still live. */
+  /** Stores only the visible part without a key, as proof of the version, and never instead of an unexpired token. */
   async function sealToken(pair: Pair, seen: PairRecord, token: PairRecord['token'], deadline: number) {
     if (token?.accessToken === undefined) return tokenAttributes(undefined, undefined);
     const sealed = await sealer?.seal(pair, token, deadline);
@@ -106,16 +121,16 @@ export function createPairTable(dependencies: Dependencies) {
   }
 }
 
-/** Random, so that no tag comes again after an item was deleted or restored. */
+/** Returns a random tag, so that no tag recurs after an item was deleted or restored. */
 const newTag = () => randomBytes(16).toString('base64url');
 
-/** Writes all attributes if the item has the tag that was seen, or already the one that is written: then this is a repetition. */
+/** Returns a compare-and-set on the tag. It also succeeds on the new tag, because then it is a repetition. */
 function updateInput(attributes: Partial<Item>, seenTag: string | undefined) {
   const names = Object.keys(attributes);
   const values = Object.entries(attributes).flatMap(([name, value]) => (value ? [[`:${name}`, value] as const] : []));
   const set = values.map(([value]) => `#${value.slice(1)} = ${value}`);
   const remove = names.filter((name) => attributes[name] === undefined).map((name) => `#${name}`);
-  // A tag that is no text counts as missing.
+  // A tag that is not text counts as missing.
   const condition = seenTag === undefined ? 'NOT attribute_type(#tag, :seen)' : '#tag = :seen';
   return {
     UpdateExpression: `SET ${set.join(', ')}${remove.length > 0 ? ` REMOVE ${remove.join(', ')}` : ''}`,

@@ -1,11 +1,11 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { LruCache } from '../../broker/lru-cache.ts';
 import { isWithin } from '../../broker/time.ts';
-import { sealingKeyName } from '../../contract.ts';
+import { sealingKeyName } from '../../vocabulary.ts';
 import { isDefinitive } from '../calls.ts';
 import { readSecretVersion, type SecretDependencies } from '../secrets-manager.ts';
 
-/** A version of the environment's sealing key. Its material exists only in here and cannot be printed. */
+/** A version of the environment's sealing key. Its material exists only in this object and cannot be printed. */
 export interface SealingKey {
   readonly version: string;
   readonly material: KeyObject;
@@ -14,9 +14,9 @@ export interface SealingKey {
 export type SealingKeys = ReturnType<typeof createSealingKeys>;
 
 /**
- * Reads each version of the environment's key once an hour, so that within it a new one is used and a retired one opens
- * nothing. Never throws: a key that cannot be read by the deadline (epoch milliseconds) is `undefined`. While Secrets Manager
- * does not answer, a known key still serves; after a refusal it is asked again 10 s later, for a named version 60 s.
+ * Reads each version of the environment's key once an hour: a new or a retired version takes effect within that time.
+ * Never throws: a key that cannot be read by the deadline (epoch milliseconds) is `undefined`. While Secrets Manager
+ * does not answer, a known key is used. A refused read is repeated after 10 s, for a named version after 60 s.
  */
 export function createSealingKeys(dependencies: SecretDependencies) {
   const { environment, now } = dependencies;
@@ -24,7 +24,7 @@ export function createSealingKeys(dependencies: SecretDependencies) {
 
   return {
     current: (deadline = Infinity) => find(CURRENT, { VersionStage: CURRENT }, 10_000, deadline),
-    /** The version that a record names, unless it is retired. */
+    /** Returns the version that a record names, unless it is retired. */
     named: (version: string, deadline = Infinity) => find(version, { VersionId: version }, 60_000, deadline),
   };
 
@@ -47,7 +47,7 @@ export function createSealingKeys(dependencies: SecretDependencies) {
     const current = known.get(CURRENT)?.key;
     for (const name of [id, key?.version ?? id]) known.set(name, { key, at: now() });
     if (id === CURRENT || current === undefined || current.version === key?.version) return key;
-    // A retired version seals nothing more. One that is new here says that the current one may be another by now.
+    // A retired version seals nothing more. An unknown version shows a rotation, so the current key is read again.
     if (current.version === id) known.delete(CURRENT);
     else known.set(CURRENT, { key: current, at: -Infinity });
     return key;
@@ -57,5 +57,5 @@ export function createSealingKeys(dependencies: SecretDependencies) {
 const KEEP_MS = 3_600_000;
 const CURRENT = 'AWSCURRENT';
 const MAX_VERSIONS = 100;
-/** What Secrets Manager generates is this long at least; anything shorter was put there by mistake. */
+/** The shortest key that Secrets Manager generates. A shorter text was stored by mistake. */
 const MIN_LENGTH = 32;

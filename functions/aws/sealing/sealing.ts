@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { StoredToken, VisibleToken } from '../../broker/pair/record.ts';
 import type { Pair } from '../../broker/pair.ts';
 import { Redacted } from '../../broker/redacted.ts';
@@ -17,15 +17,15 @@ interface Hidden extends Pick<StoredToken, 'scope' | 'passThrough'> {
 }
 
 /**
- * Keeps tokens from all who reach the table but not the sealing key: AES-256-GCM under a key of its own for each record,
- * derived with HKDF-SHA-256 (RFC 5869) from a random salt. Deadlines, for reading a key, are epoch milliseconds.
+ * Hides tokens from readers of the table who lack the sealing key. Each record has its own AES-256-GCM key, derived
+ * with HKDF-SHA-256 (RFC 5869) from a random salt. Deadlines, for reading a key, are epoch milliseconds.
  */
 export function createSealer(environment: string, keys: SealingKeys, randomSalt = () => randomBytes(SALT_BYTES)) {
   return {
-    /** Whether there is a key at all; without one nothing can be sealed or opened. */
+    /** Returns whether there is a key. Without a key nothing can be sealed or opened. */
     hasKey: async (deadline?: number) => (await keys.current(deadline)) !== undefined,
 
-    /** `undefined` when there is no key. */
+    /** Returns `undefined` if there is no key. */
     async seal(pair: Pair, token: StoredToken, deadline?: number): Promise<SealedToken | undefined> {
       const key = await keys.current(deadline);
       if (key === undefined) return undefined;
@@ -41,7 +41,7 @@ export function createSealer(environment: string, keys: SealingKeys, randomSalt 
       return { bytes, keyVersion: key.version, visible };
     },
 
-    /** `undefined` unless a key that I know sealed it in this environment, for this pair, with exactly these visible values. */
+    /** Returns `undefined` unless a known key sealed it in this environment, for this pair, with these values. */
     async open(pair: Pair, { bytes, keyVersion, visible }: SealedToken, deadline?: number) {
       if (bytes[0] !== FORMAT || bytes.length < SALT_END + TAG_BYTES) return undefined;
       const key = await keys.named(keyVersion, deadline);
@@ -64,11 +64,6 @@ export function createSealer(environment: string, keys: SealingKeys, randomSalt 
 
 export type Sealer = ReturnType<typeof createSealer>;
 
-/** The first 16 hexadecimal digits of the token's SHA-256: tells tokens apart in logs and requests, reveals none. */
-export function fingerprint(token: string): string {
-  return createHash('sha256').update(token).digest('hex').slice(0, 16);
-}
-
 /** A salt is never used twice, so neither is a pair of key and nonce. */
 function derive({ material }: SealingKey, salt: Uint8Array) {
   const derived = Buffer.from(hkdfSync('sha256', material, salt, PURPOSE, KEY_BYTES + NONCE_BYTES));
@@ -79,8 +74,8 @@ function derive({ material }: SealingKey, salt: Uint8Array) {
 }
 
 /**
- * Everything that must not be altered or swapped, in an encoding in which no two lists look the same. Another order or
- * number of values is another format: what one version of the code seals, the other could not open.
+ * Encodes all values that must not be altered or swapped, so that no two lists look the same. Another order or number
+ * of values is another format: a release could not open tokens that a release with another list has sealed.
  */
 function additionalData(environment: string, { client, service }: Pair, key: SealingKey, visible: VisibleToken) {
   const { fingerprint, credentialVersion, tokenType, expirySource, issuedAt, expiresAt, refreshAt } = visible;

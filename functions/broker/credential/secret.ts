@@ -1,4 +1,4 @@
-import type { ProblemType, SecretStage } from '../../contract.ts';
+import type { ProblemType, SecretStage } from '../../vocabulary.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { ClientName } from '../pair.ts';
 import { Problem } from '../problem.ts';
@@ -19,8 +19,12 @@ export interface SecretVersion {
 export type SecretReading =
   | { readonly outcome: 'found'; readonly secret: SecretVersion; readonly isStale?: true }
   | { readonly outcome: 'missing' | 'deleted' | 'binary' }
-  /** `stopped`: a statement of the secret's own policy denies it to the broker, as `client disable` writes one. */
-  | { readonly outcome: 'denied' | 'stopped' | 'unavailable'; readonly cause: string };
+  /**
+   * `stopped`: a statement of the secret's own policy denies it to the broker, as `client disable` writes one. `afterStop`: the
+   * last answer about AWSCURRENT was that it is stopped, denied, missing or deleted.
+   */
+  | { readonly outcome: 'denied' | 'stopped'; readonly cause: string }
+  | { readonly outcome: 'unavailable'; readonly cause: string; readonly afterStop?: true };
 
 /** The versions of a client's secret that matter to one call. */
 export interface StagedVersions {
@@ -41,13 +45,13 @@ type FailedReading = Exclude<SecretReading, { outcome: 'found' }>;
 /** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
 export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
   const { outcome } = reading;
-  const [type, state] = PROBLEMS[outcome];
+  const [type, state] = READING_PROBLEMS[outcome];
   const cause = 'cause' in reading ? reading.cause : undefined;
   const retryAfterSeconds = outcome === 'unavailable' ? 1 : undefined;
   return new Problem(type, `The secret "${name}" (${stage}) ${state}.`, { retryAfterSeconds, cause });
 }
 
-const PROBLEMS = {
+const READING_PROBLEMS = {
   missing: [
     'credential-missing',
     'does not exist or has no version with this stage: an operator must store one under this name',
@@ -85,7 +89,7 @@ export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret;
       const readAt = now();
       const reading = await readSecret(client, stage, deadline);
       const entry = successor(before, reading, readAt);
-      if (entry === undefined) return reading;
+      if (entry === undefined) return withMark(reading, stage, before);
       const isCutOff = reading.outcome === 'unavailable' && now() >= deadline - TIMER_SLACK_MS;
       const isOvertaken = (entries.get(key)?.readAt ?? readAt) > readAt;
       if (!isCutOff && !isOvertaken) entries.set(key, entry);
@@ -110,6 +114,15 @@ function successor(before: Entry | undefined, reading: SecretReading, readAt: nu
   if (before?.reading.outcome !== 'found' || !isWithin(KEPT_WHILE_DOWN_MS, before.toldAt, readAt)) return undefined;
   return { reading: { ...before.reading, isStale: true }, readAt, trustMs: STALE_TRUST_MS, toldAt: before.toldAt };
 }
+
+/** Marks silence after a stop of AWSCURRENT, which counts until Secrets Manager answers again. */
+function withMark(reading: SecretReading, stage: SecretStage, before: Entry | undefined): SecretReading {
+  const wasStopped = before !== undefined && STOPS.has(before.reading.outcome);
+  if (reading.outcome !== 'unavailable' || stage !== 'AWSCURRENT' || !wasStopped) return reading;
+  return { ...reading, afterStop: true };
+}
+
+const STOPS: ReadonlySet<SecretReading['outcome']> = new Set(['stopped', 'denied', 'missing', 'deleted']);
 
 /** Two for each character, because Secrets Manager bounds a secret, at 64 kB, by bytes. */
 function bytesOf({ reading }: Entry): number {

@@ -1,4 +1,4 @@
-import { NAME_PATTERN, SECRET_STAGES } from '../../contract.ts';
+import { NAME_PATTERN, SECRET_STAGES } from '../../vocabulary.ts';
 import type { CheckRequest } from '../check-credential.ts';
 import { decodeUtf8, duplicateMember, isRecord, type Members, mediaTypeOf, parseJson } from '../json.ts';
 import type { IssueRequest } from '../pair/decision.ts';

@@ -1,4 +1,4 @@
-import { PROBLEMS } from '../../contract.ts';
+import { PROBLEMS } from '../../vocabulary.ts';
 import { type Audit, type AuditRecord, newTrace } from '../audit.ts';
 import { type AccessRule, accessDenied, type Caller, rulesOf } from '../authorize.ts';
 import type { CheckRequest, CheckResult } from '../check-credential.ts';

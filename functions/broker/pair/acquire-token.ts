@@ -1,167 +1,224 @@
 import type { SecretCache } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
-import { type Attempt, type Call, isTrial, type Progress, withProgress } from './call.ts';
-import { chooseVersion, readVersions } from './choose-version.ts';
+import { type Call, isTrial, type LeasedRequest, type Progress, startProgress } from './call.ts';
+import { chooseVersion, goneProblem, readVersions, rejectedProblem } from './choose-version.ts';
 import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, watch, writeEnd } from './deadlines.ts';
 import type { Step, View } from './decision.ts';
 import type { PairMemory } from './memory.ts';
+import type { ObtainToken } from './obtain-token.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { PairRecord, StoredToken } from './record.ts';
-import { foreignToken, isIssuable, isProven, waitProblem, withoutFutureTimes } from './record.ts';
-import type { RenewToken } from './renew-token.ts';
-import { type PairStore, type Seen, whenAvailable } from './store.ts';
+import {
+  EMPTY_RECORD,
+  foreignToken,
+  isIssuable,
+  isProven,
+  livingToken,
+  waitProblem,
+  withoutFutureTimes,
+} from './record.ts';
+import { type PairStore, StoreBusy, StoreUnavailable, type TaggedRecord } from './store.ts';
 import { leased, settled, withdrawn } from './transitions.ts';
 
 interface Dependencies {
-  /** Part of the names of secrets. */
+  /** Part of every secret's name. */
   readonly environment: string;
   readonly store: PairStore;
   readonly memory: PairMemory;
   readonly secrets: SecretCache;
-  readonly renewToken: RenewToken;
+  readonly obtainToken: ObtainToken;
   readonly uniqueId: () => string;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly random: () => number;
 }
 
-/** How one turn of the loop ends: the call has its answer or a token, a version was sent in vain, or the call has to look again. */
+type Decide<Answer> = (view: View) => Step<Answer>;
+
+/** The end of one turn of the loop: an answer, a token, a failed request, or a reason to look again. */
 type Turn<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'token'; readonly token: StoredToken }
   | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string }
   | typeof WAIT
-  | typeof AGAIN;
+  | typeof BUSY
+  | typeof AGAIN
+  | typeof SILENT;
+
+/** The result of a store call. `wait`: another write came first. `silent`: a write may have happened, or may still happen. */
+type Told = { readonly kind: 'seen'; readonly seen: TaggedRecord } | typeof WAIT | typeof BUSY | typeof SILENT;
 
 /**
- * Gets a token for a call, or an answer: ACQUIRE looks at the shared record, lets the call decide, and takes the lease; SEND
- * makes the one token request that the lease allows; SETTLE writes the outcome. Without the shared store the instance goes by
- * its own knowledge.
+ * Gets a token or an answer for a call. ACQUIRE looks at the shared record, lets the call decide, and takes the lease. SEND
+ * makes the one token request that the lease allows. SETTLE writes the outcome. Without the shared store the instance is
+ * alone and uses its own record.
  */
 export function createAcquireToken(dependencies: Dependencies) {
-  const { store, memory, renewToken, uniqueId, now, sleep, random } = dependencies;
+  const { store, memory, obtainToken, uniqueId, now, sleep, random } = dependencies;
 
   /** @throws Problem why there is neither an answer nor a token */
-  return async <Answer>(asked: Call, decide: (view: View) => Step<Answer>) => {
-    const call = withProgress(asked, now());
+  return async <Answer>(call: Call, decide: Decide<Answer>) => {
+    const progress = startProgress(call, now());
+    let end: Turn<Answer> = AGAIN;
     while (now() < call.deadline) {
-      const end = await turn(call, decide);
-      if (end.kind === 'wait') await poll(call);
-      else if (end.kind !== 'again') return end;
+      end = await turn(progress, decide);
+      if (end.kind === 'wait' || end.kind === 'busy') await poll(progress);
+      else if (end.kind !== 'again' && end.kind !== 'silent') return end;
     }
-    throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
+    const retryAfterSeconds = end.kind === 'busy' ? BUSY_RETRY_S : 1;
+    throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds });
   };
 
   /** ACQUIRE: looks, decides and acts once. */
-  async function turn<Answer>(call: Progress, decide: (view: View) => Step<Answer>): Promise<Turn<Answer>> {
-    const view = await look(call);
+  async function turn<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
+    const told = progress.unanswered > 1 ? SILENT : await read(progress, progress.call.deadline);
+    if (told.kind === 'busy') return decideWhileBusy(progress, decide);
+    const view = await look(progress, told.kind === 'seen' ? told.seen : undefined);
     if (view === undefined) return WAIT;
     const { seen } = view;
-    // A lease whose write went unanswered may be this call's all the same.
-    const arrived = call.attempts.get(seen?.record.lease?.id ?? '');
-    if (seen !== undefined && arrived !== undefined && !seen.record.disabled) return send(call, seen, arrived);
+    // The write of this call's lease may have gone unanswered and arrived all the same.
+    const confirmed = progress.unconfirmed.get(seen?.record.lease?.id ?? '');
+    if (seen !== undefined && confirmed !== undefined && !seen.record.disabled) {
+      return requestUnderLease(progress, seen, confirmed);
+    }
 
     const step = decide(view);
-    switch (step.kind) {
-      case 'answer':
-      case 'wait':
-        return step;
-      case 'withdraw': {
-        const left = seen && (await replace(call, seen, withdrawn(seen.record), call.deadline));
-        return left !== undefined && 'kind' in left ? left : { kind: 'answer', answer: step.answer };
-      }
-      case 'request':
-        return attempt(call, view, step);
-      case 'renew': {
-        // While another token serves, no failure of its renewal matters to the caller.
-        const end = await attempt(call, view, step).catch(waitAfterProblem);
-        // The table does not tell of an attempt that got no lease; an attempt makes the next renewal wait for longer than a call.
-        const attempted = { attemptedAt: view.at };
-        memory.keepOwn(call.pair, attempted);
-        const rest = end.kind === 'token' ? end : decide({ ...view, record: { ...view.record, ...attempted } });
-        return rest.kind === 'answer' ? rest : end;
-      }
+    if (step.kind === 'answer' || step.kind === 'wait') return step;
+    if (step.kind === 'withdraw') return withdraw(progress, seen, step.answer);
+    if (seen === undefined && progress.unanswered < 2 && progress.patience === 'unused') {
+      progress.patience = 'now';
+      return AGAIN;
     }
+    return step.kind === 'request' ? takeLease(progress, view, step) : renew(progress, view, step, decide);
   }
 
-  /** All that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
-  async function look(call: Progress): Promise<View | undefined> {
-    const { pair, attempts, sent } = call;
-    const seen = call.unanswered > 1 ? undefined : await read(call, call.deadline);
+  async function withdraw<Answer>(progress: Progress, seen: TaggedRecord | undefined, answer: Answer) {
+    const told = seen && (await replace(progress, seen, withdrawn(seen.record), progress.call.deadline));
+    return told === undefined || told.kind === 'seen' ? ({ kind: 'answer', answer } as const) : told;
+  }
+
+  /** Tries to replace the living token. The living token serves, so a failure does not matter to the caller. */
+  async function renew<Answer>(progress: Progress, view: View, step: Step<Answer>, decide: Decide<Answer>) {
+    const end = await takeLease(progress, view, step).catch(waitAfterProblem);
+    // Remembers the attempt locally. Without a lease the table has no trace of it, and renewals would not back off.
+    const attempt = { attemptedAt: view.at };
+    memory.keepOwn(progress.call.pair, attempt);
+    const rest = end.kind === 'token' ? end : decide({ ...view, record: { ...view.record, ...attempt } });
+    return rest.kind === 'answer' ? rest : end;
+  }
+
+  /** Returns everything that is known; `undefined` while the store is silent and a lease that was seen can still live. */
+  async function look(progress: Progress, seen: TaggedRecord | undefined): Promise<View | undefined> {
+    const { call, unconfirmed } = progress;
     const lease = seen?.record.lease;
-    const leaseOfOther = attempts.has(lease?.id ?? '') ? undefined : lease;
-    if (seen !== undefined) call.watched = watch(call.watched, leaseOfOther, leaseMs(call.service), now());
-    const leaseIsOver = leaseLeftMs(call) === 0;
+    const leaseOfOther = unconfirmed.has(lease?.id ?? '') ? undefined : lease;
+    if (seen !== undefined) progress.watched = watch(progress.watched, leaseOfOther, leaseMs(call.service), now());
+    const leaseIsOver = leaseLeftMs(progress) === 0;
     if (seen === undefined && !leaseIsOver) return undefined;
     const at = now();
-    const known = memory.withOwn(pair, seen?.record);
-    // This call counts each version that it has sent as latched: the table may confirm writes and forget them.
-    const record = withoutFutureTimes({ ...known, rejected: new Map([...known.rejected, ...sent]) }, at);
+    const record = withOwn(progress, at, seen?.record);
     const isOwnToken = record.token !== undefined && record.token !== seen?.record.token;
     const isAlone = seen === undefined || isOwnToken || foreignToken(seen.record, at) !== undefined;
     const isCheck = call.stage !== undefined;
-    // A check sends what it decides on, so it reads the secret after the look; unless it has to wait.
-    const checkSince = leaseIsOver ? at : call.readSince;
+    // A check sends the version that it decides on, so it reads the secret after the look, unless it must wait.
+    const checkSince = leaseIsOver ? at : progress.readSince;
     const readSince = isCheck ? checkSince : at - ALONE_TRUST_MS;
     const versions = isCheck || isAlone ? await readVersions(dependencies, call, record, readSince) : undefined;
     return { seen, at, record, isAlone, versions, leaseIsOver };
   }
 
-  /** Takes the lease, for a version of the secret that was read after the look. @throws Problem why none may be sent */
-  async function attempt(call: Progress, view: View, step: Step<unknown>): Promise<Turn<never>> {
+  /** Returns what the table or the memory contains, merged with the outcomes of this instance and of this call. */
+  function withOwn({ call, sent }: Progress, at: number, shared?: PairRecord): PairRecord {
+    const known = memory.withOwn(call.pair, shared);
+    // Counts each version that this call has sent as latched. The table may confirm a write and forget it.
+    return withoutFutureTimes({ ...known, rejected: new Map([...known.rejected, ...sent]) }, at);
+  }
+
+  /**
+   * Answers from memory while the table is busy, or waits. A living token needs the secret of the last minute. Latches, holds and
+   * pauses count for as long as memory is trusted. Sends nothing and takes no lease, however long the table is busy.
+   */
+  async function decideWhileBusy<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
+    const { call } = progress;
+    const at = now();
+    const isTrusted = memory.trusted(call.pair) !== undefined;
+    const known = withOwn(progress, at);
+    const { token, disabled } = known;
+    if (isTrial(call) || (!isTrusted && livingToken(known, at) === undefined)) return BUSY;
+    const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled };
+    const versions = await readVersions(dependencies, call, record, at - ALONE_TRUST_MS);
+    if (goneProblem(versions, call.pair)?.type === 'secrets-unavailable') return BUSY;
+    const step = decide({ seen: undefined, at, record, isAlone: true, versions, leaseIsOver: false });
+    if (step.kind === 'answer') return step;
+    if (versions.listing.outcome === 'found') chooseVersion(call, versions, record, now());
+    return BUSY;
+  }
+
+  /** Takes the lease for a version that was read after the look. @throws Problem why no version may be sent */
+  async function takeLease(progress: Progress, view: View, step: Step<unknown>): Promise<Turn<never>> {
+    const { call } = progress;
     const { seen, record, at, leaseIsOver } = view;
     const choose = async (readSince: number) =>
       chooseVersion(call, await readVersions(dependencies, call, record, readSince), record, now());
-    // A secret that there is no time to read is not Secrets Manager's failure.
+    // Too little time to read the secret is no failure of Secrets Manager.
     const isTooLate = () => call.deadline - now() < MIN_REQUEST_MS;
     if (isTooLate()) return WAIT;
-    // A latch or a hold is told by the secret of the last minutes.
-    await choose(call.readSince);
+    // Checks the cached secret first: if its version is latched or held, fails without reading Secrets Manager.
+    await choose(progress.readSince);
     const chosen = await choose(at);
     if (isTooLate()) return WAIT;
 
     const { versionId: version } = chosen.version;
     const lease = { id: uniqueId(), until: now() + leaseMs(call.service) };
     const forced = step.kind === 'request' && step.forced;
-    // Beside a token that must stay, a proven version needs no lease; any other does, or a fleet locks the account. A trial
-    // does too: the table has the budget of trials.
+    // Next to a token that must stay, a proven version needs no lease. Any other version needs a lease, or the fleet locks the
+    // account. A trial needs a lease too, because the table has the budget of trials.
     const isFree = seen && !isTrial(call) && isProven(seen.record, version) && foreignToken(seen.record, now());
     const table = isFree ? undefined : seen;
     const before = table?.record ?? record;
     const next = leased(before, lease, { version, forced, isCheck: call.stage !== undefined }, now());
-    // A renewal has a second, as a rule. A rejection that the broker did not wait for is not counted, and many services take
-    // longer than that to say no: a version that is not proven, or whose last request brought no answer, has the whole time.
+    // A renewal usually has one second. Many services take longer to reject, and a rejection that the broker did not wait for
+    // is not counted: a version that is not proven, or whose last request brought no answer, has the whole time.
     const isQuick = step.kind === 'renew' && isProven(before, version) && !before.pause?.unheard;
     const timeoutMs = isQuick ? step.timeoutMs : call.service.requestTimeoutMs;
-    const attempted = { ...chosen, lease, record: before, forced, timeoutMs, isShared: table !== undefined };
-    if (table === undefined) return send(call, { record: next, tag: undefined }, attempted);
+    const request = { ...chosen, lease, record: before, forced, timeoutMs, isShared: table !== undefined };
+    if (table === undefined) return requestUnderLease(progress, { record: next, tag: undefined }, request);
     if (!leaseIsOver) return WAIT;
-    call.attempts.set(lease.id, attempted);
-    const taken = await replace(call, table, next, call.deadline);
-    return 'kind' in taken ? taken : send(call, taken, attempted);
+    progress.unconfirmed.set(lease.id, request);
+    const written = await replace(progress, table, next, call.deadline);
+    return written.kind === 'seen' ? requestUnderLease(progress, written.seen, request) : written;
   }
 
-  /** SEND: one token request. A defect from here on leaves the lease: it runs out, so the fleet makes one request per lease. */
-  async function send(call: Progress, taken: Seen, attempted: Attempt): Promise<Turn<never>> {
-    const { lease, version, record } = attempted;
+  /**
+   * SEND: makes the one token request of a lease. After a defect from here on the lease expires by itself, so the fleet still makes
+   * one request per lease.
+   */
+  async function requestUnderLease(
+    progress: Progress,
+    taken: TaggedRecord,
+    request: LeasedRequest,
+  ): Promise<Turn<never>> {
+    const { call, sent } = progress;
+    const { lease, version, record } = request;
     const { versionId } = version;
-    call.attempts.set(lease.id, undefined);
-    const deadline = Math.min(requestEnd(lease.until, call.deadline), now() + attempted.timeoutMs);
-    if (deadline - now() < MIN_REQUEST_MS || call.sent.has(versionId)) return WAIT;
-    call.sent.set(versionId, { count: 1, at: now(), by: lease.id });
+    progress.unconfirmed.set(lease.id, undefined);
+    const deadline = Math.min(requestEnd(lease.until, call.deadline), now() + request.timeoutMs);
+    if (deadline - now() < MIN_REQUEST_MS || sent.has(versionId)) return WAIT;
+    sent.set(versionId, { count: 1, at: now(), by: lease.id });
     if (call.stage === undefined && version.stage === 'AWSPREVIOUS') call.trace.warnings.add('previous-version');
-    const renewal = await renewToken(call, attempted, deadline);
-    const outcome = outcomeOf(call, attempted, renewal, now());
-    await settle(call, taken, attempted, outcome);
+    const obtained = await obtainToken(call, request, deadline);
+    const outcome = outcomeOf(call, request, obtained, now());
+    await settle(progress, taken, request, outcome);
     switch (outcome.kind) {
       case 'rejected':
-        call.readSince = now();
-        return AGAIN;
+        progress.readSince = now();
+        if (now() < call.deadline) return AGAIN;
+        return { kind: 'failed', problem: rejectedProblem(call.pair, versionId), version: versionId };
       case 'failed':
         return { kind: 'failed', problem: waitProblem(outcome.wait, now(), outcome.cause), version: versionId };
       case 'accepted': {
         const { token, isPublished } = outcome;
-        // The token that is not published, because another must stay, serves this instance.
+        // Another token must stay in the table, so this token serves only this instance.
         if (!isPublished && !isTrial(call)) memory.keepOwn(call.pair, { ...record, token });
         if (isIssuable(token, now())) return { kind: 'token', token };
         const problem = new Problem('token-endpoint-timeout', FROZEN, { retryAfterSeconds: 1 });
@@ -171,48 +228,77 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 
   /**
-   * SETTLE: writes the outcome into the record that the lease's own write gave; into the one that is read then when another write
-   * came first. Where the table does not take it the instance keeps it for itself.
+   * SETTLE: writes the outcome into the record that the lease's own write returned. When another write came first, reads the
+   * record again. An outcome that the table does not take is remembered locally.
    */
-  async function settle(call: Progress, taken: Seen, { lease, isShared }: Attempt, outcome: Outcome): Promise<void> {
+  async function settle(progress: Progress, taken: TaggedRecord, request: LeasedRequest, outcome: Outcome) {
+    const { call } = progress;
+    const { lease, isShared } = request;
     const isRejected = outcome.kind === 'rejected';
     const end = isRejected ? lastWriteEnd(call.deadline) : writeEnd(lease.until, call.deadline);
-    let seen = isShared ? taken : undefined;
-    // Every rejection is told, because the service counts it.
-    if (!isShared && isRejected) seen = await read(call, end);
-    while (seen !== undefined && now() < end) {
+    // The caller of an instance that is alone does not wait longer for a busy table.
+    const busyEnd = isShared ? end : Math.min(end, now() + LONE_SETTLE_MS);
+    const readAgain = () => whileBusy(busyEnd, () => read(progress, end));
+    // The service counts every rejection, so the table must too.
+    let told: Told = isShared ? { kind: 'seen', seen: taken } : isRejected ? await readAgain() : SILENT;
+    while (told.kind === 'seen' && now() < end) {
+      const { seen } = told;
       const next = settled(seen.record, lease.id, outcome);
-      const written = next === seen.record ? seen : await replace(call, seen, next, end);
-      if (written === AGAIN) break;
-      if (written !== WAIT) return;
-      seen = await read(call, end);
+      if (next === seen.record) return;
+      const written = await whileBusy(busyEnd, () => replace(progress, seen, next, end));
+      if (written.kind === 'seen') return;
+      told = written.kind === 'wait' ? await readAgain() : written;
     }
     memory.keepOutcome(call.pair, settled(taken.record, lease.id, outcome), outcome);
   }
 
-  function read({ pair, trace }: Call, end: number): Promise<Seen | undefined> {
-    return whenAvailable(trace, () => memory.remember(pair, () => store.read(pair, end)), undefined);
+  /** Repeats a call of the store while it is busy, until `end`. */
+  async function whileBusy(end: number, ask: () => Promise<Told>): Promise<Told> {
+    for (;;) {
+      const told = await ask();
+      if (told.kind !== 'busy' || now() >= end) return told;
+      await sleep(Math.min(SETTLE_POLL_MS * (1 + random()), Math.max(0, end - now())));
+    }
   }
 
-  /** `WAIT` when another write came first; `AGAIN` when the store does not say: the write may or may not happen. */
-  async function replace(call: Progress, seen: Seen, next: PairRecord, end: number) {
-    const { pair, trace } = call;
-    const write = () => memory.remember(pair, () => store.replace(pair, seen, next, end), true);
-    const written = await whenAvailable(trace, write, AGAIN);
-    if (written === AGAIN) call.unanswered += 1;
-    return written ?? WAIT;
+  function read(progress: Progress, end: number): Promise<Told> {
+    const isPatient = progress.patience === 'now';
+    if (isPatient) progress.patience = 'used';
+    return ask(progress, () => store.read(progress.call.pair, end, isPatient));
   }
 
-  /** How long the lease of another call can still be alive, also when the store falls silent. */
+  async function replace(progress: Progress, seen: TaggedRecord, next: PairRecord, end: number): Promise<Told> {
+    const told = await ask(progress, () => store.replace(progress.call.pair, seen, next, end), true);
+    if (told.kind === 'silent') progress.unanswered += 1;
+    return told;
+  }
+
+  async function ask(
+    { call }: Progress,
+    work: () => Promise<TaggedRecord | undefined>,
+    isWrite = false,
+  ): Promise<Told> {
+    try {
+      const seen = await memory.remember(call.pair, work, isWrite);
+      return seen === undefined ? WAIT : { kind: 'seen', seen };
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable || error instanceof StoreBusy)) throw error;
+      const told = error instanceof StoreBusy ? BUSY : SILENT;
+      call.trace.warnings.add(told === BUSY ? 'shared-cache-busy' : 'shared-cache-unavailable');
+      return told;
+    }
+  }
+
+  /** Returns how long the lease of another call can still be alive, also when the store falls silent. */
   function leaseLeftMs({ watched }: Progress): number {
     return Math.max(0, (watched?.until ?? 0) - now());
   }
 
-  async function poll(call: Progress): Promise<void> {
-    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** call.polls++) * (1 + random()) * 0.5;
-    // A waiting call wakes when the lease ends, at a random moment of its own: the table is not asked by all at once.
-    const wakeMs = (leaseLeftMs(call) || Infinity) + random() * FIRST_POLL_MS;
-    await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
+  async function poll(progress: Progress): Promise<void> {
+    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** progress.polls++) * (1 + random()) * 0.5;
+    // Wakes when the lease ends, at a random moment, so that waiting calls do not ask the table all at once.
+    const wakeMs = (leaseLeftMs(progress) || Infinity) + random() * FIRST_POLL_MS;
+    await sleep(Math.max(0, Math.min(pollMs, wakeMs, progress.call.deadline - now())));
   }
 }
 
@@ -222,12 +308,20 @@ function waitAfterProblem(error: unknown): typeof WAIT {
 }
 
 const WAIT = { kind: 'wait' } as const;
+const BUSY = { kind: 'busy' } as const;
 const AGAIN = { kind: 'again' } as const;
+const SILENT = { kind: 'silent' } as const;
 const FROZEN = 'The token ended before it could be issued.';
 
-/** Two polls of a waiting call are this far apart at first, and at most. */
+/** The first and the longest time between two polls of a waiting call. */
 const FIRST_POLL_MS = 50;
 const MAX_POLL_MS = 500;
 
-/** An instance that is alone must notice within this time that the secret was taken away. */
+/** Repeated writes of an outcome are this far apart, and up to twice as far, while the store is busy. */
+const SETTLE_POLL_MS = 50;
+const LONE_SETTLE_MS = 1_000;
+/** Waiting calls hold the function's concurrency, so callers of a busy store should come back later. */
+const BUSY_RETRY_S = 5;
+
+/** An instance that is alone notices within this time that the secret was taken away. */
 const ALONE_TRUST_MS = 60_000;

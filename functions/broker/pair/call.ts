@@ -1,4 +1,4 @@
-import type { SecretStage } from '../../contract.ts';
+import type { SecretStage } from '../../vocabulary.ts';
 import type { Trace } from '../audit.ts';
 import type { Credential } from '../credential/credential.ts';
 import type { SecretVersion } from '../credential/secret.ts';
@@ -7,57 +7,62 @@ import type { Service } from '../service.ts';
 import type { watch } from './deadlines.ts';
 import type { PairRecord, Rejection } from './record.ts';
 
-/** One call of one caller that concerns a pair. */
+/** One call of a caller about a pair. */
 export interface Call {
   readonly pair: Pair;
   readonly service: Service;
-  /** Whether no other one is configured: then a secret need not say which services it is for. */
+  /** Whether no other service is configured. A secret then need not say which services it is for. */
   readonly isOnlyService: boolean;
-  /** Of the settings that change the service's token requests; part of the keys of holds. */
+  /** Identifies the settings of the service; part of the keys of holds. */
   readonly settingsDigest: string;
-  /** The stage of the version that is checked; left out by a call for a token. */
+  /** The stage of the version to check; `undefined` for a call that wants a token. */
   readonly stage?: SecretStage | undefined;
   /** Epoch milliseconds. */
   readonly deadline: number;
   readonly trace: Trace;
 }
 
-/** A check of a version that is not in use: its token is for no caller, and it must not disturb any. */
+/** A check of a version that is not in use. Its token is for no caller, and it must not disturb callers. */
 export function isTrial({ stage }: Call): boolean {
   return stage !== undefined && stage !== 'AWSCURRENT';
 }
 
-/** One lease that a call has asked for, and the one token request that it is for. */
-export interface Attempt {
+/** One lease that a call has asked for, and the one token request that it allows. */
+export interface LeasedRequest {
   readonly lease: { readonly id: string; readonly until: number };
-  /** The lease is the table's; otherwise the instance has given it to itself. */
+  /** Whether the table stores the lease. An instance that is alone gives the lease to itself. */
   readonly isShared: boolean;
   /** The record before the lease. */
   readonly record: PairRecord;
   readonly version: SecretVersion;
   readonly credential: Credential;
   readonly holdKey: string;
-  /** The request is to replace the record's token, which the service has refused. */
+  /** The request replaces the record's token, which the service has refused. */
   readonly forced: boolean;
   readonly timeoutMs: number;
 }
 
-/** A call, and how far it has come. */
-export type Progress = ReturnType<typeof withProgress>;
+/** The state of one run of the loop. */
+export type Progress = ReturnType<typeof startProgress>;
 
-export function withProgress(call: Call, now: number) {
+export function startProgress(call: Call, now: number) {
   return {
-    ...call,
-    /** The lease of another call, as this one has watched it. */
+    call,
+    /** The lease of another call, as this call has watched it. */
     watched: undefined as ReturnType<typeof watch>,
-    /** By the ids of the leases that the call asked for. A write that went unanswered may still arrive; `undefined` once it is used. */
-    attempts: new Map<string, Attempt | undefined>(),
-    /** The versions that the call has sent: it sends none twice. */
+    /**
+     * Every lease that this call has asked for, by id. A write without an answer may still arrive, so old ids stay;
+     * `undefined` marks a lease that has been used.
+     */
+    unconfirmed: new Map<string, LeasedRequest | undefined>(),
+    /** The versions that this call has sent. It sends no version twice. */
     sent: new Map<string, Rejection>(),
-    /** The secret counts from then on. */
+    /** Readings of the secret that are older than this do not count. */
     readSince: call.stage === undefined ? -Infinity : now,
-    /** Writes: after the second one the call goes on alone. */
+    /** Writes without an answer. After the second one the call goes on alone. */
     unanswered: 0,
+    /** Before it sends a request alone, a call looks once with the patience of a first call. */
+    patience: 'unused' as 'unused' | 'now' | 'used',
     polls: 0,
   };
 }

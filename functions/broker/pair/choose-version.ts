@@ -1,4 +1,4 @@
-import { type SecretStage, secretName } from '../../contract.ts';
+import { type SecretStage, secretName } from '../../vocabulary.ts';
 import { namesService, parseCredential } from '../credential/credential.ts';
 import { type SecretCache, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
@@ -7,8 +7,8 @@ import type { Call } from './call.ts';
 import { holdKey, isLatched, type PairRecord, waitProblem } from './record.ts';
 
 /**
- * The first candidate that is not latched. A version that is held is not sent, and unlike a latched one it does not make
- * its predecessor be sent.
+ * Chooses the first candidate that is not latched. A latched version makes the previous version be sent. A held version
+ * does not.
  *
  * @throws Problem why no version may be sent
  */
@@ -23,12 +23,10 @@ export function chooseVersion(call: Call, versions: StagedVersions, { rejected, 
     .flatMap((reading) => (reading.outcome === 'found' ? [reading.secret] : []))
     .find(({ versionId }) => !isLatched(rejected.get(versionId), now));
   if (version === undefined) {
-    // While Secrets Manager is down the predecessor may serve, so the caller is told to come back.
+    // While Secrets Manager is down, the previous version may serve later: the caller should come back.
     const [, previous] = versions.candidates;
     if (previous?.outcome === 'unavailable') throw secretProblem(previous, versions.name, 'AWSPREVIOUS');
-    const who = `The service ${pair.service} rejected the credential of ${pair.client}`;
-    const detail = `${who} (secret version ${first.secret.versionId}). An operator must store the right one.`;
-    throw new Problem('credential-rejected', detail);
+    throw rejectedProblem(pair, first.secret.versionId);
   }
   const key = holdKey(version.versionId, settingsDigest);
   const hold = held.get(key);
@@ -37,19 +35,26 @@ export function chooseVersion(call: Call, versions: StagedVersions, { rejected, 
   return { version, credential: parseCredential(version.text, pair.service, rules), holdKey: key };
 }
 
+/** The problem of a caller whose credential the service rejected. */
+export function rejectedProblem({ client, service }: Pair, version: string): Problem {
+  const who = `The service ${service} rejected the credential of ${client}`;
+  const detail = `${who} (secret version ${version}). An operator must store the right one.`;
+  return new Problem('credential-rejected', detail);
+}
+
 /**
- * Why the client has no credential for the service any more, or the broker may not read it: an instance that is alone then
- * issues no living token either. `undefined` while Secrets Manager is down: that says nothing of the secret.
+ * Returns why the client has no credential for the service any more, or why the broker may not read it. An instance that is
+ * alone or busy then issues no living token either. `undefined` while Secrets Manager is down, unless it reported a stop before.
  */
 export function goneProblem({ listing, name }: StagedVersions, { client, service }: Pair): Problem | undefined {
-  if (listing.outcome === 'unavailable' || listing.outcome === 'binary') return undefined;
+  if ((listing.outcome === 'unavailable' && !listing.afterStop) || listing.outcome === 'binary') return undefined;
   if (listing.outcome !== 'found') return secretProblem(listing, name, 'AWSCURRENT');
   if (namesService(listing.secret.text, service) !== false) return undefined;
   const advice = `An operator must add it to "services" if ${client} has a credential for it.`;
   return new Problem('credential-missing', `The secret "${name}" does not name the service ${service}. ${advice}`);
 }
 
-/** AWSCURRENT, and AWSPREVIOUS while that is latched; for a check the version that it asks for. Readings from before `readSince` do not count. */
+/** Reads AWSCURRENT, and AWSPREVIOUS while AWSCURRENT is latched; for a check, the stage that it asks for. */
 export async function readVersions(
   { secrets, environment, now }: { secrets: SecretCache; environment: string; now: () => number },
   call: Call,
@@ -62,7 +67,7 @@ export async function readVersions(
   const version = asked.outcome === 'found' ? asked.secret.versionId : '';
   const needsPrevious = call.stage === undefined && isLatched(rejected.get(version), now());
   const candidates = needsPrevious ? [asked, await read('AWSPREVIOUS')] : [asked];
-  // A predecessor goes only where the current version says that the credential may go.
+  // The current version decides which services may receive the previous one.
   const listing = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
   if (candidates.some((one) => one.outcome === 'found' && one.isStale)) trace.warnings.add('secret-stale');
   return { name: secretName(environment, pair.client), stage, listing, candidates };

@@ -2,10 +2,10 @@ import type { Service } from '../service.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, type PairRecord } from './record.ts';
 
 /*
- * What fits into the time of one call. Lambda gives it 15 s:
+ * The time line of one call. Lambda allows 15 s:
  *
  *   0 s        the call arrives
- *   │ ≤ 1 s    the record is read; while another call holds the lease, this one waits: at most one lease
+ *   │ ≤ 1 s    the record is read; while another call holds the lease, this call waits for at most one lease
  *   │ ≤ 1 s    the secret is read
  *   │ ≤ 1 s    the lease is taken; it lasts `leaseMs`: requestTimeoutMs + 2 s
  *   │ ≤ 1 s      the secret is read again, if it was read before the call began
@@ -13,8 +13,8 @@ import { MAX_CLOCK_DIFFERENCE_MS, type PairRecord } from './record.ts';
  *   │            the record is written: from `requestEnd` to `writeEnd` at the latest
  *   │            0.5 s before the lease ends for clocks that differ
  *   14.5 s     `callDeadline`: no step begins after it
- *   14.7 s     `lastWriteEnd`: what a token request has brought is written, even when it took the last of the time
- *   14.75 s    `answerEnd`: the caller is told that no answer came in time
+ *   14.7 s     `lastWriteEnd`: the outcome of a token request is written, even if the request took all the time
+ *   14.75 s    `answerEnd`: the caller learns that no answer came in time
  *   15 s       Lambda ends the invocation
  *
  * Moments are epoch milliseconds.
@@ -31,8 +31,8 @@ export const writeEnd = (leaseUntil: number, deadline: number) =>
   Math.min(lastWriteEnd(deadline), leaseUntil - CLOCK_RESERVE_MS);
 
 /**
- * The lease of another call as the waiting one watches it, on its own clock: its `until` only saves watching it to its end, and is
- * none when no clock can have written it.
+ * Watches the lease of another call on the own clock. The lease's `until` only shortens the watch. Returns `undefined` for an
+ * `until` that no correct clock can have written.
  */
 export function watch(
   before: { readonly id: string; readonly since: number } | undefined,
@@ -45,10 +45,10 @@ export function watch(
   return { id: lease.id, since, until: Math.min(lease.until, since + lengthMs) };
 }
 
-/** A token request with less time than this would most likely be sent, and then not be waited for. */
+/** The shortest time for a token request. With less, it would be sent and its answer not awaited. */
 export const MIN_REQUEST_MS = 250;
 
-/** How long the caller that renews a living token waits before it gets the living one. */
+/** The longest wait of a caller that renews a living token, before it receives the living token. */
 export const RENEWAL_MS = 1_000;
 
 const ANSWER_RESERVE_MS = 500;

@@ -7,27 +7,27 @@ import type { Call } from './call.ts';
 import { goneProblem } from './choose-version.ts';
 import { RENEWAL_MS } from './deadlines.ts';
 import { livingToken, type PairRecord, type StoredToken, waitProblem } from './record.ts';
-import type { Seen } from './store.ts';
+import type { TaggedRecord } from './store.ts';
 
-/** What a caller asks for with `POST /token`. */
+/** The request of a caller with `POST /token`. */
 export interface IssueRequest {
   readonly pair: Pair;
-  /** How long the token should still live; a target, not a condition. */
+  /** The life time that the token should still have; a target, not a condition. */
   readonly minTtlMs: number;
-  /** The fingerprint of a token that the service turned away. */
+  /** The fingerprint of a token that the service refused. */
   readonly refused: string | undefined;
 }
 
-/** All that one call has seen when it decides on its next step. */
+/** Everything that a call knows when it decides on its next step. */
 export interface View {
-  /** The record as the table holds it; `undefined` without the table. */
-  readonly seen: Seen | undefined;
+  /** The record in the table; `undefined` when the table is silent. */
+  readonly seen: TaggedRecord | undefined;
   readonly at: number;
   /** The shared record, together with the instance's own outcomes. */
   readonly record: PairRecord;
-  /** The instance goes by itself: the store is silent, or its token cannot be opened here. */
+  /** The instance decides by itself: the store is silent, or its token cannot be opened here. */
   readonly isAlone: boolean;
-  /** Read when the instance is alone, and for a check; left out otherwise. */
+  /** Read for a check, and when the instance is alone. */
   readonly versions?: StagedVersions | undefined;
   /** No lease of another call can be alive. */
   readonly leaseIsOver: boolean;
@@ -36,27 +36,27 @@ export interface View {
 /** The next step of one call. */
 export type Step<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
-  /** The answer serves; the call that gets the lease tries to replace it first. */
+  /** The answer serves. The call that gets the lease tries to replace it first. */
   | { readonly kind: 'renew'; readonly answer: Answer; readonly timeoutMs: number }
-  /** Only a new token serves; `forced`: because the living one was refused. */
+  /** Only a new token serves. `forced`: the living token was refused. */
   | { readonly kind: 'request'; readonly forced: boolean }
   /** The answer serves once the living token is removed from the record. */
   | { readonly kind: 'withdraw'; readonly answer: Answer }
   /** Another call is about to bring a token. */
   | { readonly kind: 'wait' };
 
-/** A token for a caller, and where it came from. */
+/** A token for a caller, and its source. */
 export interface Issue {
   readonly token: StoredToken;
   readonly cache: CacheUse;
 }
 
 /**
- * Decides one step of a call for a token; the order of the checks is the order of what matters to the caller.
+ * Decides one step of a call for a token. Checks first what matters most to the caller.
  *
- * @throws Problem why the caller gets none
+ * @throws Problem why the caller gets no token
  */
-export function decide(view: View, { pair, service }: Call, request: IssueRequest, now: number): Step<Issue> {
+export function decideIssue(view: View, { pair, service }: Call, request: IssueRequest, now: number): Step<Issue> {
   const { record, versions } = view;
   if (record.disabled) {
     throw new Problem('client-disabled', 'An operator has disabled this client. Only an operator can enable it again.');
@@ -86,15 +86,15 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
   const isLocked = !view.leaseIsOver || now < (record.pause?.until ?? 0);
   if (isLocked || service.singleActiveToken) return { kind: 'answer', answer };
   const quietMs = now - record.attemptedAt;
-  // A new token can be expected to live for as long as the longest so far.
+  // Expects a new token to live as long as the longest token so far.
   const isTooShort = token.expiresAt - now < minTtlMs && minTtlMs <= token.lifetimeSeenMs;
   if (isTooShort && quietMs >= MIN_TTL_INTERVAL_MS) return renewal(service.requestTimeoutMs);
   const isDue = now >= token.refreshAt && quietMs >= RENEWAL_INTERVAL_MS;
   return isDue ? renewal(RENEWAL_MS) : { kind: 'answer', answer };
 }
 
-/** A refused token is replaced at most this often. */
+/** The shortest time between two requests that replace a refused token. */
 const FORCE_INTERVAL_MS = 30_000;
 const MIN_TTL_INTERVAL_MS = 30_000;
-/** After any attempt no instance renews for this long. */
+/** No instance renews for this long after any attempt. */
 const RENEWAL_INTERVAL_MS = 15_000;

@@ -4,12 +4,12 @@ import { isWithin } from '../time.ts';
 import type { Outcome } from './outcome.ts';
 import type { PairRecord, StoredToken } from './record.ts';
 import { EMPTY_RECORD, livingToken, openToken, withoutFutureTimes } from './record.ts';
-import type { Seen } from './store.ts';
+import type { TaggedRecord } from './store.ts';
 
-/** The last record that one instance has of each of its pairs, and its own outcomes that the table was not told. */
+/** Remembers the last record of each pair, and the instance's own outcomes that are not in the table. */
 export class PairMemory {
   readonly #entries = new LruCache<Entry>(MAX_PAIRS, MAX_BYTES, bytesOf);
-  /** Apart and many more, so that no number of pairs makes an instance that is alone forget its latches. */
+  /** Separate and larger, so that many pairs do not make an instance that is alone forget its latches. */
   readonly #untold = new LruCache<PairRecord['rejected']>(MAX_LATCHED_PAIRS);
   readonly #now: () => number;
   #changes = 0;
@@ -18,24 +18,28 @@ export class PairMemory {
     this.#now = now;
   }
 
-  /** The record as the table held it less than `forMs` ago. */
+  /** Returns the record that the table had less than `forMs` ago. */
   trusted(pair: Pair, forMs = TRUST_MS): PairRecord | undefined {
     const { record, readAt } = this.#entryOf(pair);
     return isWithin(forMs, readAt, this.#now()) ? record : undefined;
   }
 
   /**
-   * Makes a call of the table and keeps the record that a read, or a confirmed write, gives: trusted from the start of the call,
-   * unless it was overtaken. After a confirmed write the table speaks for itself again, unless its token cannot be opened here:
-   * then the instance's own serves on.
+   * Calls the table and keeps the record that a read or a confirmed write returns. The record is trusted from the start of the
+   * call, unless another call has changed the memory since. A confirmed write ends the instance's own outcomes, unless the
+   * table's token cannot be opened here: then the instance's own token serves on.
    */
-  async remember(pair: Pair, call: () => Promise<Seen | undefined>, isWritten = false): Promise<Seen | undefined> {
+  async remember(
+    pair: Pair,
+    call: () => Promise<TaggedRecord | undefined>,
+    isWritten = false,
+  ): Promise<TaggedRecord | undefined> {
     const began = { at: this.#now(), changes: this.#changes };
     const seen = await call();
     const before = this.#entryOf(pair);
     if (seen === undefined || before.changedAt > began.changes) return seen;
     const isClosed = seen.record.token !== undefined && openToken(seen.record) === undefined;
-    // Only beside a closed token: one that was withdrawn must not come back.
+    // Only next to a closed token. A withdrawn token must not come back.
     const opened = isClosed ? (openToken(before.record) ?? before.opened) : undefined;
     const own = isWritten && !isClosed ? EMPTY_RECORD : before.own;
     const record = withoutFutureTimes(seen.record, this.#now());
@@ -43,7 +47,7 @@ export class PairMemory {
     return seen;
   }
 
-  /** Keeps an outcome that the table was not told: of a rejection the latch alone. */
+  /** Keeps an outcome that is not in the table. A rejection keeps only its latch. */
   keepOutcome(pair: Pair, own: PairRecord, { kind, version }: Pick<Outcome, 'kind' | 'version'>): void {
     const rejection = kind === 'rejected' ? own.rejected.get(version) : undefined;
     if (rejection === undefined) this.keepOwn(pair, own);
@@ -54,7 +58,7 @@ export class PairMemory {
     }
   }
 
-  /** Keeps what the table does not have; the token of another call stays beside a failure. */
+  /** Keeps changes that are not in the table. A failure leaves the token of another call in place. */
   keepOwn(pair: Pair, changes: Partial<PairRecord>): void {
     const entry = this.#entryOf(pair);
     const token = openToken(changes) ?? entry.own.token;
@@ -62,9 +66,9 @@ export class PairMemory {
   }
 
   /**
-   * The table's record, by default as it was last seen, with all that the table does not have: rejections that could not be
-   * written, and, until a write is confirmed again or while the table's token cannot be opened, the instance's own token, holds,
-   * pause, attempts and trial.
+   * Returns the table's record, by default the remembered one, merged with everything that is not in the table: rejections that
+   * could not be written, and the instance's own token, holds, pause, attempts and trial. Those count until a write is confirmed
+   * again, or while the table's token cannot be opened.
    */
   withOwn(pair: Pair, shared: PairRecord = this.#entryOf(pair).record): PairRecord {
     const now = this.#now();
@@ -96,18 +100,18 @@ export class PairMemory {
 
 interface Entry {
   readonly record: PairRecord;
-  /** Its token can be opened; its lease, its rejections and its flag do not count. */
+  /** The token of this record can be opened. Its lease, rejections and flag do not count. */
   readonly own: PairRecord;
-  /** The token as it was before it could not be opened here any more. */
+  /** The table's token, from the time when it could still be opened here. */
   readonly opened?: StoredToken | undefined;
   readonly readAt: number;
-  /** In changes of the memory. */
+  /** A count of the memory's changes. */
   readonly changedAt: number;
 }
 
 const NO_ENTRY: Entry = { record: EMPTY_RECORD, own: EMPTY_RECORD, readAt: -Infinity, changedAt: 0 };
 
-/** Counts the members whose length a service chooses, with two bytes for a character; all else is small. */
+/** Counts two bytes for each character of the members whose length a service chooses. All other members are small. */
 function bytesOf({ record, own, opened }: Entry): number {
   const tokens = [openToken(record), openToken(own), opened];
   const waits = [record, own].map(({ held, pause }) => [...held.values(), pause]);
@@ -116,7 +120,7 @@ function bytesOf({ record, own, opened }: Entry): number {
 }
 
 const MAX_PAIRS = 1_000;
-/** An eighth of what the function has; 1 000 tokens of 2 kB take 4 MB. */
+/** An eighth of the function's memory. 1 000 tokens of 2 kB take 4 MB. */
 const MAX_BYTES = 64 * 1_024 * 1_024;
 const MAX_LATCHED_PAIRS = 10_000;
 const MAX_VERSIONS = 8;

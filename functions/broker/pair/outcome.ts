@@ -1,10 +1,10 @@
 import { findingOfProblem } from '../problem.ts';
-import { type Attempt, type Call, isTrial } from './call.ts';
+import { type Call, isTrial, type LeasedRequest } from './call.ts';
+import type { Obtained } from './obtain-token.ts';
 import type { PairRecord, StoredToken, Wait } from './record.ts';
 import { CHECKED_FINDINGS, foreignToken, isProven, KEPT_WAIT_MS, MAX_HOLD_MS, MAX_PAUSE_MS } from './record.ts';
-import type { Renewal } from './renew-token.ts';
 
-/** The outcome of one token request. All times are in it, so that it can be settled any number of times. */
+/** The outcome of one token request. Contains all its times, so settling it is idempotent. */
 export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
   readonly version: string;
   readonly holdKey: string;
@@ -12,12 +12,12 @@ export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
 } & (
     | { readonly kind: 'rejected' }
     | { readonly kind: 'accepted'; readonly token: StoredToken; readonly isPublished: boolean }
-    /** `holds`: the wait is the version's, not the pair's. */
+    /** `holds`: the wait is for the version, not for the pair. */
     | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean; readonly cause?: unknown }
   );
 
-/** What one token request means for the record. A trial publishes nothing, nor does a request beside a token that must stay. */
-export function outcomeOf(call: Call, attempt: Attempt, renewal: Renewal, at: number): Outcome {
+/** Says what a token request changes in the record. A trial publishes nothing, nor does a request next to a token that must stay. */
+export function outcomeOf(call: Call, attempt: LeasedRequest, renewal: Obtained, at: number): Outcome {
   const { holdKey, record, isShared } = attempt;
   const { versionId: version } = attempt.version;
   const isBeside = isShared && renewal.outcome === 'token' && foreignToken(record, at) !== undefined;
@@ -27,32 +27,36 @@ export function outcomeOf(call: Call, attempt: Attempt, renewal: Renewal, at: nu
   if (renewal.outcome === 'rejected') return { kind: 'rejected', ...about };
   if (renewal.outcome === 'token') return { kind: 'accepted', token: renewal.token, isPublished, ...about };
   const isSafe = isProven(record, version);
-  // A failure that says nothing of the credential pauses the pair. A refused request holds its version; so does one that was
-  // sent and not heard, because it may have been rejected too late, unless the version is proven. A trial only ever holds
-  // its own version: it must not disturb callers.
+  // A failure that says nothing about the credential pauses the pair. A refused request holds its version. An unheard request
+  // holds its version too, because the service may have rejected it too late, unless the version is proven. A trial holds only
+  // its own version, because it must not disturb callers.
   const holds = renewal.outcome === 'held' || isTrial(call) || (renewal.isUnheard === true && !isSafe);
   const wait = waitAfter(renewal, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
   return { kind: 'failed', wait, holds, cause: renewal.problem.cause, ...about };
 }
 
-/** Each wait is twice as long as the one before, without jitter, up to its limit, or as long as the service asks for. */
+/** Doubles each wait, without jitter, up to its limit. A service that asks for a longer wait gets it. */
 function waitAfter(
-  { outcome, problem, isUnheard }: Extract<Renewal, { readonly problem: unknown }>,
+  { outcome, problem, isUnheard }: Extract<Obtained, { readonly problem: unknown }>,
   last: Wait | undefined,
   isSafe: boolean,
   at: number,
 ): Wait {
-  const before = last !== undefined && at - last.until <= KEPT_WAIT_MS ? last.step : 0;
+  const isSafelyUnheard = isUnheard === true && isSafe;
+  // Unheard waits of a proven version are counted apart from the waits that the service asked for.
+  const isCounted = last !== undefined && at - last.until <= KEPT_WAIT_MS && (!isSafelyUnheard || last.unheard);
+  const before = isCounted ? last.step : 0;
   const { type, detail, shape, retryAfterSeconds } = problem;
   const isHeard = outcome === 'failed' && !isUnheard;
-  const maxMs = isHeard ? MAX_OWN_PAUSE_MS : isUnheard && isSafe ? MAX_UNHEARD_PAUSE_MS : MAX_HOLD_MS;
+  const maxUnheardMs = before < MANY_UNHEARD ? MAX_UNHEARD_PAUSE_MS : MAX_PAUSE_MS;
+  const maxMs = isHeard ? MAX_OWN_PAUSE_MS : isSafelyUnheard ? maxUnheardMs : MAX_HOLD_MS;
   const askedMs =
     isHeard && retryAfterSeconds !== undefined ? Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) : undefined;
   const until = at + (askedMs ?? Math.min(maxMs, FIRST_WAIT_MS * 2 ** before));
   return { until, step: before + 1, problem: { type, detail, shape }, ...(isUnheard && { unheard: true }) };
 }
 
-function findingOf(renewal: Renewal): (typeof CHECKED_FINDINGS)[number] {
+function findingOf(renewal: Obtained): (typeof CHECKED_FINDINGS)[number] {
   if (renewal.outcome === 'token') return 'accepted';
   if (renewal.outcome === 'rejected') return 'rejected';
   const finding = findingOfProblem(renewal.problem.type, renewal.problem.shape);
@@ -61,5 +65,6 @@ function findingOf(renewal: Renewal): (typeof CHECKED_FINDINGS)[number] {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_OWN_PAUSE_MS = 15_000;
-/** A proven version may be asked once a minute while the service says nothing. */
+/** A proven version is sent once a minute while the service does not answer, and every five minutes after this many requests. */
 const MAX_UNHEARD_PAUSE_MS = 60_000;
+const MANY_UNHEARD = 30;

@@ -1,39 +1,33 @@
-import type { Trace } from '../audit.ts';
 import type { Pair } from '../pair.ts';
 import type { PairRecord } from './record.ts';
 
 /**
- * Where the records live. Every call is over by `deadline` (epoch milliseconds), or throws `StoreUnavailable`: after that a
- * `replace` may have happened, or may still happen.
+ * The shared store of records. Every call ends by `deadline` (epoch milliseconds) or throws. After `StoreUnavailable` a
+ * `replace` may have happened, or may still happen. After `StoreBusy` it has not happened.
  */
 export interface PairStore {
-  /** Strongly consistent. */
-  read(pair: Pair, deadline: number): Promise<Seen>;
+  /** Reads strongly consistently. A patient read waits as long for the store as an instance's first call. */
+  read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord>;
   /**
-   * Compare-and-set: writes `next`, all but `disabled`, if the record still has the entity tag that was seen. Gives the record as
-   * it is then; `undefined` when another write came first. A `token` that is the same object as the seen one stays untouched.
+   * Compare-and-set: writes every member of `next` but `disabled`, if the record still has the entity tag that was seen. Returns
+   * the new record, or `undefined` when another write came first. A `token` that is the same object as the seen token stays
+   * untouched.
    */
-  replace(pair: Pair, seen: Seen, next: PairRecord, deadline: number): Promise<Seen | undefined>;
+  replace(pair: Pair, seen: TaggedRecord, next: PairRecord, deadline: number): Promise<TaggedRecord | undefined>;
 }
 
-/** A record and its entity tag: random, new with every write; `undefined` where there is no record yet. */
-export interface Seen {
+/** A record and its entity tag, which is random and new with every write; `undefined` while there is no record. */
+export interface TaggedRecord {
   readonly record: PairRecord;
   readonly tag: string | undefined;
 }
 
-/** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
+/** The store did not answer in time. The message names the failure and contains no data. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** The result of a call of the store, or the fallback when it did not answer: then the audit line has a warning. */
-export async function whenAvailable<Result, Fallback>(trace: Trace, call: () => Promise<Result>, fallback: Fallback) {
-  try {
-    return await call();
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error;
-    trace.warnings.add('shared-cache-unavailable');
-    return fallback;
-  }
+/** The store throttled the call. Nothing was done, and the same call works a little later. */
+export class StoreBusy extends Error {
+  override readonly name = 'StoreBusy';
 }

@@ -1,7 +1,7 @@
 import type { Outcome } from './outcome.ts';
 import { isSpent, KEPT_WAIT_MS, type PairRecord } from './record.ts';
 
-/** The record under a new lease. A version that was rejected before uses up its next chance before it is sent. */
+/** Returns the record under a new lease. A version that was rejected before uses its next chance before it is sent. */
 export function leased(
   record: PairRecord,
   lease: { readonly id: string; readonly until: number },
@@ -18,8 +18,8 @@ export function leased(
 }
 
 /**
- * The record with the outcome of the request that was made under this lease. Once another lease has replaced it, only a
- * rejection counts; the same record where there is nothing to write.
+ * Returns the record with the outcome of the request under this lease. After another lease has replaced it, only a rejection
+ * counts. Returns the same object when nothing changes.
  */
 export function settled(record: PairRecord, id: string, outcome: Outcome): PairRecord {
   const { version, holdKey, at, checked = record.checked } = outcome;
@@ -28,10 +28,10 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
   const pause = isHeard && record.pause ? { ...record.pause, unheard: undefined } : record.pause;
   const free = isMine ? { ...record, lease: undefined, checked, pause } : record;
   if (outcome.kind === 'rejected') {
-    // The service has counted it, too, under whichever lease; a write that is repeated counts once.
+    // The service has counted the request, whichever lease is current. A repeated write counts once.
     const latch = record.rejected.get(version);
     const isCounted = latch?.by === id && latch.at === at;
-    // A count beyond the last chance changes nothing, so many instances that are alone do not compete to write it.
+    // Counting beyond the last chance changes nothing. Skipping it keeps many lone instances from competing to write.
     return isCounted || isSpent(latch) ? free : { ...free, rejected: counted(record.rejected, version, id, at) };
   }
   if (!isMine) return record;
@@ -44,17 +44,17 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
   return { ...free, held: new Map(recent).set(holdKey, outcome.wait) };
 }
 
-/** The record without its token: the secret is gone, or no longer names the service. Only where no lease lives. */
+/** Returns the record without its token and lease. Only for a record without a living lease. */
 export function withdrawn(record: PairRecord): PairRecord {
   return { ...record, lease: undefined, token: undefined };
 }
 
-/** The record as an operator wants it: every version may be sent again, at once. */
+/** Returns the record after an operator's retry: every version may be sent again at once. */
 export function cleared(record: PairRecord): PairRecord {
   return { ...record, rejected: new Map(), held: new Map(), pause: undefined };
 }
 
-/** One rejection more, once per lease. The latches of many later versions are newer than any version with a stage. */
+/** Counts a rejection, once per lease. Keeps the latest latches. */
 function counted(rejected: PairRecord['rejected'], version: string, by: string, at: number): PairRecord['rejected'] {
   const latch = rejected.get(version);
   const count = (latch?.count ?? 0) + (latch?.by === by ? 0 : 1);
@@ -65,5 +65,5 @@ function without<Value>(entries: ReadonlyMap<string, Value>, key: string): Reado
   return entries.has(key) ? new Map([...entries].filter(([other]) => other !== key)) : entries;
 }
 
-/** So many versions were rejected later than the first that is forgotten. */
+/** Far more versions than can have a stage at the same time. */
 const MAX_LATCHES = 100;

@@ -3,7 +3,7 @@ import type { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import type { TokenResponse } from '../token-response/body.ts';
 import type { RequestTimes } from '../token-response/expiry.ts';
-import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
+import { type HttpRequest, problemOf, SendFailure, type SendHttp } from './send-http.ts';
 
 export type RequestToken = ReturnType<typeof createTokenRequester>;
 
@@ -17,7 +17,7 @@ export interface TokenExchange extends RequestTimes {
 type Unanswered = { readonly problem: Problem; readonly isUnheard: boolean };
 
 interface Dependencies {
-  readonly send: Send;
+  readonly sendHttp: SendHttp;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   /** From 0 to below 1. */
@@ -28,13 +28,13 @@ interface Dependencies {
  * Sends a service's token request; over by `deadline` in epoch milliseconds. A failure is a result, too. A request is repeated at
  * most twice, and only when no connection was made: no byte of it can have been read.
  */
-export function createTokenRequester({ send, now, sleep, random }: Dependencies) {
+export function createTokenRequester({ sendHttp, now, sleep, random }: Dependencies) {
   return async (service: Service, credential: Credential, deadline: number): Promise<TokenExchange | Unanswered> => {
     const request = buildTokenRequest(service, credential);
     const end = Math.min(deadline, now() + service.requestTimeoutMs);
     for (let attempts = 1; ; attempts += 1) {
       const requestStartedAt = now();
-      const result = await attempt(request, end - requestStartedAt);
+      const result = await sendOnce(request, end - requestStartedAt);
       if (!(result instanceof SendFailure)) return { response: result, requestStartedAt, receivedAt: now() };
 
       // Full jitter: instances that failed together do not come back together.
@@ -49,9 +49,9 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
     }
   };
 
-  async function attempt(request: HttpRequest, timeoutMs: number): Promise<TokenResponse | SendFailure> {
+  async function sendOnce(request: HttpRequest, timeoutMs: number): Promise<TokenResponse | SendFailure> {
     try {
-      return await send(request, { timeoutMs, maxBodyBytes: MAX_BODY_BYTES });
+      return await sendHttp(request, { timeoutMs, maxBodyBytes: MAX_BODY_BYTES });
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
       // A 401 or a 429 says all in its headers. Were one whose body is compressed, endless or cut off a broken

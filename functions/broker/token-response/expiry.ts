@@ -1,4 +1,4 @@
-import type { ExpirySource } from '../../contract.ts';
+import type { ExpirySource } from '../../vocabulary.ts';
 import { parseJsonObject } from '../json.ts';
 import type { Service } from '../service.ts';
 import { type FoundToken, memberAt, type PrintPath, plainName, type TokenResponse, UnusableAnswer } from './body.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
+import { PROBLEMS, type ProblemType } from '../../../functions/vocabulary.ts';
 import { requestContext, signedBy } from '../../support/aws/function-url-events.ts';
 import { createBrokerWorld } from '../../support/broker-world.ts';
 import { exampleRule } from '../../support/example.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
-import { sealingKeyName } from '../../../functions/contract.ts';
+import { sealingKeyName } from '../../../functions/vocabulary.ts';
 import type { Fault } from '../../support/aws/aws-faults.ts';
 import { startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS } from '../../support/example.ts';

@@ -3,7 +3,7 @@ import promises from 'node:timers/promises';
 import { expect, vi } from 'vitest';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
-import { type Send, SendFailure } from '../../../functions/broker/token-request/send.ts';
+import { SendFailure, type SendHttp } from '../../../functions/broker/token-request/send-http.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { functionUrlEvent } from '../../support/aws/function-url-events.ts';
 import { ACCESS, exampleSettings } from '../../support/example.ts';
@@ -142,7 +142,7 @@ function createSurroundings() {
     },
   });
 
-  const send: Send = async (_request, { timeoutMs }) => {
+  const send: SendHttp = async (_request, { timeoutMs }) => {
     const { delayMs, fails, status = 200 } = state.weathers.tokenEndpoint;
     const isLate = delayMs >= timeoutMs;
     const body = { access_token: `token-${began.length}`, expires_in: 3_600 };

@@ -70,7 +70,7 @@ async function issueFrom(
   await connectCarelessly(service.port);
 
   const requestToken = createTokenRequester({
-    send,
+    sendHttp: send,
     now: () => START,
     sleep: async () => {},
     random: () => 0,

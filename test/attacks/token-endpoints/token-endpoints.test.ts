@@ -63,7 +63,7 @@ async function startWorld(onRequest: Reply, requestTimeoutMs = 60_000) {
   const service = await serve({ onRequest });
   const authUrl = `http://127.0.0.1:${service.port}`;
   const clock = { now: () => START, sleep: async () => {}, random: () => 0 };
-  const request = createTokenRequester({ send: createHttpsSender(), ...clock });
+  const request = createTokenRequester({ sendHttp: createHttpsSender(), ...clock });
   const settings = exampleService({ authUrl, requestTimeoutMs });
   const world = createBrokerWorld({
     services: { 'customer-insights': settings },

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { buildTokenRequest } from '../../../functions/broker/token-request/token-request.ts';
-import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { exampleService } from '../../support/example.ts';
 import { changed, exampleForm, faultsIn } from '../../unit/settings/example-form.ts';
 import { end, http, serve } from '../hostile-answers.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { TokenBrokerError } from '../../../client/error.ts';
 import { createTokenBroker, type TokenBroker } from '../../../client/token-broker.ts';
 import { createTokenEndpoint } from '../../../functions/broker/http/token-endpoint.ts';
-import { refreshAt } from '../../../functions/broker/pair/renew-token.ts';
+import { refreshAt } from '../../../functions/broker/pair/obtain-token.ts';
 import { exchange } from '../../support/broker-world.ts';
 import { BILLING } from '../../support/example.ts';
 import { createFleet, type Instance } from '../../support/fleet/fleet.ts';

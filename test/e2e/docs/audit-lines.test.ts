@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { FINDINGS, PROBLEMS, WARNING_METRICS } from '../../../functions/contract.ts';
+import { FINDINGS, PROBLEMS, WARNING_METRICS } from '../../../functions/vocabulary.ts';
 import { createBrokerDay } from '../../support/aws/cloudwatch/broker-day.ts';
 import { functionUrlEvent, requestContext, signedBy } from '../../support/aws/function-url-events.ts';
 import { AUDIT_LINE_SCHEMA, lineFaults } from '../../support/contract/contract.ts';

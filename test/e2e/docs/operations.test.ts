@@ -6,8 +6,8 @@ import { runInNewContext } from 'node:vm';
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { environmentSchema, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
+import { environmentSchema, parseEnvironment } from '../../../lib/settings/settings.ts';
 import { runs } from '../../support/aws/signers.ts';
 import { blocks } from '../../support/readme.ts';
 import { ISOLATED } from '../commands/shared/command-line.ts';
@@ -75,7 +75,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /audit acme/, shows: /TIME .*:operator\S* +check +customer-insights +accepted/s },
   ],
   'Restore a deleted secret': [
-    { about: /client list/, prepare: ({ run }) => run('client delete acme --yes'), shows: /deleted, gone on/ },
+    { about: /client list/, prepare: ({ run }) => run('client delete acme --yes'), shows: /to be deleted on/ },
     { about: /client restore/, shows: /accepted/ },
   ],
   'A call that fails': [

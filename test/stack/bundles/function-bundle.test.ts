@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/environment.ts';
+import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/settings.ts';
 import { resourceOf, type Synthesised, synthesise, synthesiseAnew } from '../../support/stack/synthesise.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
 

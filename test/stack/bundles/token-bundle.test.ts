@@ -7,8 +7,8 @@ import { startVariant } from '../../../bench/start/cold-start.ts';
 import { EVENT } from '../../../bench/start/exchange.ts';
 import { startStandIns } from '../../../bench/start/stand-ins.ts';
 import { environments } from '../../../lib/environments.ts';
+import { BUNDLE, bundleAsStack } from '../../support/stack/stack-bundle.ts';
 import { synthesise } from '../../support/stack/synthesise.ts';
-import { BUNDLE, bundleAsStack } from '../../support/stack-bundle.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 describe('the bundle of the token function', () => {

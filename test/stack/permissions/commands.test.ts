@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { ownPolicies } from '../../../bin/commands/own-policies.ts';
-import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { ownPolicies } from '../../../bin/commands/policy/own-policies.ts';
+import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { isAllowed } from '../../support/aws/iam.ts';
 import { policiesOf } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { ownPolicies } from '../../../bin/commands/own-policies.ts';
+import { ownPolicies } from '../../../bin/commands/policy/own-policies.ts';
 import { permissionsBoundary } from '../../../bin/commands/policy.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
-import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import type { Deployed } from '../../support/aws/cloudformation.ts';
 import { type Actor, assumeRoles, can, canDo, STEPS, type World } from '../../support/aws/iam-steps.ts';
 import { policiesOf, withDefaultKeyPolicy } from '../../support/aws/iam-world.ts';

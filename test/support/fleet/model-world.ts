@@ -2,7 +2,7 @@ import type { SecretReading } from '../../../functions/broker/credential/secret.
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
+import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { exchange } from '../broker-world.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 import { readingOf, type ServiceAnswer } from './surroundings.ts';

@@ -4,7 +4,7 @@ import { isIssuable, MAX_CLOCK_DIFFERENCE_MS, type StoredToken } from '../../../
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import { hardMarginMs, type SecretStage } from '../../../functions/contract.ts';
+import { hardMarginMs, type SecretStage } from '../../../functions/vocabulary.ts';
 import { exampleService } from '../example.ts';
 import { seededRandom } from '../seeded-random.ts';
 import { createFleet, type Instance } from './fleet.ts';

@@ -5,7 +5,7 @@ import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import type { RequestToken, TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
+import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { exchange, found, SECRETS_DOWN } from '../broker-world.ts';
 import { createReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
@@ -103,7 +103,6 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
     requests,
     counts,
 
-    /** Half of the latency there, half of it back, and faults on the way. */
     storeFor({ number, state, now, sleep }: Asker): PairStore {
       if (!surroundings.isShared) return createReferencePairStore();
       const remote =
@@ -115,22 +114,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
           counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
           const halfMs = drawn(surroundings.storeLatencyMs) / 2;
           const fault = surroundings.storeFault?.(operation, number);
-          const work = () => call(fault !== 'no-key', ...args);
-          if (fault === 'crash') return new Promise(() => undefined);
-          if (fault === 'late') void clock.sleep(LATE_MS).then(work);
-          if (fault === 'hanging' || fault === 'late') {
-            await sleep(STORE_BUDGET_MS);
-            throw new StoreUnavailable('no answer in time');
-          }
-          // What is on its way arrives, whatever becomes of its instance.
-          await clock.sleep(fault === 'delay' ? DELAY_MS : halfMs);
-          if (fault === 'unavailable') throw new StoreUnavailable('down');
-          const result = await work();
-          if (fault === 'repeated') await work();
-          if (fault === 'freeze') await sleep(DELAY_MS);
-          else if (halfMs > 0) await sleep(halfMs);
-          if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
-          return result;
+          return travel(fault, halfMs, sleep, () => call(fault !== 'no-key', ...args));
         };
 
       /** As the adapter shows and stores tokens: one that another format has sealed is closed, one that has no seal has no bytes. */
@@ -201,6 +185,30 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
       };
     },
   };
+
+  /** Does work at the store: half of the latency there, half of it back, and the fault on the way. */
+  async function travel<Result>(
+    fault: StoreFault | undefined,
+    halfMs: number,
+    sleep: Asker['sleep'],
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    if (fault === 'crash') return new Promise(() => undefined);
+    if (fault === 'late') void clock.sleep(LATE_MS).then(work);
+    if (fault === 'hanging' || fault === 'late') {
+      await sleep(STORE_BUDGET_MS);
+      throw new StoreUnavailable('no answer in time');
+    }
+    // A call on its way arrives, even when its instance ends.
+    await clock.sleep(fault === 'delay' ? DELAY_MS : halfMs);
+    if (fault === 'unavailable') throw new StoreUnavailable('down');
+    const result = await work();
+    if (fault === 'repeated') await work();
+    if (fault === 'freeze') await sleep(DELAY_MS);
+    else if (halfMs > 0) await sleep(halfMs);
+    if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
+    return result;
+  }
 
   function normalAnswer(version: string, n: number): TokenExchange {
     if (!surroundings.accepted.has(version)) return exchange(401, { error: 'invalid_client' });

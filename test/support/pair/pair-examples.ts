@@ -2,7 +2,7 @@ import { newTrace } from '../../../functions/broker/audit.ts';
 import type { Call } from '../../../functions/broker/pair/call.ts';
 import type { ClosedToken, PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { ProblemType } from '../../../functions/contract.ts';
+import type { ProblemType } from '../../../functions/vocabulary.ts';
 import { exampleService, START } from '../example.ts';
 
 /** A call that began at `START` and has ten seconds. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, type Seen, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { START } from '../example.ts';
 import { exampleToken, exampleWait, fullRecord, oldToken, revealed, WAIT } from './pair-examples.ts';
@@ -37,9 +37,9 @@ export function describePairStore(
     });
 
     const read = () => underTest.store.read(pair, Infinity);
-    const replace = (seen: Seen, next: PairRecord) => underTest.store.replace(pair, seen, next, Infinity);
+    const replace = (seen: TaggedRecord, next: PairRecord) => underTest.store.replace(pair, seen, next, Infinity);
     /** Changes some members of the record that is there now. */
-    const write = async (changes: Partial<PairRecord> = {}): Promise<Seen> => {
+    const write = async (changes: Partial<PairRecord> = {}): Promise<TaggedRecord> => {
       const seen = await read();
       const written = await replace(seen, { ...seen.record, ...changes });
       if (written === undefined) throw new Error('another write came first');
@@ -174,7 +174,7 @@ export function describePairStore(
 }
 
 /** With the token in the open, to be compared. */
-function shown(value: PairRecord | Seen | undefined): unknown {
+function shown(value: PairRecord | TaggedRecord | undefined): unknown {
   if (value === undefined || !('record' in value)) return value && { ...value, token: revealed(value.token) };
   return { ...value, record: shown(value.record) };
 }

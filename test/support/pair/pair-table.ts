@@ -7,7 +7,7 @@ import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
-import type { Unreadable } from '../../../functions/contract.ts';
+import type { ClosedReason } from '../../../functions/vocabulary.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../example.ts';
 
@@ -33,12 +33,12 @@ export async function connectPairTable(target: string, options: Options = {}) {
     ...ACCESS,
   });
   /** The reasons for which tokens could not be read, in order. */
-  const unreadable: Unreadable[] = [];
+  const unreadable: ClosedReason[] = [];
   const store = createPairTable({
     dynamodb: through,
     tableName: TABLE,
     sealer: createSealer('dev', keys),
-    breaker: options.breaker ?? createCircuitBreaker(now, callMs, callMs),
+    breaker: options.breaker ?? createCircuitBreaker(now, { connectedMs: callMs, patientMs: callMs }),
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });

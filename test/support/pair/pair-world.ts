@@ -3,11 +3,11 @@ import { createAcquireToken } from '../../../functions/broker/pair/acquire-token
 import type { Call } from '../../../functions/broker/pair/call.ts';
 import type { Step, View } from '../../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
+import type { Obtained, ObtainToken } from '../../../functions/broker/pair/obtain-token.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
-import type { Renewal, RenewToken } from '../../../functions/broker/pair/renew-token.ts';
-import { type PairStore, type Seen, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
+import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { found } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { exampleCall, exampleToken } from './pair-examples.ts';
@@ -17,8 +17,8 @@ export const DOWN = 'down';
 export const SILENT = () => Promise.reject(new StoreUnavailable('TimeoutError'));
 export const REQUEST = { kind: 'request', forced: false } as const;
 export const RENEW = { kind: 'renew', answer: 'old token', timeoutMs: 1_000 } as const;
-export const REJECTED: Renewal = { outcome: 'rejected' };
-export const FAILED: Renewal = {
+export const REJECTED: Obtained = { outcome: 'rejected' };
+export const FAILED: Obtained = {
   outcome: 'failed',
   problem: new Problem('token-endpoint-unavailable', 'down', { cause: 'why' }),
 };
@@ -41,9 +41,12 @@ export interface PairWorldOptions {
   readonly reads?: readonly (Partial<PairRecord> | typeof DOWN)[];
   readonly store?: Partial<PairStore>;
   /** What the token requests bring, the last one again and again; `undefined`: a token. */
-  readonly renewals?: readonly (Renewal | Error | undefined)[];
+  readonly renewals?: readonly (Obtained | Error | undefined)[];
   /** In place of the n-th write of the table (from 1), or around it. */
-  readonly onReplace?: (write: () => Promise<Seen | undefined>, of: Replacement) => Promise<Seen | undefined>;
+  readonly onReplace?: (
+    write: () => Promise<TaggedRecord | undefined>,
+    of: Replacement,
+  ) => Promise<TaggedRecord | undefined>;
   /** How long each of them takes. */
   readonly requestMs?: number;
   readonly secret?: (stage: SecretStage, n: number) => SecretReading;
@@ -66,7 +69,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
   const slept: number[] = [];
   const readStages: SecretStage[] = [];
   const tableReads: number[] = [];
-  const sent: (Parameters<RenewToken>[0] & Parameters<RenewToken>[1] & { deadline: number })[] = [];
+  const sent: (Parameters<ObtainToken>[0] & Parameters<ObtainToken>[1] & { deadline: number })[] = [];
   const views: View[] = [];
   let leases = 0;
   let writes = 0;
@@ -99,7 +102,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
         return secret(stage, readStages.push(stage));
       },
     }),
-    renewToken: async (call, attempt, deadline) => {
+    obtainToken: async (call, attempt, deadline) => {
       sent.push({ ...call, ...attempt, deadline });
       clock.now += options.requestMs ?? 0;
       const renewal = renewals[Math.min(sent.length, renewals.length) - 1];

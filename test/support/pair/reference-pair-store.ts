@@ -1,5 +1,5 @@
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import type { PairStore, Seen } from '../../../functions/broker/pair/store.ts';
+import type { PairStore, TaggedRecord } from '../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 
 /** The shared table as a map with tags: the promises of `PairStore` and nothing else. */
@@ -9,13 +9,13 @@ export interface ReferencePairStore extends PairStore {
   /** As an operator would change it: names no tag, and gives the record a new one. */
   change(pair: Pair, next: (record: PairRecord) => PairRecord): void;
   /** Deletes the item, or puts an earlier one back with the tag that it had. */
-  restore(pair: Pair, earlier: Seen | undefined): void;
+  restore(pair: Pair, earlier: TaggedRecord | undefined): void;
 }
 
 export function createReferencePairStore(): ReferencePairStore {
-  const items = new Map<string, Seen>();
-  const read = (pair: Pair): Seen => items.get(pairKey(pair)) ?? { record: EMPTY_RECORD, tag: undefined };
-  const write = (pair: Pair, record: PairRecord): Seen => {
+  const items = new Map<string, TaggedRecord>();
+  const read = (pair: Pair): TaggedRecord => items.get(pairKey(pair)) ?? { record: EMPTY_RECORD, tag: undefined };
+  const write = (pair: Pair, record: PairRecord): TaggedRecord => {
     const written = { record, tag: `tag-${++tags}` };
     items.set(pairKey(pair), written);
     return written;

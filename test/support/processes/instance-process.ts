@@ -1,4 +1,4 @@
-import type { BrokerSettings } from '../../../functions/environment.ts';
+import type { BrokerSettings } from '../../../functions/variables.ts';
 import { startProgram } from './program.ts';
 
 /** A process that hosts instances: brokers that share the data in AWS and nothing else. */

@@ -1,4 +1,4 @@
-import type { EnvironmentForm } from '../../../lib/settings/environment.ts';
+import type { EnvironmentForm } from '../../../lib/settings/settings.ts';
 import { type Deployed, deploy, type TemplateText } from '../aws/cloudformation.ts';
 import { type Options, synthesise } from './synthesise.ts';
 

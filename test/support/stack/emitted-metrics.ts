@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import { createAuditLog, createUnreadableLog } from '../../../functions/aws/log/audit-log.ts';
-import { createHealthLog } from '../../../functions/aws/log/health-log.ts';
+import { createHealthLog } from '../../../functions/health/health-log.ts';
 import {
   FINDINGS,
   IGNORED_EVENTS,
   PROBLEMS,
   type ProblemType,
-  UNREADABLE,
   WARNING_METRICS,
   type Warning,
-} from '../../../functions/contract.ts';
+} from '../../../functions/vocabulary.ts';
 
 /** Every metric that the functions of an environment write, by making their logs write lines of every kind. */
 export function emittedMetrics(services: readonly string[]) {
@@ -35,7 +34,7 @@ export function emittedMetrics(services: readonly string[]) {
       health.check({ pair, milliseconds: 1, answer: { kind: 'checked', finding, provenBy: 'request', checkedAt: 0 } });
     }
     health.check({ pair, milliseconds: 1, answer: { kind: 'failed', failure: 'internal', retryable: false } });
-    for (const reason of UNREADABLE) unreadable(reason, pair);
+    for (const reason of ['no-key', 'unreadable'] as const) unreadable(reason, pair);
   }
   for (const reason of IGNORED_EVENTS) health.ignored(reason);
   const nothing = { clients: 0, checked: [], missed: [], ignored: [], unknown: [], incidents: [], milliseconds: 1 };

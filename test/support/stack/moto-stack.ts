@@ -1,7 +1,7 @@
 import { CloudFormation } from '@aws-sdk/client-cloudformation';
 import { SNS } from '@aws-sdk/client-sns';
 import { askService } from '../../../bin/commands/shared/ask-aws.ts';
-import { awsConfig } from '../../../bin/commands/shared/environment.ts';
+import { awsConfig } from '../../../bin/commands/shared/aws-config.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { Deployed } from '../aws/cloudformation.ts';
 

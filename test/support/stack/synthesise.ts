@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { App } from 'aws-cdk-lib';
 import cdkJson from '../../../cdk.json' with { type: 'json' };
-import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { TokenBrokerStack } from '../../../lib/token-broker-stack.ts';
 import { SYNTHESISED } from './synthesise-once.ts';
 

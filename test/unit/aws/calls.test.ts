@@ -58,7 +58,7 @@ describe('a call that can be repeated', () => {
   const { signal } = new AbortController();
 
   it('is not made again after an answer that is definitive', async () => {
-    const failure = answered(400);
+    const failure = answered(400, 'AccessDeniedException');
     const call = vi.fn(() => Promise.reject(failure));
     await expect(withRetry(signal, call)).rejects.toBe(failure);
     expect(call).toHaveBeenCalledTimes(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
-import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { type CircuitBreaker, createCircuitBreaker, type StoreCall, withRetry } from '../../../functions/aws/calls.ts';
+import { StoreBusy, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { stopTime } from './https/https-sending.ts';
 
 /** Without a caller's deadline, unless a test is about deadlines. */
@@ -101,18 +101,46 @@ describe('the circuit', () => {
     expect(await breaker(CALL, answering)).toBe('answer');
   });
 
-  it('is neither opened nor kept open by throttling, which says no more than that one key is busy', async () => {
+  it('is closed by throttling, which is an answer, also by that of a probe', async () => {
     const { breaker, fail, pass } = start();
-    const name = 'RequestLimitExceeded';
-    const throttled = () => breaker(CALL, () => Promise.reject(Object.assign(new Error(), { name })));
-    for (let times = 0; times < 5; times += 1) await expect(throttled()).rejects.toMatchObject({ cause: name });
     await fail(2);
-    await expect(throttled()).rejects.toMatchObject({ cause: name });
-    await fail(1);
-    await expect(throttled()).rejects.toMatchObject({ cause: 'circuit-open' });
-    await pass(10_000);
-    await expect(throttled()).rejects.toMatchObject({ cause: name });
+    await expect(breaker(CALL, throttled)).rejects.toThrow(StoreBusy);
+    await fail(2);
     expect(await breaker(CALL, answering)).toBe('answer');
+    await fail(3);
+    await expect(breaker(CALL, throttled)).rejects.toMatchObject({ cause: 'circuit-open' });
+    await pass(10_000);
+    await expect(breaker(CALL, throttled)).rejects.toThrow(StoreBusy);
+    await fail(2);
+    expect(await breaker(CALL, answering)).toBe('answer');
+  });
+
+  it.each<[string, object, Attempt[], typeof StoreBusy | typeof StoreUnavailable]>([
+    ['a read with one throttled attempt is busy', CALL, ['throttled', 'failed'], StoreBusy],
+    ['a read whose second attempt was throttled is busy', CALL, ['failed', 'throttled'], StoreBusy],
+    ['a read that was throttled and then hung is busy', CALL, ['throttled', 'hung'], StoreBusy],
+    ['a write is busy if every attempt was throttled', { isWrite: true }, ['throttled', 'throttled'], StoreBusy],
+    [
+      'a write that was unanswered first may have happened',
+      { isWrite: true },
+      ['failed', 'throttled'],
+      StoreUnavailable,
+    ],
+    [
+      'a write that hung after it was throttled may have happened',
+      { isWrite: true },
+      ['throttled', 'hung'],
+      StoreUnavailable,
+    ],
+  ])('%s', async (_, terms, attempts, error) => {
+    const { breaker, pass } = start();
+    const left = [...attempts];
+    const attempt = () => ATTEMPTS[left.shift() ?? 'failed']();
+    const call = breaker({ ...CALL, ...terms }, (signal, counted) => withRetry(signal, attempt, counted));
+    const ended = expect(call).rejects.toThrow(error);
+    await vi.waitUntil(() => left.length === 0, { interval: 1 });
+    await pass(1_000);
+    await ended;
   });
 
   it('lets a write through that ends a lease, and is closed by its answer and opened by its failure', async () => {
@@ -130,6 +158,14 @@ describe('the circuit', () => {
 const never = () => new Promise<never>(() => undefined);
 const answering = async () => 'answer';
 const failing = () => Promise.reject(new TypeError('no'));
+const throttled: StoreCall<never> = (signal, attempts) => withRetry(signal, ATTEMPTS.throttled, attempts);
+
+type Attempt = keyof typeof ATTEMPTS;
+const ATTEMPTS = {
+  failed: failing,
+  hung: never,
+  throttled: () => Promise.reject(Object.assign(new Error(), { name: 'RequestLimitExceeded' })),
+};
 
 function start() {
   stopTime();

@@ -1,92 +1,28 @@
-import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
-import {
-  DynamoDBClient,
-  GetItemCommand,
-  UpdateItemCommand,
-  type UpdateItemCommandInput,
-} from '@aws-sdk/client-dynamodb';
-import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
-import type { Send } from '../../../functions/broker/token-request/send.ts';
-import { ACCESS as EXAMPLE, START } from '../../support/example.ts';
+import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
+import { ACCESS as EXAMPLE } from '../../support/example.ts';
 
 const { signal } = new AbortController();
 const ACCESS = { region: 'eu-west-1', credentials: { ...EXAMPLE.credentials, sessionToken: 'session' } };
 const ENDPOINTS = ['AWS_ENDPOINT_URL_DYNAMODB', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'];
 const EMPTY = { status: 200, headers: {}, body: Buffer.from('{}') };
-const UNSIGNED = ['host', 'content-type', 'x-amz-target'];
 const SECRET = { SecretId: 'token-broker/dev/acme', VersionStage: 'AWSCURRENT' };
 const LOOK = { TableName: 'pairs', Key: { pair: { S: 'acme/customer-insights' } } };
 
-/** In the order in which the SDK writes its members, with every kind of attribute. */
-const WRITE: UpdateItemCommandInput = {
-  ...LOOK,
-  ReturnValues: 'ALL_OLD',
-  UpdateExpression: 'SET #a = :a',
-  ConditionExpression: 'NOT attribute_type(#a, :b) – “ü”\n',
-  ExpressionAttributeNames: { '#a': 'naïve\u0000' },
-  ExpressionAttributeValues: {
-    ':a': { L: [{ B: Uint8Array.of(0, 255) }, { B: Buffer.from('bytes') }, { BOOL: true }] },
-    ':b': { SS: ['', 'é', '\ud800'] },
-    ':c': { N: '-1e-7' },
-  },
-};
-
 afterEach(() => {
   vi.unstubAllEnvs();
-  vi.useRealTimers();
 });
 
-describe('a request', () => {
-  it('is that of the SDK’s client, byte for byte, but for the headers in which the SDK tells of itself', async () => {
-    const sent: object[] = [];
-    const requestHandler = {
-      async handle({ protocol, hostname, path, method, headers, body }: SdkRequest) {
-        sent.push({ url: `${protocol}//${hostname}${path}`, method, headers, body: Buffer.from(body).toString() });
-        return { response: { statusCode: 200, headers: {}, body: Readable.from(['{}']) } };
-      },
-    };
-    const sdk = { ...ACCESS, requestHandler };
-    const [dynamodb, secretsManager] = [new DynamoDBClient(sdk), new SecretsManagerClient(sdk)];
-    for (const { middlewareStack } of [dynamodb, secretsManager]) {
-      // The stacks of all clients are alike, only their types name the operations.
-      (middlewareStack as DynamoDBClient['middlewareStack']).addRelativeTo(
-        <Input extends object, Answer>(next: (call: Input) => Promise<Answer>) =>
-          (call: Input) => {
-            const { headers } = (call as { readonly request: { readonly headers: Record<string, string> } }).request;
-            for (const name of Object.keys(headers)) if (!UNSIGNED.includes(name)) delete headers[name];
-            return next(call);
-          },
-        { relation: 'before', toMiddleware: 'httpSigningMiddleware' },
-      );
-    }
-    const send: Send = async ({ url, ...request }) => {
-      sent.push({ url: `${url}`, ...request });
-      return EMPTY;
-    };
-    const own = { ...createDynamoDB({ ...ACCESS, send }), ...createSecretsManager({ ...ACCESS, send }) };
-
-    for (const name of ENDPOINTS) vi.stubEnv(name, undefined);
-    vi.useFakeTimers({ now: START, toFake: ['Date'] });
-    await dynamodb.send(new GetItemCommand(LOOK));
-    await own.getItem(LOOK, signal);
-    await dynamodb.send(new UpdateItemCommand(WRITE));
-    await own.updateItem(WRITE, signal);
-    await secretsManager.send(new GetSecretValueCommand(SECRET));
-    await own.getSecretValue(SECRET, signal);
-    expect([sent[1], sent[3], sent[5]]).toEqual([sent[0], sent[2], sent[4]]);
-    const authorization = expect.stringMatching(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\//);
-    for (const [nth, target] of [
-      [1, 'DynamoDB_20120810.GetItem'],
-      [3, 'DynamoDB_20120810.UpdateItem'],
-      [5, 'secretsmanager.GetSecretValue'],
-    ] as const)
-      expect(sent[nth]).toMatchObject({ headers: { authorization, 'x-amz-target': target } });
-  });
+it('a request names the broker and its environment outside of the signature', async () => {
+  const send = vi.fn<SendHttp>(async () => EMPTY);
+  await createDynamoDB({ ...ACCESS, send, environment: 'prod' }).getItem(LOOK, signal);
+  const headers = send.mock.calls[0]?.[0].headers;
+  expect(headers?.['user-agent']).toBe('token-broker/local (prod)');
+  expect(headers?.authorization).toMatch(/SignedHeaders=(?!.*user-agent)/);
 });
 
 describe('the endpoint', () => {
@@ -96,9 +32,12 @@ describe('the endpoint', () => {
   ])('of %s is that of the region, that of the variable, and none without a region', async (service, variable) => {
     for (const name of ENDPOINTS) vi.stubEnv(name, 'http://127.0.0.1:9');
     vi.stubEnv(variable, undefined);
-    vi.stubEnv('AWS_REGION', 'us-gov-west-1');
-    expect(await urlOf(service)).toBe(`https://${service}.us-gov-west-1.amazonaws.com/`);
-    expect(await urlOf(service, 'cn-north-1')).toBe(`https://${service}.cn-north-1.amazonaws.com.cn/`);
+    vi.stubEnv('AWS_ENDPOINT_URL', undefined);
+    vi.stubEnv('AWS_REGION', 'eu-west-1');
+    expect(await urlOf(service)).toBe(`https://${service}.eu-west-1.amazonaws.com/`);
+    expect(await urlOf(service, 'sa-east-1')).toBe(`https://${service}.sa-east-1.amazonaws.com/`);
+    vi.stubEnv('AWS_ENDPOINT_URL', 'http://127.0.0.1:7000');
+    expect(await urlOf(service)).toBe('http://127.0.0.1:7000/');
     vi.stubEnv(variable, 'http://127.0.0.1:8000');
     expect(await urlOf(service)).toBe('http://127.0.0.1:8000/');
     vi.stubEnv('AWS_REGION', undefined);
@@ -107,7 +46,7 @@ describe('the endpoint', () => {
 
   async function urlOf(service: string, region?: string): Promise<string> {
     let asked: URL | undefined;
-    const send: Send = async ({ url }) => {
+    const send: SendHttp = async ({ url }) => {
       asked = url;
       return EMPTY;
     };
@@ -120,7 +59,7 @@ describe('the endpoint', () => {
 
 it('the credentials are those of the variables at the time of a call, and without them nothing is sent', async () => {
   const sent: unknown[] = [];
-  const send: Send = async ({ headers }) => {
+  const send: SendHttp = async ({ headers }) => {
     sent.push([/Credential=(\w+)/.exec(`${headers.authorization}`)?.[1], headers['x-amz-security-token']]);
     return EMPTY;
   };
@@ -151,22 +90,66 @@ describe('an answer', () => {
     });
   });
 
-  it.each([{}, { Item: null }, { Item: 'text' }, { Item: [] }])('without an item gives none: %j', async (members) => {
+  it.each([{}, { Item: null }])('without an item gives none: %j', async (members) => {
     expect(await answered(200, members)).toBe(undefined);
   });
 
+  it.each<[object, Record<string, string>?]>([
+    [{ Item: 'text' }],
+    [{ Item: [] }],
+    [{ __type: 'ResourceNotFoundException' }],
+    [{ code: 'ResourceNotFoundException' }],
+    [{ message: 'no' }],
+    [{ Message: 'no' }],
+    [{}, { 'x-amzn-errortype': 'ResourceNotFoundException' }],
+  ])('with the status 200 that AWS never gives is no answer: %j %j', async (members, headers) => {
+    const failure = await answered(200, members, headers);
+    expect(failure).toBeInstanceOf(SyntaxError);
+    expect(isDefinitive(failure)).toBe(false);
+  });
+
+  it.each<[string, object, Record<string, string>?]>([
+    ['the header', { code: 'B', __type: 'C' }, { 'x-amzn-errortype': 'A:http://example.com/' }],
+    ['the member code', { code: 'ns#A', __type: 'C' }],
+    ['the member __type', { __type: 'ns#A' }],
+  ])('that refuses is named by %s first', async (_, members, headers) => {
+    expect(await answered(400, members, headers)).toMatchObject({ name: 'A', status: 400 });
+  });
+
   it.each([
-    ['com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException', 'ConditionalCheckFailedException', true],
-    ['KMSAccessDeniedException:http://example.com/', 'KMSAccessDeniedException', true],
-    [undefined, 'UnknownError', true],
-    [{ marked: 1 }, 'UnknownError', true],
-    ['#', 'UnknownError', true],
+    ['com.amazonaws.dynamodb.v20120810#ResourceNotFoundException', 'ResourceNotFoundException', true],
+    ['KMSAccessDeniedException:http://example.com/', 'KMSAccessDeniedException', false],
+    [undefined, 'UnknownError', false],
+    [{ marked: 1 }, 'UnknownError', false],
+    ['#', 'UnknownError', false],
+    ['ResourceNotFoundException', 'ResourceNotFoundException', false, 500],
+    ['ResourceNotFoundException', 'ResourceNotFoundException', false, 302],
     ['InternalServerError', 'InternalServerError', false, 500],
   ])('that refuses is an error with its name and nothing else: %s', async (__type, name, definitive, status = 400) => {
     const failure = await answered(status, { __type, message: 'marked', Item: { marked: { S: 'marked' } } });
     expect(causeWord(failure)).toBe(name);
     expect(isDefinitive(failure)).toBe(definitive);
     expect(inspect(failure, { depth: null, showHidden: true })).not.toContain('marked');
+  });
+
+  it.each([201, 202, 204, 206, 299, 301, 304, 307, 399])(
+    'with the status %d is none, whatever it contains',
+    async (status) => {
+      const failure = await answered(status, { Item: { pair: { S: 'marked' } } });
+      expect(failure).toMatchObject({ status });
+      expect(failure).toBeInstanceOf(Error);
+      expect(isDefinitive(failure)).toBe(false);
+    },
+  );
+
+  it('is read for fifteen seconds and up to a million bytes at most', async () => {
+    const limits: unknown[] = [];
+    const send: SendHttp = async (_request, given) => {
+      limits.push(given);
+      return EMPTY;
+    };
+    await createDynamoDB({ ...ACCESS, send }).getItem(LOOK, signal);
+    expect(limits).toEqual([{ timeoutMs: 15_000, maxBodyBytes: 1_000_000, signal }]);
   });
 
   it('that names its error at great length is read in one go: to search anew from each letter would take half an hour', async () => {
@@ -184,21 +167,16 @@ describe('an answer', () => {
     [502, '<html>marked</html>'],
   ])('that is no JSON object is an error that does not quote it: %d %s', async (status, body) => {
     const failure = await answered(status, body);
-    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of AWS is no JSON object' });
+    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of AWS is not a JSON object' });
     expect(isDefinitive(failure)).toBe(false);
   });
 
   /** The item, or the error. */
-  function answered(status: number, answer: object | string): Promise<unknown> {
+  function answered(status: number, answer: object | string, headers = {}): Promise<unknown> {
     const body = Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer));
-    const send: Send = async () => ({ status, headers: {}, body });
+    const send: SendHttp = async () => ({ status, headers, body });
     return createDynamoDB({ ...ACCESS, send })
       .getItem(LOOK, signal)
       .catch((error: unknown) => error);
   }
 });
-
-interface SdkRequest extends Record<'protocol' | 'hostname' | 'path' | 'method', string> {
-  readonly body: Uint8Array;
-  readonly headers: Readonly<Record<string, string>>;
-}

@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createSecretReader, createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';
 import { repeatAtOnce, startSecretsManager } from '../../support/processes/stand-ins.ts';
@@ -53,14 +54,34 @@ describe('reading the secret of a client', () => {
     expect(await read()).toEqual({ outcome: 'unavailable', cause });
   });
 
+  it.each<[number, object, SecretReading]>([
+    [400, { __type: 'ResourceNotFoundException' }, { outcome: 'missing' }],
+    [400, { __type: 'InvalidRequestException' }, { outcome: 'deleted' }],
+    ...['InvalidParameterException', 'ValidationException', 'AccessDeniedException', 'NotAuthorized'].map(
+      (cause): [number, object, SecretReading] => [400, { __type: cause }, { outcome: 'denied', cause }],
+    ),
+    [400, { __type: 'InternalServiceError' }, { outcome: 'unavailable', cause: 'InternalServiceError' }],
+    // None of these is an answer about the secret: a proxy, a gateway or a clock may have given it.
+    [404, {}, { outcome: 'unavailable', cause: 'UnknownError' }],
+    [403, { message: 'Forbidden' }, { outcome: 'unavailable', cause: 'UnknownError' }],
+    ...['IncompleteSignature', 'MissingAuthenticationToken', 'InvalidSignatureException', 'NewException'].map(
+      (cause): [number, object, SecretReading] => [400, { __type: cause }, { outcome: 'unavailable', cause }],
+    ),
+    [200, { __type: 'ResourceNotFoundException' }, { outcome: 'unavailable', cause: 'SyntaxError' }],
+  ])('reads the answer %d %j', async (status, members, reading) => {
+    const { read, failWith } = await start();
+    failWith((response) => response.writeHead(status).end(JSON.stringify(members)));
+    expect(await read()).toEqual(reading);
+  });
+
   it.each<[Fault, 'denied' | 'stopped' | 'unavailable', string, number]>([
     ['access-denied', 'denied', 'AccessDeniedException', 1],
     // As an operator's stop is written.
     ['denied-by-policy', 'stopped', 'ExplicitDeny', 1],
     // The secret still exists, and may be read.
-    ['key-denied', 'unavailable', 'KMSAccessDenied', 1],
-    ['key-disabled', 'unavailable', 'KMSInvalidStateException', 1],
-    ['decryption-failure', 'unavailable', 'DecryptionFailure', 1],
+    ['key-denied', 'unavailable', 'KMSAccessDenied', 2],
+    ['key-disabled', 'unavailable', 'KMSInvalidStateException', 2],
+    ['decryption-failure', 'unavailable', 'DecryptionFailure', 2],
     ['internal-error', 'unavailable', 'InternalServiceError', 2],
     ['hang', 'unavailable', 'OutOfTime', 1],
   ])('takes %s for %s, in one word that repeats nothing of the answer: %s', async (fault, outcome, cause, times) => {
@@ -72,6 +93,15 @@ describe('reading the secret of a client', () => {
     expect(inspect(reading, { depth: null, showHidden: true })).not.toContain('garbage');
     failWith(undefined);
     expect(inspect(await read(), { depth: null, showHidden: true })).not.toContain("'one'");
+  });
+
+  it('is denied to a role that is named like a key, by the words of AWS about the role', async () => {
+    const Message = 'User: arn:aws:sts::111111111111:assumed-role/KMS-Access/KMS is not authorized to perform: it';
+    const members = { __type: 'AccessDeniedException', Message };
+    const answer = { status: 400, headers: {}, body: Buffer.from(JSON.stringify(members)) };
+    const secretsManager = createSecretsManager({ ...ACCESS, send: async () => answer });
+    const read = createSecretReader({ environment: 'dev', secretsManager, now: Date.now });
+    expect(await read('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause: 'AccessDeniedException' });
   });
 
   it('leaves nothing running when it ends', async () => {

@@ -3,7 +3,7 @@ import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
+import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 import { createFleet, type Instance } from '../../support/fleet/fleet.ts';

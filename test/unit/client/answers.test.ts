@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
-import { FINDINGS, PROOFS } from '../../../functions/contract.ts';
+import { FINDINGS, PROOFS } from '../../../functions/vocabulary.ts';
 import { ACCESS_TOKEN, checked, issued, problem } from './broker-answers.ts';
 import { NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';

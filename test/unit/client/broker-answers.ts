@@ -1,5 +1,5 @@
 import type { FailureType } from '../../../client/error.ts';
-import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
+import { PROBLEMS, type ProblemType } from '../../../functions/vocabulary.ts';
 import { type Answer, answerWith } from './loopback-server.ts';
 
 export const ACCESS_TOKEN = 'marked-access-token-0123456789';

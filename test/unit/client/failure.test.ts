@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TokenBrokerError } from '../../../client/error.ts';
-import { PROBLEM_ADVICE, PROBLEMS } from '../../../functions/contract.ts';
+import { PROBLEM_ADVICE, PROBLEMS } from '../../../functions/vocabulary.ts';
 import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';

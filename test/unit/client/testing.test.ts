@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { TokenBrokerError, TokenRefused } from '../../../client/index.ts';
 import { createFakeBroker } from '../../../client/testing.ts';
-import { PROBLEMS } from '../../../functions/contract.ts';
+import { PROBLEMS } from '../../../functions/vocabulary.ts';
 import { PROBLEM_TYPES } from './broker-answers.ts';
 import { MINUTE_MS, NOW, PAIR } from './client-world.ts';
 

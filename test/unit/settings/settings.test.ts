@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/environment.ts';
+import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/settings.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import { changed, exampleForm } from './example-form.ts';
 
@@ -25,6 +25,13 @@ describe('settings', () => {
       tracing: false,
       trail: 'off',
     });
+  });
+
+  it('may use a limit to the full: all reserved instances stand ready, in sixteen subnets', () => {
+    const subnetIds = Array.from({ length: 16 }, (_, index) => `subnet-${10_000_000 + index}`);
+    const vpc = { subnetIds, securityGroupIds: ['sg-0123456789abcdef0'] };
+    const form = { ...exampleForm(), reservedConcurrency: 5, provisionedConcurrency: 5, vpc };
+    expect(parseEnvironment('test', form)).toMatchObject({ provisionedConcurrency: 5, vpc });
   });
 
   it('reach the token function in its form, with the organization and the ids of roles when they are pinned', () => {

@@ -2,7 +2,6 @@ import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secre
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PublishedMessage } from '../../../../bin/local/aws/sns-sts.ts';
 import { startLocalBroker } from '../../../../bin/local/broker.ts';
-import { LOCAL_ENVIRONMENT } from '../../../../bin/local/config.ts';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
@@ -10,7 +9,7 @@ import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import { createTokenFunction } from '../../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
-import { tableName } from '../../../../lib/settings/names.ts';
+import { LOCAL_ENVIRONMENT, tableName } from '../../../../lib/settings/names.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
@@ -72,6 +71,7 @@ export async function startOperatorWorld() {
     TOKEN_BROKER_URL: broker.url,
     TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
     TOKEN_BROKER_STAND_IN_URL: tokenService.url,
+    TOKEN_BROKER_SERVICES: SERVICES.join(' '),
     ...Object.fromEntries(standIns.map((name) => [name, process.env[name] ?? ''])),
     AWS_SESSION_TOKEN: '',
     ...keysOf(OPERATOR),

@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
-import type { Send } from '../../../../functions/broker/token-request/send.ts';
-import { type HttpRequest, SendFailure } from '../../../../functions/broker/token-request/send.ts';
+import type { SendHttp } from '../../../../functions/broker/token-request/send-http.ts';
+import { type HttpRequest, SendFailure } from '../../../../functions/broker/token-request/send-http.ts';
 import type { RawServer } from '../../../support/services/raw-server.ts';
 
 export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}): HttpRequest {
@@ -14,12 +14,12 @@ export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}):
   };
 }
 
-type Limits = Parameters<Send>[1];
+type Limits = Parameters<SendHttp>[1];
 
 export const LIMITS: Limits = { timeoutMs: 5_000, maxBodyBytes: 1_000 };
 
 /** The status and the text of an answer, or the failure. */
-export async function outcomeOf(send: Send, request: HttpRequest, limits: Partial<Limits> = {}) {
+export async function outcomeOf(send: SendHttp, request: HttpRequest, limits: Partial<Limits> = {}) {
   try {
     const { status, body } = await send(request, { ...LIMITS, ...limits });
     return { status, text: new TextDecoder().decode(body) };
@@ -31,7 +31,7 @@ export async function outcomeOf(send: Send, request: HttpRequest, limits: Partia
 }
 
 /** The same of a request to a server without TLS. */
-export function post(send: Send, { port }: Pick<RawServer, 'port'>, limits: Partial<Limits> = {}) {
+export function post(send: SendHttp, { port }: Pick<RawServer, 'port'>, limits: Partial<Limits> = {}) {
   return outcomeOf(send, exampleRequest(`http://127.0.0.1:${port}/`), limits);
 }
 

@@ -1,14 +1,14 @@
 import dns from 'node:dns';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
-import type { Send } from '../../../../functions/broker/token-request/send.ts';
+import type { SendHttp } from '../../../../functions/broker/token-request/send-http.ts';
 import { serve } from '../../../attacks/hostile-answers.ts';
 import { answer, exampleRequest, LIMITS, outcomeOf, post, stopTime } from './https-sending.ts';
 
 const INTERIM = 'HTTP/1.1 103 X\r\n\r\n';
 const CHUNKED_HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n';
 
-type Limits = Partial<Parameters<Send>[1]>;
+type Limits = Partial<Parameters<SendHttp>[1]>;
 
 /** The result of one request to a server that writes these bytes, and then falls silent or ends the connection. */
 async function receive(bytes: string, { end = false, ...limits }: Limits & { end?: boolean } = {}) {

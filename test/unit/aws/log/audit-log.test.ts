@@ -113,7 +113,7 @@ describe('the audit line', () => {
 it('a record that cannot be opened is a line with a metric of its own', () => {
   const lines: string[] = [];
   const log = createUnreadableLog({ environment: 'prod', now: () => START, write: (line) => lines.push(line) });
-  log('closed', { client: 'acme', service: 'customer-insights' });
+  log('unreadable', { client: 'acme', service: 'customer-insights' });
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     {
       _aws: { Timestamp: START, CloudWatchMetrics: [definition([BY_SERVICE_AND_OUTCOME], ['UnreadableRecords'])] },

@@ -189,7 +189,7 @@ it.each<[string, 'unreadable' | 'no-bytes', (item: Item) => Item]>([
   await put(altered);
   const { fingerprint } = exampleToken();
   expect(await record()).toMatchObject({ ...fullRecord(), token: { fingerprint, closed } });
-  expect(unreadable).toEqual(closed === 'no-bytes' ? [] : ['closed']);
+  expect(unreadable).toEqual(closed === 'no-bytes' ? [] : ['unreadable']);
 
   await write({ pause: undefined, lease: undefined });
   const { token, sealed } = await item();

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import { createSealingKeys, type SealingKey } from '../../../../functions/aws/sealing/sealing-key.ts';
 import { createSecretsManager } from '../../../../functions/aws/secrets-manager.ts';
-import { sealingKeyName } from '../../../../functions/contract.ts';
+import { sealingKeyName } from '../../../../functions/vocabulary.ts';
 import { ACCESS, START } from '../../../support/example.ts';
 import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
 

@@ -1,10 +1,11 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { describe, expect, it } from 'vitest';
 import { type Item, readToken, tokenAttributes } from '../../../../functions/aws/pair-table/item.ts';
-import { createSealer, fingerprint, type SealedToken, type Sealer } from '../../../../functions/aws/sealing/sealing.ts';
+import { createSealer, type SealedToken, type Sealer } from '../../../../functions/aws/sealing/sealing.ts';
 import type { StoredToken } from '../../../../functions/broker/pair/record.ts';
 import type { Pair } from '../../../../functions/broker/pair.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
+import { shortDigest } from '../../../../functions/variables.ts';
 import { exampleToken, revealed } from '../../../support/pair/pair-examples.ts';
 import { exampleKey, keysOf } from '../../../support/pair/pair-table.ts';
 import golden from './sealed-format-1.json' with { type: 'json' };
@@ -27,7 +28,7 @@ describe('sealing a token', () => {
 });
 
 it('a fingerprint is the first 16 hexadecimal digits of the token’s SHA-256', () => {
-  expect(fingerprint('abc')).toBe('ba7816bf8f01cfea');
+  expect(shortDigest('abc')).toBe('ba7816bf8f01cfea');
 });
 
 describe('a sealed token that was changed does not open', () => {

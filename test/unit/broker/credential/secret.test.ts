@@ -4,7 +4,7 @@ import {
   type SecretReading,
   secretProblem,
 } from '../../../../functions/broker/credential/secret.ts';
-import { type SecretStage, secretName } from '../../../../functions/contract.ts';
+import { type SecretStage, secretName } from '../../../../functions/vocabulary.ts';
 import { found, SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
 
@@ -122,7 +122,7 @@ describe('while Secrets Manager is down', () => {
     state.now += 5 * SECOND_MS;
     state.reading = SECRETS_DOWN;
 
-    expect(await read()).toEqual(SECRETS_DOWN);
+    expect(await read()).toEqual({ ...SECRETS_DOWN, afterStop: true });
   });
 });
 

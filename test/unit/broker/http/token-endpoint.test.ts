@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { fingerprint } from '../../../../functions/aws/sealing/sealing.ts';
 import type { BrokerRequest } from '../../../../functions/broker/http/token-endpoint.ts';
+import { shortDigest } from '../../../../functions/variables.ts';
 import { createBrokerWorld, exchange, RULES_DIGEST } from '../../../support/broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from '../../../support/example.ts';
 
@@ -20,7 +20,7 @@ describe('POST /token', () => {
     expect(status).toBe(200);
     expect(headers).toEqual({ ...NOT_KEPT, ...timed, 'content-type': 'application/json' });
     expect(json).toEqual({
-      ...{ access_token: 'token-1', token_type: 'Bearer', fingerprint: fingerprint('token-1'), scope: 'read' },
+      ...{ access_token: 'token-1', token_type: 'Bearer', fingerprint: shortDigest('token-1'), scope: 'read' },
       ...{ expires_in: 60, expires_at: '2026-01-01T00:01:00.000Z', expiry_source: 'response', region: 'eu' },
     });
   });
@@ -54,7 +54,7 @@ describe('the audit line of a request', () => {
   });
 
   it.each([
-    [200, 'issued', { cache: 'none', fingerprint: fingerprint('token-1'), credentialVersion: 'v1' }],
+    [200, 'issued', { cache: 'none', fingerprint: shortDigest('token-1'), credentialVersion: 'v1' }],
     [404, 'token-endpoint-error', {}],
   ])('has its outcome and its duration: %i', async (status, outcome, record) => {
     const { post, world, clock, audited } = createBrokerWorld();

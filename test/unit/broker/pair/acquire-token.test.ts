@@ -69,8 +69,8 @@ describe('the lease of another call', () => {
   });
 
   it.each<[string, NonNullable<PairWorldOptions['reads']>, number, boolean[]]>([
-    ['alive is waited for', [leaseFor(4_000), DOWN], 4_000, [false, true]],
-    ['to end is waited for no longer', [LIVE, { lease: undefined }, DOWN], 25, [false, false, true]],
+    ['alive is waited for', [leaseFor(4_000), DOWN], 4_000, [false, true, true]],
+    ['to end is waited for no longer', [LIVE, { lease: undefined }, DOWN], 25, [false, false, true, true]],
   ])('that was seen %s while the store is silent, then the instance is alone', async (_, reads, waitMs, alone) => {
     const { clock, views, acquire } = createPairWorld({ reads, store: { replace: SILENT } });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../../functions/broker/pair/decision.ts';
+import { decideIssue } from '../../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD } from '../../../../functions/broker/pair/record.ts';
 import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
 import { exampleService, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
@@ -28,7 +28,7 @@ function createCallers(options: PairWorldOptions = {}, service = exampleService(
   async function ask(changes: Partial<typeof ISSUE_REQUEST> = {}): Promise<unknown> {
     const call = exampleCall({ service, deadline: clock.now + 10_000 });
     const given = await acquire((view) => {
-      const step = decide(view, call, { ...ISSUE_REQUEST, ...changes }, clock.now);
+      const step = decideIssue(view, call, { ...ISSUE_REQUEST, ...changes }, clock.now);
       return 'answer' in step ? { ...step, answer: step.answer.token.fingerprint } : step;
     }, call);
     return typeof given === 'object' && given !== null && 'type' in given ? given.type : given;
@@ -58,14 +58,14 @@ describe('a store that is out of reach', () => {
   });
 
   it('is told of a rejection as soon as it answers, under whatever lease', async () => {
-    const { acquire, recordNow } = createPairWorld({ reads: [DOWN, LIVE], renewals: [REJECTED] });
-    await acquire([REQUEST, answer('enough')]);
+    const { acquire, recordNow } = createPairWorld({ reads: [DOWN, DOWN, LIVE], renewals: [REJECTED] });
+    await acquire([REQUEST, REQUEST, answer('enough')]);
 
     expect(recordNow()).toMatchObject({ ...LIVE, rejected: new Map([['v1', { count: 1, at: START, by: 'lease-1' }]]) });
   });
 
   it.each(['read', 'replace'])('differs from a bug of the store, which is not hidden: %s', async (operation) => {
-    const bug = new TypeError('not the item that was asked for');
+    const bug = new TypeError('not the requested item');
     const call = exampleCall();
     const { acquire } = createPairWorld({ store: { [operation]: () => Promise.reject(bug) } });
 

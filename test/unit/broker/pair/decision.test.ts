@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../../../functions/broker/pair/decision.ts';
-import { decide, type View } from '../../../../functions/broker/pair/decision.ts';
+import { decideIssue, type View } from '../../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
@@ -26,7 +26,7 @@ function stepOf({ record, request, service, now = START, ...view }: Changes = {}
   const known = { seen: undefined, at: now, isAlone: false, leaseIsOver: true, ...view };
   const call = exampleCall({ service: exampleService(service) });
   try {
-    return decide({ record: { ...PUBLISHED, ...record }, ...known }, call, { ...ISSUE_REQUEST, ...request }, now);
+    return decideIssue({ record: { ...PUBLISHED, ...record }, ...known }, call, { ...ISSUE_REQUEST, ...request }, now);
   } catch (error) {
     if (error instanceof Problem) return error;
     throw error;

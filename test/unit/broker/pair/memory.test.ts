@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PairMemory } from '../../../../functions/broker/pair/memory.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
-import type { Seen } from '../../../../functions/broker/pair/store.ts';
+import type { TaggedRecord } from '../../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../../support/example.ts';
 import { closedToken, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
@@ -37,7 +37,7 @@ describe('what an instance remembers of a pair', () => {
 
   it('is not replaced by a reading that was overtaken, and not touched by those of other pairs', async () => {
     const { memory, learn } = setUp();
-    const slow = Promise.withResolvers<Seen>();
+    const slow = Promise.withResolvers<TaggedRecord>();
     const readings = [PAIR, OTHER].map((pair) => memory.remember(pair, () => slow.promise));
     await learn(RECORD);
     slow.resolve({ record: EMPTY_RECORD, tag: 'a' });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../../../functions/broker/pair/call.ts';
 import type { Step } from '../../../../functions/broker/pair/decision.ts';
+import type { Obtained } from '../../../../functions/broker/pair/obtain-token.ts';
 import type { Wait } from '../../../../functions/broker/pair/record.ts';
-import type { Renewal } from '../../../../functions/broker/pair/renew-token.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { HOUR_MS, SECOND_MS, START } from '../../../support/example.ts';
@@ -24,12 +24,12 @@ const AGAIN = 'looked again';
 const TOKEN = exampleToken();
 const SHAPE = { status: 429, contentType: 'none', bytes: 0, members: [] };
 
-const failed = (changes: { retryAfterSeconds?: number; shape?: typeof SHAPE } = {}): Renewal => ({
+const failed = (changes: { retryAfterSeconds?: number; shape?: typeof SHAPE } = {}): Obtained => ({
   outcome: 'failed',
   problem: new Problem('token-endpoint-unavailable', 'down', changes),
 });
-const HELD: Renewal = { outcome: 'held', problem: new Problem('token-endpoint-error', 'down', { cause: 'why' }) };
-const UNHEARD: Renewal = {
+const HELD: Obtained = { outcome: 'held', problem: new Problem('token-endpoint-error', 'down', { cause: 'why' }) };
+const UNHEARD: Obtained = {
   outcome: 'failed',
   isUnheard: true,
   problem: new Problem('token-endpoint-timeout', 'down', { retryAfterSeconds: 7 }),
@@ -119,7 +119,7 @@ it('a defect of the broker leaves the lease to run out, so that the fleet sends 
 });
 
 /** The waits in whole seconds that follow so many failures, each asked for when the one before has ended. */
-async function waitsOf(renewal: Renewal, options: Options, times = 14) {
+async function waitsOf(renewal: Obtained, options: Options, times = 14) {
   const waits: (Wait | undefined)[] = [];
   const world = createPairWorld({ ...options, renewals: [renewal] });
   while (waits.length < times) {
@@ -142,7 +142,7 @@ describe('the wait after a request in vain', () => {
   const TO_1_MIN = [1, 2, 4, 8, 16, 32, 60, 60];
   const TO_1_H = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 3_600, 3_600];
 
-  it.each<[string, 'pauses the pair' | 'holds the version', Renewal, Options, number[]]>([
+  it.each<[string, 'pauses the pair' | 'holds the version', Obtained, Options, number[]]>([
     ['that says nothing of the credential', 'pauses the pair', failed(), {}, TO_15_S],
     ['for which the service asks for a wait', 'pauses the pair', failed({ retryAfterSeconds: 60 }), {}, [60, 60]],
     ['for which it asks for too much', 'pauses the pair', failed({ retryAfterSeconds: 301 }), {}, [300, 300]],
@@ -176,7 +176,7 @@ describe('the wait after a request in vain', () => {
     expect(world.last?.unheard).toBe(renewal === UNHEARD || undefined);
   });
 
-  it.each<[string, Renewal, object]>([
+  it.each<[string, Obtained, object]>([
     ['a pause', FAILED, {}],
     ['a hold', HELD, proven.record],
   ])('begins anew after %s that ended more than a day ago', async (_, renewal, record) => {
@@ -187,7 +187,7 @@ describe('the wait after a request in vain', () => {
     expect(renewal === HELD ? held.get(KEY) : pause).toMatchObject({ step: 1, until: START + SECOND_MS });
   });
 
-  it.each<[string, Renewal, object]>([
+  it.each<[string, Obtained, object]>([
     ['a pause', FAILED, { type: 'token-endpoint-unavailable', detail: 'down', retryAfterSeconds: 1, cause: 'why' }],
     ['a hold', HELD, { type: 'token-endpoint-error', detail: 'down', retryAfterSeconds: 1, cause: 'why' }],
   ])('is told to the caller with the problem, in whole seconds: %s', async (_, renewal, told) => {
@@ -197,7 +197,7 @@ describe('the wait after a request in vain', () => {
   });
 });
 
-it.each<[string, Renewal | undefined]>([
+it.each<[string, Obtained | undefined]>([
   ['accepted', undefined],
   ['rejected', REJECTED],
   ['misconfigured', HELD],

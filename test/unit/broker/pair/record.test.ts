@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { refreshAt } from '../../../../functions/broker/pair/obtain-token.ts';
 import {
   EMPTY_RECORD,
   foreignToken,
@@ -8,8 +9,7 @@ import {
   type PairRecord,
   withoutFutureTimes,
 } from '../../../../functions/broker/pair/record.ts';
-import { refreshAt } from '../../../../functions/broker/pair/renew-token.ts';
-import { hardMarginMs } from '../../../../functions/contract.ts';
+import { hardMarginMs } from '../../../../functions/vocabulary.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
 import { closedToken, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 

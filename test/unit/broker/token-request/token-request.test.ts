@@ -2,7 +2,11 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
-import { SendFailure, type SendFailureKind, type SendLimits } from '../../../../functions/broker/token-request/send.ts';
+import {
+  SendFailure,
+  type SendFailureKind,
+  type SendLimits,
+} from '../../../../functions/broker/token-request/send-http.ts';
 import { buildTokenRequest, createTokenRequester } from '../../../../functions/broker/token-request/token-request.ts';
 import type { TokenResponse } from '../../../../functions/broker/token-response/body.ts';
 import { exampleService, START } from '../../../support/example.ts';
@@ -23,7 +27,7 @@ async function request(
   const sent: SendLimits[] = [];
   const pauses: number[] = [];
   const requestToken = createTokenRequester({
-    send: async (_request, limits) => {
+    sendHttp: async (_request, limits) => {
       sent.push(limits);
       now += attemptMs;
       const outcome = attempts[sent.length - 1] ?? ANSWER;

@@ -1,0 +1,113 @@
+import { identityPolicy } from '../../../client/commands/policy.ts';
+import { functionName, stackName, topicName } from '../../../lib/settings/names.ts';
+import type { Environment } from '../../../lib/settings/settings.ts';
+import { execution } from './execution-policy.ts';
+import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './statements.ts';
+
+/** The roles that deploy, operate or stop an environment: option, statements and description of each. */
+export const OWN_POLICIES = {
+  deploy: ['--deploy', deploy, 'that deploys: the roles of the CDK bootstrap, the outputs, one run of health'],
+  execution: ['--execution', execution, 'with which CloudFormation makes the stack'],
+  operator: ['--operator', operator, 'that manages the clients; it reads no credential'],
+  emergency: ['--emergency', emergency, 'that stops the broker or a client in an emergency'],
+  sealingKey: ['--sealing-key', sealingKey, 'that rotates the sealing key, and does nothing else'],
+} as const;
+
+/**
+ * Returns the identity policy of a role, as narrow as the environment's names allow, in documents that each fit into a
+ * managed policy. `boundary` is the permissions boundary that every role of the stack must have.
+ *
+ * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
+ */
+export function ownPolicies(kind: keyof typeof OWN_POLICIES, environment: Environment, boundary?: string) {
+  const document = (Statement: readonly object[]) => ({ Version: '2012-10-17', Statement });
+  const fits = (Statement: readonly object[]) => JSON.stringify(document(Statement)).length <= MAX_CHARACTERS;
+  const [, statementsOf] = OWN_POLICIES[kind];
+  const parts: object[][] = [[]];
+  for (const statement of statementsOf(environment, boundary)) {
+    const last = parts.at(-1) ?? [];
+    if (fits([...last, statement])) last.push(statement);
+    else parts.push([statement]);
+  }
+  return parts.map(document);
+}
+
+/** The longest managed policy. AWS does not count white space. */
+export const MAX_CHARACTERS = 6_144;
+
+function deploy(environment: Environment): readonly object[] {
+  const { account, region } = environment;
+  const { alias, health, stack } = resourcesOf(environment);
+  const roles = ['deploy', 'file-publishing', 'lookup'].map((role) =>
+    arn(environment, 'iam', `role/cdk-*-${role}-role-${account}-${region}`, ''),
+  );
+  return [
+    allow('UseTheBootstrap', 'sts', 'AssumeRole', roles),
+    allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
+    allow('UndoAFailedCreation', 'cloudformation', 'UpdateTerminationProtection', stack),
+    // `doctor` asks without a client, so the role needs no access rule.
+    ...identityPolicy(alias).Statement,
+    allow('RunHealthOnce', 'lambda', 'InvokeFunction', health),
+  ];
+}
+
+function operator(environment: Environment): readonly object[] {
+  const { name } = environment;
+  const { functions, secrets, stack } = resourcesOf(environment);
+  const logs = arn(environment, 'logs', `log-group:${stackName(name)}-*`);
+  return [
+    allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
+    allow('SeeTheSubscribers', 'sns', 'GetTopicAttributes', arn(environment, 'sns', topicName(name))),
+    allow('ListTheSecrets', 'secretsmanager', 'ListSecrets', '*'),
+    allow('LookAfterTheSecrets', 'secretsmanager', `${LOOK_AT} ${ROTATE} ${KEEP}`, secrets),
+    allow('ReadTheAuditLines', 'logs', 'FilterLogEvents', logs),
+    allow('FindTheLog', 'lambda', 'GetFunctionConfiguration', functions),
+    ...storeSecrets(environment),
+    ...changeTheTable(environment),
+  ];
+}
+
+function sealingKey(environment: Environment): readonly object[] {
+  const { sealingKey } = resourcesOf(environment);
+  return [allow('RotateTheSealingKey', 'secretsmanager', ROTATE, sealingKey), ...storeSecrets(environment)];
+}
+
+/**
+ * Allows storing values, for which AWS requires the right to decrypt too. Within an account a secret's policy could
+ * then suffice to read it. The Deny prevents that, also against another policy.
+ */
+function storeSecrets(environment: Environment): readonly object[] {
+  const reads = allow('ReadNoSecret', 'secretsmanager', 'BatchGetSecretValue GetSecretValue', '*');
+  return [
+    allow('EncryptThem', 'kms', KEY_USE, ...keyOf(environment, { users: ['secretsmanager'] })),
+    { ...reads, Effect: 'Deny' as const },
+  ];
+}
+
+function emergency(environment: Environment): readonly object[] {
+  const { functions, secrets, stack } = resourcesOf(environment);
+  const deployments = arn(environment, 'codedeploy', `deploymentgroup:${functionName(environment.name)}/*`);
+  return [
+    allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
+    allow('StopTheBroker', 'lambda', CONCURRENCY, functions),
+    allow('PutAnEarlierVersionBack', 'lambda', 'GetAlias ListVersionsByFunction UpdateAlias', functions),
+    allow('SeeADeployment', 'codedeploy', 'GetDeployment ListDeployments', deployments),
+    STOP_A_DEPLOYMENT,
+    allow('DenyASecret', 'secretsmanager', `${LOOK_AT} DeleteResourcePolicy PutResourcePolicy`, secrets),
+    ...changeTheTable(environment),
+  ];
+}
+
+/** Allows changes to the flags of clients and pairs. The table's tokens are sealed. */
+function changeTheTable(environment: Environment): readonly object[] {
+  return [
+    allow('ChangeTheTable', 'dynamodb', 'GetItem UpdateItem', resourcesOf(environment).table),
+    allow('UseItsKey', 'kms', `${KEY_USE} DescribeKey Encrypt`, ...keyOf(environment, { users: ['dynamodb'] })),
+  ];
+}
+
+const LOOK_AT = 'DescribeSecret GetResourcePolicy';
+const ROTATE = 'ListSecretVersionIds PutSecretValue UpdateSecretVersionStage';
+const KEEP = 'CreateSecret DeleteSecret RestoreSecret TagResource UntagResource';
+const CONCURRENCY =
+  'DeleteFunctionConcurrency DeleteProvisionedConcurrencyConfig GetFunctionConcurrency PutFunctionConcurrency PutProvisionedConcurrencyConfig';

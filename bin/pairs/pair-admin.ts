@@ -1,0 +1,31 @@
+import type { DynamoDB, GetItemInput, UpdateItemInput } from '@aws-sdk/client-dynamodb';
+import type { CircuitBreaker } from '../../functions/aws/calls.ts';
+import { createPairTable } from '../../functions/aws/pair-table/table.ts';
+import type { PairRecord } from '../../functions/broker/pair/record.ts';
+import { cleared } from '../../functions/broker/pair/transitions.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+
+/** Reads and changes the records of pairs without the sealing key. Every change is idempotent. */
+export type PairAdmin = ReturnType<typeof createPairAdmin>;
+
+export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSignal: AbortSignal, now = Date.now) {
+  const getItem = async (input: GetItemInput) => (await dynamodb.getItem(input, { abortSignal })).Item;
+  const updateItem = async (input: UpdateItemInput) => (await dynamodb.updateItem(input, { abortSignal })).Attributes;
+  // No circuit breaker: the SDK has its own limits, and its errors contain more.
+  const breaker: CircuitBreaker = (_terms, call) => call(abortSignal);
+  const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breaker });
+  return {
+    read: async (pair: Pair) => (await table.read(pair, Infinity)).record,
+    disable: (pair: Pair) => table.disable(pair, abortSignal),
+    enable: (pair: Pair) => table.enable(pair, abortSignal),
+    /** Removes latches, holds and the pause of a pair. Returns the previous record. */
+    async clear(pair: Pair): Promise<PairRecord> {
+      for (;;) {
+        const seen = await table.read(pair, Infinity);
+        const { rejected, held, pause } = seen.record;
+        const isClear = rejected.size === 0 && held.size === 0 && pause === undefined;
+        if (isClear || (await table.replace(pair, seen, cleared(seen.record), Infinity))) return seen.record;
+      }
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import type { ProblemType } from '../../vocabulary.ts';
+import { Problem } from '../problem.ts';
+import type { Redacted } from '../redacted.ts';
+import type { TokenResponse } from '../token-response/body.ts';
+import { shapeOf } from '../token-response/shape.ts';
+
+/**
+ * Sends one request once and gives the complete answer, with any status; follows no redirect.
+ *
+ * @throws SendFailure when there is no complete answer that may be read
+ */
+export type SendHttp = (request: HttpRequest, limits: SendLimits) => Promise<TokenResponse>;
+
+export interface HttpRequest {
+  readonly method: 'POST';
+  readonly url: URL;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string | Redacted>>;
+  readonly body: string;
+  /** Certificates in PEM that are trusted for this host, in place of the public authorities. */
+  readonly certificateAuthorities?: readonly string[] | undefined;
+}
+
+export interface SendLimits {
+  /** For all of it: name look-up, connection, request, headers and body. */
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+  /** Its abort ends the request, which then counts as timed out. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Why there is no answer. It carries nothing that was sent and shows nothing that was received. */
+export class SendFailure extends Error {
+  override readonly name = 'SendFailure';
+  readonly kind: SendFailureKind;
+  readonly code: string;
+  readonly #head: TokenResponse | undefined;
+
+  constructor(kind: SendFailureKind, code: string, head?: AnswerHead) {
+    super(`${kind} (${code})`);
+    this.kind = kind;
+    this.code = code;
+    this.#head = head && { ...head, body: new Uint8Array() };
+  }
+
+  /** The answer whose body could not be read, without it; private, because headers may hold a token. */
+  get head(): TokenResponse | undefined {
+    return this.#head;
+  }
+}
+
+export type AnswerHead = Pick<TokenResponse, 'status' | 'headers'>;
+
+export type SendFailureKind = keyof typeof KINDS;
+
+/** Each kind of failure, with the problem of its caller and what that says after the host. */
+const KINDS = {
+  /** No connection was made, so nothing was sent. */
+  connect: [
+    'token-endpoint-unavailable',
+    'cannot be connected to: it is down, authUrl or the name servers are wrong, or a route or a firewall is in the way',
+  ],
+  /** Nothing was sent. */
+  tls: [
+    'token-endpoint-error',
+    'has a TLS certificate or protocol that the broker does not trust: its operator must correct it, or certificateAuthorities name its authority',
+  ],
+  timeout: ['token-endpoint-timeout', 'took the token request and did not answer completely in time'],
+  /** The connection broke after the request had been sent, or in the middle of the answer. */
+  broken: ['token-endpoint-unavailable', 'closed the connection before its answer was complete'],
+  malformed: [
+    'token-endpoint-error',
+    'answered with something that is not HTTP; check the host and the port of authUrl',
+  ],
+  'too-large': ['token-response-unusable', 'sent an answer that is larger than the broker reads'],
+  encoded: ['token-response-unusable', 'sent an answer with a content encoding, which the token request declined'],
+} as const satisfies Record<string, readonly [ProblemType, string]>;
+
+/** What a caller is told. The failure goes no further: it does not become a cause. */
+export function problemOf({ kind, code, head }: SendFailure, host: string): Problem {
+  const [type, what] = KINDS[kind];
+  const status = head === undefined ? '' : `, status ${head.status}`;
+  const shape = type === 'token-response-unusable' && head !== undefined ? shapeOf(head) : undefined;
+  return new Problem(type, `${host} ${what} (${code}${status}).`, { shape });
+}

@@ -1,0 +1,190 @@
+/** Names of clients and services. They need no escaping in a secret's name, a table key or a log field. */
+export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+
+/** Returns the prefix that the names of all clients' secrets in an environment share. */
+export function secretPrefix(environment: string): string {
+  return `token-broker/${environment}/`;
+}
+
+/** Returns the name of a client's secret. */
+export function secretName(environment: string, client: string): string {
+  return `${secretPrefix(environment)}${client}`;
+}
+
+/** Returns the name of the sealing key's secret. Permissions for the clients' prefix do not cover it. */
+export function sealingKeyName(environment: string): string {
+  return `token-broker-keys/${environment}/sealing`;
+}
+
+/** A role's ARN in settings. Captures partition, account and the name without its path (IAM User Guide, quotas). */
+export const ROLE_ARN = /^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role\/(?:[!-~]{1,510}\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;
+
+/** Returns why a text is not the ARN of a single IAM role, or `undefined` if it is. */
+export function roleArnFault(arn: string): string | undefined {
+  const example = 'arn:aws:iam::<account>:role/<name>';
+  if (/[*?]/.test(arn)) return 'must name one role: no * and no ?';
+  if (/:sts:.*:assumed-role\//.test(arn)) return `must be the role itself, not a session of it: ${example}`;
+  if (/:iam:.*:user\//.test(arn)) return `must be a role, not a user: ${example}`;
+  if (/:iam:.*:root$/.test(arn) || /^\d{12}$/.test(arn)) return `must be a role, not a whole account: ${example}`;
+  return ROLE_ARN.test(arn) ? undefined : `must be the ARN of an IAM role: ${example}`;
+}
+
+/** The ARN of a role that signed a request. Captures partition, account, the name without its path, and the session. */
+export const ASSUMED_ROLE_ARN =
+  /^arn:(aws(?:-[a-z]+)*):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;
+
+/** Stages of a secret: the version in use, the version being tried before it is promoted, and the previous version. */
+export const SECRET_STAGES = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const;
+export type SecretStage = (typeof SECRET_STAGES)[number];
+
+/** The results of a check. `misconfigured` means that the service answers, but without a token. */
+export const FINDINGS = [
+  'accepted',
+  'rejected',
+  'throttled',
+  'unreachable',
+  'misconfigured',
+  'secret-missing',
+  'secret-malformed',
+  'disabled',
+] as const;
+export type Finding = (typeof FINDINGS)[number];
+
+/** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for no request. */
+export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
+export type ProvenBy = (typeof PROOFS)[number];
+
+/**
+ * Reasons why this instance cannot open a stored token. `no-key`: this instance has no sealing key. `no-bytes`: the
+ * instance that stored the token had no sealing key. `unreadable`: another key or format, altered or swapped.
+ */
+export type ClosedReason = 'no-key' | 'no-bytes' | 'unreadable';
+
+/** The outcomes that `UnreadableRecords` counts. `no-bytes` is left out: the instance that stored it has counted. */
+export const CLOSED_OUTCOMES = { unreadable: 'closed', 'no-key': 'no-key' } as const satisfies Partial<
+  Record<ClosedReason, string>
+>;
+
+/** Reasons to ignore an event of Secrets Manager. */
+export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
+export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
+
+/** The metric that counts each warning. An operator must see a warning although the caller received an answer. */
+export const WARNING_METRICS = {
+  /** DynamoDB was down or slow: the instance continued without it. */
+  'shared-cache-unavailable': 'SharedCacheUnavailable',
+  /** DynamoDB throttled a call: the instance waited. */
+  'shared-cache-busy': 'SharedCacheBusy',
+  /** Secrets Manager is down: the last known version was used. */
+  'secret-stale': 'SecretStale',
+  rejected: 'CredentialRejected',
+  /** The current version is latched: the previous version was used. */
+  'previous-version': 'PreviousVersionUsed',
+  /** A member that repeats the credential was left out. */
+  'credential-echoed': 'CredentialEchoed',
+  /** The service returned a refused token again. */
+  'same-token-again': 'SameTokenAgain',
+} as const;
+export type Warning = keyof typeof WARNING_METRICS;
+
+export const METRIC_NAMESPACE = 'TokenBroker';
+
+/** Every metric that the functions write. Alarms and the dashboard can name no other metric. */
+export type MetricName = (typeof WARNING_METRICS)[Warning] | AnswerMetric | CheckMetric | RunMetric | OperatorMetric;
+type AnswerMetric = 'Requests' | 'Duration' | 'CacheHits' | 'TokenRequests' | 'UnreadableRecords';
+type CheckMetric = 'Findings' | 'CheckFailures' | 'CheckDuration' | 'IgnoredEvents' | 'ServiceIncidents';
+type RunMetric = 'Heartbeat' | 'RunDuration' | 'PairsChecked' | 'PairsNotReached' | 'PairsFailed' | 'PairsRejected';
+type OperatorMetric = 'Notifications' | 'NotificationFailures' | 'ProbeNotDenied' | 'OperatorsUnreachable';
+
+/** The origin of a token's expiry: the service's answer, the token (JWT `exp`), the settings, or an assumption. */
+export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
+export type ExpirySource = (typeof EXPIRY_SOURCES)[number];
+
+/** Returns the shortest remaining lifetime of an issued token: no caller receives a token that is about to expire. */
+export function hardMarginMs(lifetimeMs: number): number {
+  return Math.min(30_000, lifetimeMs * 0.2);
+}
+
+/** Returns whether a URL's host is this machine, the only host that `http` may reach. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}
+
+export type ProblemType = keyof typeof PROBLEMS;
+
+interface ProblemDefinition {
+  readonly status: number;
+  readonly retryable: boolean;
+  readonly title: string;
+  /** The party that can end the problem. */
+  readonly concerns: 'caller' | 'operator' | 'service' | 'broker';
+  /** The finding of a check that ends with this problem. Absent if the problem says nothing about the credential. */
+  readonly finding?: Finding;
+}
+
+/** Only a request that ended with 5xx may succeed later without action by an operator. */
+const problem = (status: number, concerns: ProblemDefinition['concerns'], title: string, finding?: Finding) =>
+  ({ status, retryable: status >= 500, title, concerns, ...(finding && { finding }) }) as const;
+
+/** Status 403: the caller was refused. 424: an operator must act. 5xx: transient, HTTP clients repeat it. */
+export const PROBLEMS = {
+  'invalid-request': problem(400, 'caller', 'The request is not well-formed'),
+  'access-denied': problem(403, 'caller', 'The caller may not act for this client on this service'),
+  'not-found': problem(404, 'caller', 'There is nothing at this path'),
+  'method-not-allowed': problem(405, 'caller', 'This path takes only POST'),
+  'content-too-large': problem(413, 'caller', 'The request body is too large'),
+  'unsupported-media-type': problem(415, 'caller', 'The content type is not supported'),
+  'credential-missing': problem(424, 'operator', 'There is no credential for this client', 'secret-missing'),
+  'credential-malformed': problem(424, 'operator', 'The stored credential cannot be used', 'secret-malformed'),
+  'credential-rejected': problem(424, 'operator', 'The service rejected the client credential', 'rejected'),
+  'client-disabled': problem(424, 'operator', 'An operator has disabled this client', 'disabled'),
+  'token-response-unusable': problem(424, 'operator', 'The answer of the token endpoint is unusable', 'misconfigured'),
+  'token-endpoint-error': problem(424, 'operator', 'The token endpoint refused the token request', 'misconfigured'),
+  'token-endpoint-unavailable': problem(503, 'service', 'The token endpoint is unavailable', 'unreachable'),
+  'refused-again': problem(503, 'service', 'The successor of a refused token was refused too soon'),
+  'token-endpoint-timeout': problem(504, 'service', 'The token endpoint did not answer in time', 'unreachable'),
+  'secrets-unavailable': problem(503, 'broker', 'The credential cannot be read at the moment'),
+  internal: problem(500, 'broker', 'The broker failed'),
+} as const satisfies Record<string, ProblemDefinition>;
+
+/** The remedy for each problem. Separate from `PROBLEMS`, so that the token function's bundle does not contain it. */
+export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
+  'invalid-request': 'Correct the member that `detail` names.',
+  'access-denied':
+    'Compare both names with what `whoami` (`POST /whoami`) reports for your role, then ask for an access rule.',
+  'not-found': 'Send to `/token`; the URL of the broker ends after the host.',
+  'method-not-allowed': 'Send a POST.',
+  'content-too-large': 'Send at most 16 KiB.',
+  'unsupported-media-type': 'Send JSON or a form in UTF-8, and name it in `content-type`.',
+  'credential-missing':
+    'An operator stores `token-broker/<environment>/<client>` with this service in it (`client put <client>`).',
+  'credential-malformed':
+    'An operator corrects in `token-broker/<environment>/<client>` what `detail` names (`client put <client>`).',
+  'credential-rejected':
+    'An operator stores the right credential in `token-broker/<environment>/<client>` (`client put <client>`); trying again may lock the account.',
+  'client-disabled': 'Ask the operators why; `client enable <client>` ends it.',
+  'token-response-unusable':
+    "An operator names the members of the answer in the service's `response` settings; `response_shape` describes the answer.",
+  'token-endpoint-error': "An operator checks the service's `authUrl`, `tokenPath`, `parameters` and `headers`.",
+  'token-endpoint-unavailable': 'Try again after `Retry-After`; if it lasts, tell the operators of the service.',
+  'refused-again': 'Use the new token, or wait before you refuse it too.',
+  'token-endpoint-timeout': 'Try again; if it lasts, tell the operators of the service.',
+  'secrets-unavailable': "Try again; if it lasts, an operator checks whether the broker's role may read the secret.",
+  internal: 'Try again; if it lasts, tell the operators of the broker the `request_id`.',
+};
+
+/** The operator's remedy for each finding of a check. */
+export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, string>> = {
+  rejected:
+    'Store the right credential with `client put <client>`; if the service has fixed it on its side, `client retry <client>` lets it be sent again.',
+  throttled:
+    'Wait before the next check: the service has received too many requests, too many rejected versions were tried within the hour (`client retry <client>` ends that), or a new token would end the one that callers use (`singleActiveToken`).',
+  unreachable: 'Check again later: the service cannot be reached or fails, which says nothing about the credential.',
+  misconfigured:
+    'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
+  'secret-missing':
+    'Store the credential with `client put <client> --services <names>`: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
+  'secret-malformed':
+    'Store `token-broker/<environment>/<client>` again with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
+  disabled: 'Nothing until the client may be used again, then `client enable <client>`.',
+};

@@ -1,0 +1,259 @@
+import { z } from 'zod';
+import type { BrokerSettings } from '../../functions/variables.ts';
+import { roleArnFault } from '../../functions/vocabulary.ts';
+import { ALARM_NAMES } from '../monitoring/alarms.ts';
+import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
+import { ENVIRONMENTS_FOLDER, readCertificates } from './certificates.ts';
+import { regionFault } from './regions.ts';
+import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
+import { type SettingsPlace, serviceSchema } from './service.ts';
+
+/** The settings of an environment, checked and with every default filled in. */
+export interface Environment extends z.output<typeof environmentSchema> {
+  readonly name: string;
+}
+
+/** The settings of an environment as an operator writes them. Members with a default are optional. */
+export type EnvironmentForm = z.input<typeof environmentSchema>;
+
+/** The default of `credentialMaxAgeDays`. */
+export const CREDENTIAL_MAX_AGE_DAYS = 365;
+
+/** The schema of an environment. `parseEnvironment` also finds contradictions between its settings. */
+export const environmentSchema = z.strictObject({
+  // A string, because a number would lose leading zeros.
+  account: text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes')),
+  region: text(regionFault),
+  ...brokerMembers({ allowLoopback: false, folder: ENVIRONMENTS_FOLDER }),
+  // The AWS organization to which every caller's account must belong, in addition to an access rule.
+  principalOrgId: text((id) =>
+    /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
+  ).optional(),
+  // The roles that reach the URL: of the accounts in the rules, or of `principalOrgId`. The rules decide either way.
+  callers: z.enum(['accounts', 'organization']).default('accounts'),
+  // The alarms not to create.
+  alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
+  // The share of calls that a new version gets first, and for how long. 'off' sends all calls at once.
+  canary: z
+    .union(
+      [
+        z.literal('off'),
+        z.strictObject({
+          percent: z.int().min(1).max(99).default(10),
+          minutes: z.int().min(1).max(60).default(5),
+        }),
+      ],
+      { error: "must be 'off' or an object with percent and minutes" },
+    )
+    .prefault({}),
+  // The limit of concurrent calls, each with up to 10 requests per second. 0 turns the broker off.
+  reservedConcurrency: z
+    .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
+    .default('none'),
+  // The concurrency reserved for health, for checks of changed secrets. 'none' reserves and limits nothing.
+  healthConcurrency: z
+    .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
+    .default('none'),
+  // The number of instances that are kept ready, which cost money while they wait.
+  provisionedConcurrency: concurrency().default(0),
+  // The age from which the commands report a credential as old.
+  credentialMaxAgeDays: z.int().min(1).max(3_650).default(CREDENTIAL_MAX_AGE_DAYS),
+  // The retention of audit lines, a period that CloudWatch Logs supports.
+  logRetentionDays: z
+    .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])
+    .default(365),
+  // Whether Lambda writes a trace of each call to X-Ray.
+  tracing: z.boolean().default(false),
+  // Whether CloudTrail records invocations, changes and reads. The roles may write the sealing key, or the policies of
+  // the clients' secrets, without an alarm.
+  trail: z
+    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: fewRoles(), secretPolicyWriters: fewRoles() })], {
+      error: "must be 'off' or an object with sealingKeyWriters and secretPolicyWriters",
+    })
+    .default('off'),
+  // The network of the token function, for a service that identifies its callers by address.
+  vpc: z
+    .strictObject({
+      // Lambda accepts at most 16 subnets, and a network interface at most five groups.
+      subnetIds: idsOf('subnet').max(16),
+      securityGroupIds: idsOf('sg').max(5),
+    })
+    .optional(),
+  // More tags on every resource, such as a cost centre. The two tags of the stack cannot be overridden.
+  tags: recordOf(tagFault, text(tagValueFault)).default({}),
+  // The key that an earlier stack of this environment left behind. By default, the stack creates a key.
+  keyArn: text(keyArnFault).optional(),
+});
+
+/** Parses the settings of an environment. Throws a `SettingsError` that lists every fault. */
+export function parseEnvironment(name: string, input: unknown): Environment {
+  const { environment, faults } = readEnvironment(name, input);
+  if (environment === undefined) throw new SettingsError(faults);
+  return environment;
+}
+
+/** Parses the settings of all environments. Throws a single `SettingsError` for all of them. */
+export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): readonly Environment[] {
+  const readings = Object.entries(inputs).map(([name, input]) => readEnvironment(name, input));
+  const faults = readings.flatMap((reading) => reading.faults);
+  if (faults.length > 0) throw new SettingsError(faults);
+  return readings.flatMap(({ environment }) => environment ?? []);
+}
+
+/** The members that environments and local configurations share. */
+export function brokerMembers(options: SettingsPlace) {
+  return {
+    services: recordOf(nameFault, serviceSchema(options)).refine((services) => Object.keys(services).length > 0, {
+      error: 'must have at least one service',
+    }),
+    accessRules: z.array(accessRuleSchema),
+    // The interval of credential checks, and the e-mail addresses to notify of a credential that stops working.
+    health: z
+      .strictObject({
+        every: text(rateFault).default('rate(1 hour)'),
+        notify: listOf(text(emailFault)).default([]),
+      })
+      .prefault({}),
+  };
+}
+
+/** Returns the settings that the token function reads, with the content of the certificate files. */
+export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_FOLDER): BrokerSettings {
+  const { accessRules, principalOrgId, health } = members;
+  const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
+    const certificateAuthorities = readCertificates(folder, files);
+    return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
+  });
+  // A token older than the interval of the checks proves nothing since the last check.
+  const organization = principalOrgId === undefined ? {} : { principalOrgId };
+  return {
+    services: Object.fromEntries(services),
+    accessRules,
+    ...organization,
+    provenForSeconds: rateSeconds(health.every),
+  };
+}
+
+type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
+
+/** Returns all faults, and the environment if there is no fault. */
+function readEnvironment(name: string, input: unknown) {
+  const { data, faults } = check(environmentSchema, input);
+  const all = [
+    ...nameFaults(name),
+    ...faults,
+    ...accessRuleFaults(input),
+    ...(data === undefined ? [] : faultsBetween(data)),
+  ].map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] }));
+  const environment: Environment | undefined = all.length > 0 || data === undefined ? undefined : { name, ...data };
+  return { environment, faults: all };
+}
+
+/** Checks the name of an environment, which is a part of the names of secrets, functions and the stack. */
+function nameFaults(name: string): readonly Fault[] {
+  if (name.length > 20 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
+    const reason = 'must have a name of at most 20 lower-case letters, digits and hyphens that starts with a letter';
+    return [{ path: [], reason }];
+  }
+  // The commands use `local` for this machine. The other names would lead to two functions of the same name.
+  const reason = 'must not be named local, health-… or release-check-…';
+  return /^(local$|health-|release-check-)/.test(name) ? [{ path: [], reason }] : [];
+}
+
+/** Returns the contradictions between settings that are valid on their own. */
+function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
+  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
+  const accounts = callerAccounts(settings.accessRules).length;
+  return [
+    settings.callers === 'accounts' &&
+      accounts > MAX_CALLER_ACCOUNTS && {
+        path: ['accessRules'],
+        reason: `name ${accounts} accounts, more than the ${MAX_CALLER_ACCOUNTS} that fit into the policy of the function: callers: 'organization' has no such limit`,
+      },
+    settings.callers === 'organization' &&
+      settings.principalOrgId === undefined && {
+        path: ['callers'],
+        reason: "must be 'accounts' without principalOrgId, which identifies the organization",
+      },
+    reservedConcurrency !== 'none' &&
+      provisionedConcurrency > reservedConcurrency && {
+        path: ['provisionedConcurrency'],
+        reason: 'must not be more than reservedConcurrency',
+      },
+    keyArn?.includes(`:${region}:${account}:`) === false && {
+      path: ['keyArn'],
+      reason: 'must be in the account and the region of the environment',
+    },
+    Map.groupBy(Object.keys(tags), (tag) => tag.toLowerCase()).size < Object.keys(tags).length && {
+      path: ['tags'],
+      reason: 'must not have names that differ only by case: IAM treats them as the same name',
+    },
+  ].filter((fault) => fault !== false);
+}
+
+function concurrency() {
+  return z.int().min(0).max(10_000);
+}
+
+/** A list of at most three roles, the limit of a filter of CloudWatch Logs. */
+function fewRoles() {
+  return listOf(text(roleArnFault)).max(3).default([]);
+}
+
+function idsOf(prefix: string) {
+  const id = new RegExp(`^${prefix}-(?:[0-9a-f]{8}|[0-9a-f]{17})$`);
+  const reason = `must be an id such as ${prefix}-0123456789abcdef0`;
+  return listOf(text((written) => (id.test(written) ? undefined : reason))).min(1, { error: 'must not be empty' });
+}
+
+function tagFault(name: string): string | undefined {
+  // IAM ignores the case of tag names.
+  if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case is ignored)';
+  return name === '' ? 'must have a name' : tagValueFault(name);
+}
+
+/** Allows the values that every service of AWS accepts. */
+function tagValueFault(text: string): string | undefined {
+  if (/^aws:/i.test(text)) return 'must not begin with aws:';
+  if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
+  return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';
+}
+
+function keyArnFault(arn: string): string | undefined {
+  return KEY_ARN.test(arn) ? undefined : 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
+}
+
+/** Matches the ARN of a key, not of an alias. */
+const KEY_ARN =
+  /^arn:aws(?:-[a-z]+)*:kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** Returns the seconds of a rate such as `rate(1 hour)`, or `NaN`. */
+export function rateSeconds(rate: string): number {
+  const { count = '1', unit = '' } = RATE.exec(rate)?.groups ?? {};
+  return Number(count) * (UNIT_SECONDS[unit.replace(/s$/, '')] ?? Number.NaN);
+}
+
+/** @see https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#rate-based */
+const RATE = /^rate\((?:1 (?<unit>minute|hour|day)|(?<count>[2-9]|[1-9]\d{1,3}) (?<unit>minutes|hours|days))\)$/;
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { minute: 60, hour: 3_600, day: 86_400 };
+
+function rateFault(rate: string): string | undefined {
+  const seconds = rateSeconds(rate);
+  if (Number.isNaN(seconds)) return 'must be a rate such as rate(1 hour) or rate(30 minutes)';
+  return seconds >= MIN_SECONDS && seconds <= MAX_SECONDS
+    ? undefined
+    : 'must be between rate(15 minutes) and rate(1 day)';
+}
+
+/** Keeps runs, of up to twelve minutes, from overlapping. */
+const MIN_SECONDS = 900;
+/** Limits three intervals, which an alarm on silence evaluates, to the week that CloudWatch allows. */
+const MAX_SECONDS = 86_400;
+
+function emailFault(address: string): string | undefined {
+  return address.length <= 254 && EMAIL.test(address) ? undefined : 'must be an e-mail address such as ops@example.com';
+}
+
+/** The usual form, without quotes, comments and address literals. */
+const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/;

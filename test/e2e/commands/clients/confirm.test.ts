@@ -1,0 +1,169 @@
+import { PassThrough } from 'node:stream';
+import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
+import { describe, expect } from 'vitest';
+import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from '../shared/command-line.ts';
+import { it, NEW, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+
+const [INSIGHTS] = SERVICES;
+
+/** Commands that change something, each with one of its changes. */
+const CHANGES: readonly (readonly [string, RegExp])[] = [
+  ['disable acme', /- sets the flag of acme on customer-insights, merchant-\S+, in the table token-\S+\n- denies/],
+  [`disable acme --service ${INSIGHTS}`, /- sets the flag of acme on customer-insights, in the table/],
+  ['enable acme', /- removes the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
+  [
+    `put acme --services ${INSIGHTS}`,
+    /- stores another version of the secret \S+, checks it on \S+, and.*\n- removes the ser/,
+  ],
+  ['put new --create', /- makes the new client new on customer-insights, merchant-\S+: the secret token-\S+\/new/],
+  ['promote acme --force', /- makes version \S+ of acme current, if no service rejects it/],
+  ['rollback acme', /- makes version \S+ of acme current, unchecked, in place of \S+/],
+  ['retry acme', /- lets acme on customer-insights, merchant-payment-cleansing be sent again/],
+  [`retry --service ${INSIGHTS}`, /- lets acme on customer-insights be sent again/],
+  ['discard acme', /- removes AWSPENDING from version \S+ of acme, which no command can restore/],
+  ['discard acme --previous', /- removes AWSPREVIOUS from .*\n- leaves acme without a version to fall back to/],
+  ['delete acme', /- marks the secret token-broker\/local\/acme for deletion.* 30 days/],
+];
+
+/** The state that a command could change: the secret, and both pairs as the broker reports them. */
+async function stateOf({ secretsManager, json }: OperatorWorld) {
+  const command = new DescribeSecretCommand({ SecretId: 'token-broker/local/acme' });
+  const { $metadata, ...secret } = await secretsManager.send(command);
+  const { checks } = await json('client check acme');
+  return { secret, findings: checks.map(({ service, finding }: Record<string, unknown>) => [service, finding]) };
+}
+
+describe('a command that changes something', () => {
+  it('only shows the plan and its place, and reads nothing, without --yes, or with --dry-run', async ({ world }) => {
+    // A version of every stage.
+    await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
+    await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
+    const before = await stateOf(world);
+    for (const [command, change] of CHANGES) {
+      const unread = { input: '{"marked' };
+      const refused = await world.run(`client ${command}`, unread);
+      const place = /^In the environment local \(account 111111111111, region us-east-1\) this command\n- /;
+      expect(refused, command).toEqual(ended(2, '', place));
+      expect(refused.stderr).toMatch(change);
+      expect(refused.stderr).toMatch(/no terminal to ask at, so nothing was changed; --yes/);
+
+      const dry = await world.run(`client ${command} --dry-run --json`, unread);
+      expect(dry, command).toEqual(ended(0, /./, /\nNothing was changed/));
+      expect(JSON.parse(dry.stdout)).toMatchObject({ environment: 'local', account: '111111111111', dry_run: true });
+    }
+    expect(await stateOf(world)).toEqual(before);
+  });
+
+  it('refuses a client that is not there, and names its neighbour', async ({ world }) => {
+    const refusal = /error: secret-missing: There is no client "acmee" .*\nDid you mean acme\? /;
+    const commands = `disable, disable --service ${INSIGHTS}, enable, promote --force, rollback, retry, discard, delete, restore`;
+    for (const command of commands.split(', ')) {
+      const [verb, ...options] = command.split(' ');
+      for (const yes of [[], ['--yes']]) {
+        const args = ['client', verb, 'acmee', ...options, ...yes].join(' ');
+        expect(await world.run(args), args).toEqual(ended(1, '', refusal));
+      }
+    }
+    expect(await world.run('client show acmee')).toEqual(ended(1, '', refusal));
+    const service = /has no service "customer-insight": it has customer-insights, merchant-/;
+    for (const verb of ['disable', 'enable', 'retry']) {
+      expect(await world.run(`client ${verb} acme --service customer-insight --yes`)).toEqual(ended(2, '', service));
+    }
+  });
+});
+
+describe('at a terminal', () => {
+  const answers = (id: string, secret: string): Dialogue => [
+    ['client_id: ', `${id}\r`],
+    ['secret: ', `${secret}\r`],
+  ];
+  const put = (world: OperatorWorld, dialogue: Dialogue, ...options: readonly string[]) => {
+    world.letHalfAMinutePass();
+    return typeAtCommandLine(['client', 'put', 'acme', ...options], world.shell, dialogue);
+  };
+  const agreed: Dialogue = [['Continue? [y/N] ', 'y\r']];
+
+  it.for([
+    ['does it upon a yes', 'y\r', 0],
+    ['does nothing upon another word', 'nyes\r', 1],
+    ['does nothing upon Ctrl-C', '\u0003', 130],
+  ] as const)('%s', async ([_, typed, exitCode], { world: { shell, run } }) => {
+    const answered = await typeAtCommandLine(['client', 'disable', 'acme'], shell, [['Continue? [y/N] ', typed]]);
+    expect(answered).toMatchObject({ exitCode, screen: expect.stringMatching(/\n$/) });
+    expect((await run('client check acme')).exitCode).toBe(exitCode === 0 ? 1 : 0);
+  });
+
+  it('asks, also with --yes, before a rejected credential goes into use', async ({ world }) => {
+    const typed = answers(WRONG.client_id, WRONG.secret);
+    const question = 'Promote the rejected credential? [y/N] ';
+    const refused = await put(world, [...typed, [question, 'n\r']], '--force', '--yes');
+    expect(refused).toMatchObject({ exitCode: 1, screen: expect.stringMatching(/is AWSPENDING\n/) });
+    const accepted = await put(world, [...typed, ...agreed, [question, 'y\r']], '--force');
+    expect(accepted).toMatchObject({ exitCode: 0, screen: expect.stringMatching(/is AWSCURRENT\n/) });
+    const ended = await put(world, [...typed, [question, '\u0003']], '--force', '--yes');
+    expect(ended).toMatchObject({ exitCode: 130 });
+  });
+
+  it.for(['disable acme', 'put acme', 'delete acme'])(
+    'ends at once on Ctrl-C before the question: client %s',
+    async (command, { world }) => {
+      const { secret } = await stateOf(world);
+      const keyboard = Object.assign(new PassThrough(), { isTTY: true });
+      const begun = beginCommandLine(['client', ...command.split(' ')], world.shell, keyboard);
+      keyboard.on('shown', (screen: string) => {
+        if (/The secret is not shown|\n- /.test(screen)) begun.interrupt();
+      });
+      expect(await begun.finished).toMatchObject({ exitCode: 130 });
+      expect((await stateOf(world)).secret).toEqual(secret);
+    },
+  );
+
+  it.for<readonly [string, Dialogue]>([
+    ['corrected on the way', answers(`typo\u0015${NEW.client_id}é\u007f`, `\u001b[A${NEW.secret}x\u007f`)],
+    ['pasted at once', [['client_id: ', `${NEW.client_id}\r\n${NEW.secret}\n`]]],
+  ])('asks for a credential and shows nothing of the secret when it is %s', async ([_, dialogue], { world }) => {
+    const { exitCode, screen } = await put(world, [...dialogue, ...agreed]);
+    expect(screen).not.toContain(NEW.secret);
+    expect(screen).toMatch(
+      /The secret is not shown .*client_id: .*acme-id-2.*secret: \n.*changes the client_id.*is AWSCURRENT/s,
+    );
+    expect(exitCode).toBe(0);
+  });
+
+  it.for(['\u0003', '\r\u0004'])('stores nothing on Ctrl-C and Ctrl-D', async (key, { world }) => {
+    const { exitCode, screen } = await put(world, [['client_id: ', `half an i${key}`]]);
+    expect({ exitCode, isStored: screen.includes('Storing') }).toEqual({ exitCode: 130, isStored: false });
+  });
+});
+
+it('client delete says until when client restore can take the mark for deletion back', async ({ world }) => {
+  const begun = Date.now();
+  const { exitCode, stdout, stderr } = await world.run('client delete acme --yes');
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(/Until then client restore acme undoes this\.\n$/);
+  const [, goneAt = ''] = /^acme is marked, to be deleted on (\S+)\n$/.exec(stdout) ?? [];
+  const daysLeft = (Date.parse(goneAt) - begun) / (24 * 60 * 60_000);
+  expect(Math.abs(daysLeft - 30)).toBeLessThan(0.01);
+  expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme .*deleted on ${goneAt}`));
+  for (const command of ['client delete acme --yes', 'client put acme --yes']) {
+    expect(await world.run(command)).toEqual(
+      ended(1, '', /^error: secret-deleted: .*\nRestore it first, with client restore\.\n$/),
+    );
+  }
+  const takes = /- removes the mark for deletion from the secret token-broker\/local\/acme/;
+  expect(await world.run('client restore acme')).toEqual(ended(2, '', takes));
+  expect(await world.run('client restore acme --yes')).toEqual(ended(0, 'acme has its secret\n', takes));
+  expect(await world.run('client restore acme')).toEqual(ended(0, /./, /^acme is not marked for deletion\.\n/));
+});
+
+it('client discard throws away the version that waits, or the one before the current one', async ({ world }) => {
+  await world.run('client put acme --yes', { input: NEW });
+  await world.run('client put acme --yes', { input: WRONG });
+  for (const options of ['', ' --previous']) {
+    const discarded = /^acme: version \S+ is discarded\n$/;
+    expect(await world.run(`client discard acme${options} --yes`)).toEqual(ended(0, discarded, /./));
+    expect(await world.run(`client discard acme${options} --yes`)).toEqual(ended(1, '', /version-missing/));
+  }
+  const { clients } = await world.json('client list');
+  expect(clients).toMatchObject([{ versions: [{ stages: ['AWSCURRENT'] }] }]);
+});

@@ -1,0 +1,180 @@
+import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
+import { describe, expect } from 'vitest';
+import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, ended } from '../shared/command-line.ts';
+import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
+
+const CHECK = 'client check acme';
+const DISABLE = 'client disable acme --yes';
+const ENABLE = 'client enable acme --yes';
+const IN_ADVANCE = '--yes --even-if-missing';
+const SecretId = 'token-broker/local/acme';
+const [INSIGHTS] = SERVICES;
+const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
+const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
+const FLAG_SET = 'The flag is set: within 60 s no instance of the function that can read the table issues a token .*';
+const FLAG_MISSING = 'The flag is missing on a service: there the broker may continue to issue tokens of acme.';
+const DENIED = 'The secret is denied to the broker: no instance of the function can use it.';
+const ALONE = 'The secret is not denied to the broker: an instance of the function that is alone, .* may continue .*';
+const STILL = 'acme is still disabled: no flag was removed.';
+const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be removed.';
+const STOPPED = expect.stringMatching(
+  /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
+);
+const BOTH_DISABLED = /customer-insights +disabled .*\nmerchant-\S+ +disabled/;
+
+describe('client disable', () => {
+  it('stops every service of the environment, can be repeated, and enable starts them again', async ({ world }) => {
+    const effect = /\nWithin 60 s no caller is issued a token of acme\..*\n$/;
+    const told = ended(0, 'acme is disabled on customer-insights, merchant-payment-cleansing\n', effect);
+    // It does not need the broker.
+    expect(await world.run(DISABLE, { env: { TOKEN_BROKER_URL: '' } })).toEqual(told);
+    const policy = await policyOf(world);
+    expect(await world.run(DISABLE)).toEqual(told);
+    expect(await policyOf(world)).toEqual(policy);
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+    const refused = world.caller.token({ client: 'acme', service: INSIGHTS });
+    await expect(refused).rejects.toMatchObject({ type: 'client-disabled' });
+
+    const enabled = { environment: 'local', client: 'acme', services: SERVICES, disabled: false };
+    expect(await world.json(ENABLE)).toEqual({ ...enabled, within_seconds: 60, secret_denied: false });
+    expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
+    // No policy stays behind where there was none.
+    expect(await policyOf(world)).toBeUndefined();
+    expect(await world.run(ENABLE)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('denies the secret to the role of the token function, and keeps the rest of its policy', async ({ world }) => {
+    const others = { Version: '2008-10-17', Id: 'ours', Statement: { Sid: 'Theirs', Effect: 'Deny', Principal: '*' } };
+    const ResourcePolicy = JSON.stringify(others);
+    await world.secretsManager.send(new PutResourcePolicyCommand({ SecretId, ResourcePolicy }));
+    expect(await world.json(DISABLE)).toMatchObject({ disabled: true, secret_denied: true });
+    const Condition = { ArnEquals: { 'aws:PrincipalArn': 'arn:aws:iam::111111111111:role/token-broker-local' } };
+    const read = { Principal: '*', Action: 'secretsmanager:GetSecretValue', Resource: '*' };
+    const denial = { Sid: 'TokenBrokerDisabled', Effect: 'Deny', ...read, Condition };
+    expect(await policyOf(world)).toEqual({ ...others, Statement: [others.Statement, denial] });
+    await world.run(ENABLE);
+    expect(await policyOf(world)).toEqual({ ...others, Statement: [others.Statement] });
+  });
+
+  it('sets the flag alone with --service, and says where it does not hold', async ({ world }) => {
+    const told = 'acme is disabled on customer-insights\n';
+    const warning = /does not stop an instance of the function that cannot read the table/;
+    expect(await world.run(`${DISABLE} --service ${INSIGHTS}`)).toEqual(ended(0, told, warning));
+    expect(await policyOf(world)).toBeUndefined();
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +disabled .*\nmerchant-\S+ +accepted/);
+    const enabled = await world.run(`${ENABLE} --service ${INSIGHTS} --json`);
+    expect(JSON.parse(enabled.stdout)).not.toHaveProperty('secret_denied');
+    expect(enabled.stderr).toMatch(/Only the flag of this service is removed/);
+    expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('stops a client whose secret is marked for deletion, which no instance can read', async ({ world }) => {
+    await world.run('client delete acme --yes');
+    const again =
+      /in the table token-broker-local\n.*\nThe secret \S+ is marked for deletion: disable acme again when/s;
+    expect(await world.run(DISABLE)).toEqual(ended(0, /^acme is disabled on /, again));
+  });
+
+  it('stops a client without a secret in advance, on the services of the variable', async ({ world }) => {
+    const env = { TOKEN_BROKER_SERVICES: 'customer-insights  other' };
+    const { stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`, { env });
+    const services = ['customer-insights', 'other'];
+    expect(JSON.parse(stdout)).toMatchObject({ client: 'globex', services, disabled: true, secret_denied: false });
+    expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if it exists$/m);
+    expect(stderr).toMatch(/The secret token-broker\/local\/globex is missing: disable globex again when/);
+    const inProd = await world.json('client disable acme --even-if-missing --dry-run --environment prod');
+    expect(inProd.changes[0]).toContain(`on ${SERVICES.join(', ')}, in the table token-broker-prod`);
+  });
+});
+
+it('an instance that cannot read the table gets no credential of a disabled client', async ({ world }) => {
+  expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
+  await world.run(DISABLE);
+  const requests = world.tokenService.requests.length;
+  expect(await tokensWithoutTable(world)).toEqual([STOPPED, STOPPED]);
+  expect(world.tokenService.requests).toHaveLength(requests);
+  await world.run(ENABLE);
+  expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
+});
+
+async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
+  const { ResourcePolicy } = await secretsManager.send(new GetResourcePolicyCommand({ SecretId }));
+  return ResourcePolicy === undefined ? undefined : JSON.parse(ResourcePolicy);
+}
+
+/** The answers of a new instance, one for each service, without DynamoDB; it reads secrets as the broker does. */
+async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<readonly string[]> {
+  const caller = await newInstance('http://127.0.0.1:9');
+  const ask = (service: string) => caller.token({ client: 'acme', service });
+  const answers = await Promise.allSettled(SERVICES.map(ask));
+  return answers.map((answer) =>
+    answer.status === 'fulfilled' ? 'a token' : `${answer.reason.type}: ${answer.reason.detail}`,
+  );
+}
+
+describe('client disable, refused or failed', () => {
+  it.for([
+    ['the table', `client disable acme ${IN_ADVANCE} --environment dev`, {}, /aws-not-found: .* in eu-west-1 /],
+    ['names of services', DISABLE, { TOKEN_BROKER_SERVICES: 'a,b' }, /services-wrong/],
+  ] as const)('says that there is not: %s', async ([_, command, env, message], { world }) => {
+    expect(await world.run(command, { env })).toEqual(ended(1, '', message));
+  });
+
+  it.for([
+    ['disable', 'DynamoDB', NO_TABLE, `${FLAG_MISSING}\n${DENIED}`],
+    ['enable', 'DynamoDB', NO_TABLE, HALFWAY],
+    ['disable', 'Secrets Manager', NO_SECRETS, `${FLAG_SET}\n${ALONE}`],
+    ['enable', 'Secrets Manager', NO_SECRETS, STILL],
+  ] as const)('%s says once that it cannot reach %s, and what holds', async ([verb, _, env, state], { world }) => {
+    const told = `\n${state}\nerror: aws-unavailable: Nothing answers at http://127.0.0.1:9\n.*\n$`;
+    expect(await world.run(`client ${verb} acme --yes`, env)).toEqual(ended(1, '', new RegExp(told)));
+  });
+
+  it('sets the other flags when one cannot be set, and says which one it is', async ({ world }) => {
+    const { url } = await answering((response, request) => {
+      const isDenied = request.body.includes(`/${INSIGHTS}`);
+      answerWith(isDenied ? 400 : 200, isDenied ? { __type: 'AccessDeniedException' } : {})(response, request);
+    });
+    const told = /\nDone for 1 of 2, not for acme on customer-insights\.\n(?!.*UpdateItem.*UpdateItem).*UpdateItem/s;
+    expect(await world.run(DISABLE, { env: { AWS_ENDPOINT_URL_DYNAMODB: url } })).toEqual(ended(1, '', told));
+  });
+
+  it('stops a client when Secrets Manager does not tell whether there is one', async ({ world }) => {
+    const unknown = /^Whether the client "acme" exists is unknown \(aws-unavailable\)\.\n/;
+    expect(await world.run(DISABLE, NO_SECRETS)).toEqual(ended(1, '', unknown));
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+  });
+
+  it.for([
+    ['disable', 'PutResourcePolicy', `${FLAG_SET}\n${ALONE}`, undefined],
+    ['enable', 'DeleteResourcePolicy', STILL, { Statement: [{ Sid: 'TokenBrokerDisabled' }] }],
+  ] as const)('leaves the policy to the emergency role: %s', async ([verb, action, state, policy], { world }) => {
+    const env = await secretsManagerOfOperator(policy);
+    const error = `error: aws-access-denied: .*: secretsmanager:${action} .*`;
+    const told = `\n${state}\n${error}\n${EMERGENCY} client ${verb} acme --environment local\n$`;
+    expect(await world.run(`client ${verb} acme --yes`, { env })).toEqual(ended(1, '', new RegExp(told)));
+  });
+
+  it('sets the flags with the policy of an operator, who can take them away again', async ({ world }) => {
+    const env = await secretsManagerOfOperator();
+    await world.run(DISABLE, { env });
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+    // The emergency role has written no denial.
+    expect(await world.run(ENABLE, { env })).toMatchObject({ exitCode: 0 });
+  });
+});
+
+const EMERGENCY = 'The emergency role may do this .*, the operator may not. As that role:';
+
+/** Secrets Manager as it answers a role that may look at a secret and its policy, and not write the policy. */
+async function secretsManagerOfOperator(policy?: object) {
+  const ARN = 'arn:aws:secretsmanager:us-east-1:111111111111:secret:token-broker/local/acme-A1b2C3';
+  const found = { ARN, Name: SecretId, ...(policy && { ResourcePolicy: JSON.stringify(policy) }) };
+  const { url } = await answering((response, request) => {
+    const isWrite = /\.(?:Put|Delete)ResourcePolicy$/.test(`${request.headers['x-amz-target']}`);
+    const answer = isWrite ? answerWith(400, { __type: 'AccessDeniedException' }) : answerWith(200, found);
+    answer(response, request);
+  });
+  return { AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
+}

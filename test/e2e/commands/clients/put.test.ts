@@ -1,0 +1,257 @@
+import { Readable } from 'node:stream';
+import {
+  CreateSecretCommand,
+  DeleteSecretCommand,
+  DescribeSecretCommand,
+  GetSecretValueCommand,
+  ListSecretsCommand,
+  PutSecretValueCommand,
+} from '@aws-sdk/client-secrets-manager';
+import { describe, expect, onTestFinished } from 'vitest';
+import { environments } from '../../../../lib/environments.ts';
+import { beginCommandLine, ended } from '../shared/command-line.ts';
+import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+
+const [INSIGHTS, CLEANSING] = SERVICES;
+const PUT = 'client put acme --yes';
+const BOTH = SERVICES.join(' ');
+const ONE_SERVICE = `${PUT} --services ${INSIGHTS}`;
+const PUT_IN_DEV = '--environment dev client put new --create --yes --kms-key-id alias/keys';
+const ACME = 'token-broker/local/acme';
+
+/** Which version of a secret has which stages, by stage; and its services, if they are tagged. */
+async function describeSecret({ secretsManager }: OperatorWorld, client = 'acme', environment = 'local') {
+  const SecretId = `token-broker/${environment}/${client}`;
+  const found = await secretsManager.send(new DescribeSecretCommand({ SecretId }));
+  const { VersionIdsToStages = {}, Tags, KmsKeyId } = found;
+  const versions = Object.entries(VersionIdsToStages).flatMap(([id, stages]) => stages.map((stage) => [stage, id]));
+  return { ...Object.fromEntries(versions), services: Tags?.find(({ Key }) => Key === 'services')?.Value, KmsKeyId };
+}
+
+function beginPut({ shell }: OperatorWorld) {
+  return beginCommandLine(PUT.split(' '), shell, Readable.from([Buffer.from(JSON.stringify(NEW))]));
+}
+
+async function storedValue({ secretsManager }: OperatorWorld): Promise<unknown> {
+  const { SecretString = '' } = await secretsManager.send(new GetSecretValueCommand({ SecretId: ACME }));
+  return JSON.parse(SecretString);
+}
+
+describe('client put', () => {
+  it('promotes a credential that every service accepts, and no caller notices', async ({ world }) => {
+    const before = await describeSecret(world);
+    const stop = await keepCalling(world);
+    const result = await world.run(PUT, { input: NEW });
+
+    expect(await stop()).toMatchObject({ failures: [] });
+    const found = /customer-insights +accepted .*\nmerchant-payment-cleansing +accepted .*\nacme: .* AWSCURRENT/;
+    expect(result).toEqual(ended(0, found, /uses it within 60 s/));
+    const after = await describeSecret(world);
+    expect(after).toEqual({ ...before, AWSCURRENT: expect.any(String), AWSPREVIOUS: before.AWSCURRENT });
+    expect(result.stdout).toContain(after.AWSCURRENT);
+  });
+
+  it('leaves a credential pending that is rejected, unless it is forced, and no caller notices', async ({ world }) => {
+    const before = await describeSecret(world);
+    const stop = await keepCalling(world);
+    const { exitCode, stdout, stderr } = await world.run(`${PUT} --json`, { input: WRONG });
+
+    expect(await stop()).toMatchObject({ failures: [] });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/stays pending, and does not affect callers/);
+    const after = await describeSecret(world);
+    expect(after).toEqual({ ...before, AWSPENDING: expect.any(String) });
+    const stored = { client: 'acme', stage: 'AWSPENDING', version: after.AWSPENDING };
+    const checks = SERVICES.map((service) => ({ ...stored, service, finding: 'rejected', proven_by: 'request' }));
+    expect(JSON.parse(stdout)).toMatchObject({ environment: 'local', ...stored, checks });
+  });
+
+  it('puts a rejected credential into use upon --accept-rejected alone', async ({ world }) => {
+    const before = await describeSecret(world);
+    const kept = /stays pending, .*\. --force --accept-rejected promotes it anyway\.\n$/;
+    expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(1, /rejected/, kept));
+    expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
+    const undo = /Promoted by --force.* client rollback undoes it/;
+    const accepted = await world.run(`${PUT} --force --accept-rejected`, { input: WRONG });
+    expect(accepted).toEqual(ended(0, /is AWSCURRENT/, undo));
+    expect(await describeSecret(world)).not.toHaveProperty('AWSPENDING');
+  });
+
+  it('passes with --force over a disabled client, and a check that tells nothing', async ({ world }) => {
+    const put = await world.run(`${PUT} --force`, { input: NEW, env: world.stranger });
+    expect(put).toEqual(ended(0, /access-denied .*is AWSCURRENT/s, /Promoted by --force/));
+    await world.run('client disable acme --yes');
+    expect(await world.run(`${PUT} --force`, { input: OLD })).toEqual(ended(0, /disabled .*is AWSCURRENT/s, /./));
+  });
+
+  it('promotes no credential that one service rejects, or the operator may not check', async ({ world }) => {
+    world.tokenService.respondWith(CLEANSING, { status: 503 });
+    const half = /customer-insights +accepted .*\nmerchant-payment-cleansing +unreachable .*AWSPENDING/s;
+    expect(await world.run(PUT, { input: NEW })).toEqual(ended(1, half, /./));
+    const denied = /customer-insights +access-denied .*AWSPENDING/s;
+    expect(await world.run(PUT, { input: NEW, env: world.stranger })).toEqual(ended(1, denied, /./));
+  });
+
+  it('takes the services from --services, the credential or the tag, and writes both', async ({ world }) => {
+    const put = async (command: string, input: object) => {
+      const { stdout, stderr } = await world.run(command, { input });
+      const { services } = await describeSecret(world);
+      const checked = SERVICES.filter((service) => stdout.includes(service));
+      return { checked, services, value: await storedValue(world), stderr };
+    };
+    const one = { checked: [INSIGHTS], services: INSIGHTS };
+    const said = await put(ONE_SERVICE, NEW);
+    expect(said).toMatchObject({ ...one, value: { ...NEW, services: { [INSIGHTS]: {} } } });
+    expect(said.stderr).toMatch(/\n- removes the service merchant-\S+ from acme: callers get no token of it/);
+    expect(await put(PUT, OLD)).toMatchObject({ ...one, value: { ...OLD, services: { [INSIGHTS]: {} } } });
+    const named = await put(PUT, { ...NEW, services: SERVICES });
+    expect(named).toMatchObject({ checked: SERVICES, services: BOTH });
+    expect(named.stderr).toMatch(/\n- adds the service merchant-payment-cleansing to acme\n/);
+    const all = { checked: SERVICES, services: 'all' };
+    expect(await put(`${PUT} --services all`, OLD)).toMatchObject({ ...all, value: { ...OLD, services: 'all' } });
+    const own = { ...WRONG, services: { [INSIGHTS]: NEW, [CLEANSING]: NEW } };
+    expect(await put(`${PUT} --services all`, own)).toMatchObject({ ...all, value: own });
+  });
+
+  it('lets the tag follow the version in use, so that a rejected one changes nothing', async ({ world }) => {
+    const before = await describeSecret(world);
+    await world.run(ONE_SERVICE, { input: WRONG });
+    expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
+    expect((await world.run('client check acme --stage AWSPENDING')).stdout).not.toContain(CLEANSING);
+
+    await world.run('client promote acme --force --accept-rejected --yes');
+    expect(await describeSecret(world)).toMatchObject({ services: INSIGHTS });
+    const back = await world.run('client rollback acme --yes');
+    // Of a version that no command has stored the services are unknown.
+    expect(back).toEqual(ended(0, /./, /^(?!.*the service).*$/s));
+    await world.run(PUT, { input: { ...NEW, services: SERVICES } });
+    const dropped = /\n- removes the service merchant-\S+ from acme/;
+    await world.run(ONE_SERVICE, { input: OLD });
+    expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, /\n- adds the service merchant/));
+    expect(await describeSecret(world)).toMatchObject({ services: BOTH });
+    expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, dropped));
+  });
+
+  it('tells of another client_id and of blanks, and shows neither', async ({ world }) => {
+    const plan = async (input: object, env = {}) => (await world.run(PUT, { input, env })).stderr.match(/^- .*$/gm);
+    const [OTHER, BLANK] = [/changes the client_id: it differs/, /also stores the blank with which/];
+    expect(await plan(WRONG)).toEqual([expect.any(String)]);
+    const both = [expect.any(String), expect.stringMatching(BLANK), expect.stringMatching(OTHER)];
+    expect(await plan({ ...NEW, secret: 'marked ' })).toEqual(both);
+    expect((await plan(NEW))?.join()).toMatch(OTHER);
+    expect((await plan(OLD, world.stranger))?.join()).toMatch(
+      /may change the client_id: the current version cannot be read/,
+    );
+  });
+
+  it('reads no secret in use where a trail rings for each read', async ({ world }) => {
+    const { dev } = environments;
+    onTestFinished(() => void Object.assign(environments, { dev }));
+    const stored = { Name: 'token-broker/dev/acme', SecretString: JSON.stringify({ ...OLD, services: 'all' }) };
+    await world.secretsManager.send(new CreateSecretCommand(stored));
+    const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
+    expect(await plan()).toMatch(/- changes the client_id: /);
+    Object.assign(environments, { dev: { ...dev, trail: {} } });
+    expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
+  });
+
+  it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
+    world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
+    const putting = beginPut(world);
+    const waits = /merchant-payment-cleansing: the broker may try this version again in \d+ s; asking again then\.\n/;
+    await expect.poll(() => putting.output.stderr, { timeout: 60_000 }).toMatch(waits);
+    putting.interrupt();
+    expect(await putting.finished).toMatchObject({ exitCode: 130 });
+  });
+
+  it('does not take the finding about another version for its own', async ({ world }) => {
+    // The broker is the one of the environment local.
+    const { exitCode } = await world.run(PUT_IN_DEV.replace('new', 'acme'), { input: NEW });
+    expect(exitCode).toBe(1);
+  });
+
+  it('stores a new client, and tells whether its service accepts it', async ({ world }) => {
+    const create = (client: string) => `client put ${client} --create --yes --services ${INSIGHTS}`;
+    const accepted = /AWS made it current at once\. Callers get tokens as soon as/;
+    expect(await world.run(create('globex'), { input: NEW })).toEqual(ended(0, /./, accepted));
+    expect(await describeSecret(world, 'globex')).toEqual({ AWSCURRENT: expect.any(String), services: INSIGHTS });
+    const refused = /no caller had a token of the client before\. client check tries it again\.\n$/;
+    expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
+  });
+
+  it('takes the members of other tools, and a byte order mark', async ({ world }) => {
+    const other = `\ufeff${JSON.stringify({ username: NEW.client_id, password: NEW.secret })}\r\n`;
+    expect(await world.run(PUT, { input: other })).toMatchObject({ exitCode: 0 });
+  });
+});
+
+const OTHER_SERVICES = /credential-malformed: .*services names no service, or a service that the client does not get/;
+const TYPING_ERROR =
+  /^error: secret-missing: .* "amce" .*\nDid you mean acme\? Nothing was stored\. --create makes a new client\.\n$/;
+const TWICE = JSON.stringify(NEW).replace('}', ',"secret":"marked-second"}');
+
+describe('client put stores nothing, and repeats nothing', () => {
+  it.for<readonly [what: string, command: string, input: object | string, message: RegExp, exitCode?: number]>([
+    ['of nothing', PUT, '', /no-credential: Nothing came/],
+    ['of a text that is no JSON', PUT, 'marked-secret', /credential-malformed: .*not a JSON object/],
+    ['without a secret', PUT, { client_id: 'marked-id' }, /secret is missing/],
+    ['of more than a secret can hold', PUT, 'marked'.repeat(20_000), /longer than 65536 bytes/],
+    ['of a member twice, of which it would keep the last', ONE_SERVICE, TWICE, /a member occurs more than once/],
+    ['for services that --services does not name', ONE_SERVICE, { ...NEW, services: [CLEANSING] }, OTHER_SERVICES],
+    ['for no service', PUT, { ...NEW, services: [] }, OTHER_SERVICES],
+    ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /holds a colon/],
+    ['for a client that is not there', 'client put amce --yes', NEW, TYPING_ERROR],
+    ['with --create for one that is there', `${PUT} --create`, NEW, /client-exists: There is a client "acme" already/],
+    ['for one that differs by case only', 'client put Acme --create --yes', NEW, /client-exists: .* "acme" already/],
+    ['for a service that there is not', `${PUT} --services insights`, NEW, /has no service "insights"/, 2],
+    ['without the key of the environment', 'client put new --create --yes --environment dev', NEW, /--kms-key-id/, 2],
+  ])('%s', async ([_, command, input, message, exitCode = 1], { world }) => {
+    const before = await describeSecret(world);
+    const result = await world.run(command, { input });
+    expect(result).toEqual(ended(exitCode, '', message));
+    if (exitCode === 1) expect(result.stderr).toMatch(/Nothing was stored/);
+    expect(await describeSecret(world)).toEqual(before);
+    await expect(describeSecret(world, 'new', 'dev')).rejects.toThrow(/can't find/);
+  });
+});
+
+it.for(['acme', 'Acme'])(
+  'client put --create makes no %s beside an acme that is marked for deletion',
+  async (client, { world }) => {
+    await world.secretsManager.send(new DeleteSecretCommand({ SecretId: ACME }));
+    const result = await world.run(`client put ${client} --create --yes`, { input: NEW });
+    expect(result).toEqual(ended(1, '', /^error: secret-deleted: The secret is marked for deletion\nRestore it first/));
+    const { SecretList = [] } = await world.secretsManager.send(
+      new ListSecretsCommand({ IncludePlannedDeletion: true }),
+    );
+    expect(SecretList.map(({ Name }) => Name).filter((name) => /acme$/i.test(name ?? ''))).toEqual([ACME]);
+  },
+);
+
+describe('client put, interrupted or overtaken', () => {
+  it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
+    world.tokenService.behave(undefined, { fault: 'hang' });
+    const putting = beginPut(world);
+    await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
+    putting.interrupt();
+
+    const next = /client promote acme checks and promotes it, another client put acme replaces it\.\n$/;
+    const result = await putting.finished;
+    expect(result).toEqual(ended(130, '', next));
+    const { AWSPENDING } = await describeSecret(world);
+    expect(result.stderr).toContain(`Storing version ${AWSPENDING} of token-broker/local/acme`);
+  });
+
+  it('keeps the version that another operator has promoted meanwhile', async ({ world }) => {
+    world.tokenService.behave(undefined, { latencyMs: 300 });
+    const slow = world.run(PUT, { input: NEW });
+    await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
+    const command = { SecretId: ACME, SecretString: JSON.stringify(OLD) };
+    const { VersionId: AWSCURRENT } = await world.secretsManager.send(new PutSecretValueCommand(command));
+
+    const { exitCode, stderr } = await slow;
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/secret-changed: Another operator has changed the secret in the meantime/);
+    expect(await describeSecret(world)).toMatchObject({ AWSCURRENT });
+  });
+});

@@ -1,0 +1,134 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { shellFile } from '../../../../bin/local/shell.ts';
+import { shellVariables, useLocalBroker } from '../../../support/processes/local-broker.ts';
+import { ended, runCommandLine } from '../shared/command-line.ts';
+
+const broker = useLocalBroker();
+/** The variables of the operator's terminal. */
+const operator = () => ({ ...shellVariables(broker(), 'operator'), AWS_SESSION_TOKEN: '' });
+
+/** Runs the command line in the operator's terminal. */
+const run = (command: string, input?: object) => runCommandLine(command.split(' '), operator(), JSON.stringify(input));
+
+describe('env', () => {
+  const port = () => new URL(broker().url).port;
+
+  it('names the operator and the callers of the broker that listens on PORT', async () => {
+    const { stdout } = await runCommandLine(['env'], { PORT: port() });
+    expect(stdout.split('\n')).toEqual(['operator', 'billing', 'reporting', 'stranger', '']);
+    // No other user of the machine may read the keys.
+    expect(statSync(shellFile(port())).mode & 0o777).toBe(0o600);
+  });
+
+  it('sets the variables of the start in a shell, and removes them again', async () => {
+    const commands = [
+      'eval "$(node bin/token-broker.ts env reporting)"',
+      'printenv AWS_ACCESS_KEY_ID TOKEN_BROKER_SERVICES AWS_ENDPOINT_URL_DYNAMODB',
+      'eval "$(node bin/token-broker.ts env --unset)"',
+      'printenv | grep -E "^(AWS|TOKEN_BROKER)_"',
+    ].join('\n');
+    const cwd = fileURLToPath(new URL('../../../..', import.meta.url));
+    const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
+    const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd, env });
+
+    const { AWS_ENDPOINT_URL_DYNAMODB } = shellVariables(broker());
+    const services = 'customer-insights merchant-payment-cleansing';
+    expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL_DYNAMODB}\n`);
+  });
+
+  it('sets the variables in PowerShell with --powershell', async () => {
+    const { stdout } = await runCommandLine(['env', 'reporting', '--powershell'], { PORT: port() });
+    expect(stdout).toContain("$env:AWS_ACCESS_KEY_ID = 'AKIDLOCALREPORTING'\n$env:AWS_SECRET_ACCESS_KEY = '");
+  });
+
+  it.each([
+    ['no broker listens there', ['operator'], '19999', 1, /^error: broker-not-running: .* 19999\nStart it with npm/],
+    ['there is no such caller', ['x'], undefined, 2, /^error: the local broker has no such caller: it has operator/],
+    ['PORT is no port', [], 'abc', 2, /^error: PORT is not the port of a local broker/],
+  ])('prints nothing to evaluate when %s', async (_, args, wrong, exitCode, stderr) => {
+    const result = await runCommandLine(['env', ...args], { PORT: wrong ?? port() });
+    expect(result).toEqual(ended(exitCode, '', stderr));
+  });
+
+  it('ignores the remains of a broker that was killed', async () => {
+    const left = { pid: spawnSync('true').pid, callers: { operator: operator() } };
+    writeFileSync(shellFile(19_998), JSON.stringify(left));
+    onTestFinished(() => rmSync(shellFile(19_998)));
+    const result = await runCommandLine(['env'], { PORT: '19998' });
+    expect(result).toEqual(ended(1, '', /^error: broker-not-running: /));
+  });
+});
+
+describe('service', () => {
+  it.each([
+    ['throttle', 'throttled'],
+    ['down', 'unreachable'],
+    ['reject', 'rejected'],
+  ])('plays an incident with --%s, until --recover', async (mode, finding) => {
+    await run(`service customer-insights --${mode}`);
+    expect((await run('client check globex')).stdout).toMatch(new RegExp(`^customer-insights +${finding} `, 'm'));
+
+    await run('service customer-insights --recover');
+    await run('client retry --service customer-insights --yes');
+    expect((await run('client check acme')).stdout).toMatch(/^customer-insights +accepted /m);
+  });
+
+  it('turns living tokens away with --revoke, and issues new ones', async () => {
+    const api = `${shellVariables(broker()).TOKEN_BROKER_STAND_IN_URL}/customer-insights/v1/whoami`;
+    const statusFor = async (token: string) =>
+      (await fetch(api, { headers: { authorization: `Bearer ${token}` } })).status;
+    const tokenOf = async (more = '') => {
+      return JSON.parse((await run(`token acme customer-insights --json --reveal${more}`)).stdout);
+    };
+    const { access_token: first, fingerprint } = await tokenOf();
+    expect(await statusFor(first)).toBe(200);
+    expect(await run('service customer-insights --revoke')).toEqual(ended(0, '', /refuses every token/));
+    expect(await statusFor(first)).toBe(401);
+    expect(await statusFor((await tokenOf(` --refused ${fingerprint}`)).access_token)).toBe(200);
+  });
+
+  it.each([
+    ['', 2, /choose one of --reject, --slow, --down/],
+    [' --down --slow', 2, /choose one of/],
+    ['x --down', 2, /has no service "customer-insightsx"/],
+    [' --down --environment dev', 2, /only a service of npm start can be told to fail/],
+  ])('is refused: service customer-insights%s', async (rest, exitCode, stderr) => {
+    expect(await run(`service customer-insights${rest}`)).toEqual(ended(exitCode, '', stderr));
+  });
+});
+
+it('a rehearsal onboards and rotates with secrets that begin with good-, and rejects any other', async () => {
+  const put = 'client put hooli --create --yes --services customer-insights';
+  const hooli = (secret: string) => ({ client_id: 'hooli-id', secret });
+  expect(await run(put, hooli('good-1'))).toEqual(ended(0, /^customer-insights +accepted /m, /./));
+  expect(await run('client put hooli --yes', hooli('good-2'))).toEqual(ended(0, /accepted/, /./));
+  // Of another client, because the broker tries a version that is not in use once in half a minute.
+  expect(await run('client put acme --yes', hooli('bad'))).toEqual(ended(1, /rejected/, /./));
+});
+
+it('says that nothing answers there, to a terminal that still has the variables of a broker that has ended', async () => {
+  const gone = Object.fromEntries(Object.keys(operator()).flatMap((name) => (/URL/.test(name) ? [[name, GONE]] : [])));
+  const commands = ['token acme customer-insights', 'client list', 'audit acme', 'client disable acme --yes'];
+  const results = await Promise.all(
+    commands.map((each) => runCommandLine(each.split(' '), { ...operator(), ...gone })),
+  );
+
+  for (const result of results) {
+    const words = /(?:^|\n)error: [\w-]+: Nothing answers at http:\/\/127\.0\.0\.1:19999\nCorrect the port, start/;
+    expect(result).toEqual(ended(1, '', words));
+    // Once.
+    expect(result.stderr).not.toContain('ECONNREFUSED');
+  }
+  // A call of another broker does not fail for that.
+  const other = ['whoami', '--url', GONE.replace('http', 'https')];
+  expect((await runCommandLine(other, { ...operator(), ...gone })).stderr).toMatch(
+    /There was no answer: ECONNREFUSED\n/,
+  );
+});
+
+/** Nothing listens there. */
+const GONE = 'http://127.0.0.1:19999';

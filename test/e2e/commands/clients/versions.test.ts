@@ -1,0 +1,136 @@
+import { PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
+import { describe, expect } from 'vitest';
+import { checked, problem } from '../../../unit/client/broker-answers.ts';
+import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, ended } from '../shared/command-line.ts';
+import { it, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+
+const [INSIGHTS, CLEANSING] = SERVICES;
+const CHECK = 'client check acme';
+const ACCEPTED = /^SERVICE +FINDING .*\ncustomer-insights +accepted .* request .*\nmerchant-.* accepted .*\n$/;
+const LATCHED = /customer-insights +rejected .* latch .*\nmerchant-payment-cleansing +rejected/;
+
+type Row = readonly [what: string, command: string, exitCode: number, stdout: RegExp | string, stderr?: RegExp];
+
+describe('client check', () => {
+  it.for<Row>([
+    ['shows a finding for each service of the client', CHECK, 0, ACCEPTED],
+    ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
+    ['names the services that there are', `${CHECK} --service insights`, 2, '', /no service "insights": it has cust/],
+    ['names the obstacle only once', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
+  ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
+    expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
+  });
+
+  it('asks once more when the turn of a version comes soon, and says else when it comes', async ({ world }) => {
+    const told = (finding: string) => checked({ client: 'acme', service: INSIGHTS, stage: 'AWSPENDING', finding });
+    const answers = [answerWith(200, told('throttled'), { 'retry-after': '0' }), answerWith(200, told('accepted'))];
+    const late = answerWith(200, told('throttled'), { 'retry-after': '3600' });
+    const broker = await answering((...call) => (answers.shift() ?? late)(...call));
+    const pending = `${CHECK} --service ${INSIGHTS} --stage AWSPENDING --url ${broker.url}`;
+    const waited = /^customer-insights: the broker may try this version again in 0 s; asking again then\.\n$/;
+    expect(await world.run(pending)).toEqual(ended(0, /customer-insights +accepted/, waited));
+    const until = /^customer-insights: Wait before the next check: .*\(singleActiveToken\)\. Not before \S+Z\.\n$/;
+    expect(await world.run(pending)).toEqual(ended(1, /customer-insights +throttled/, until));
+  });
+
+  it('answers --json as the broker does, about one service without Secrets Manager', async ({ world }) => {
+    const about = { client: 'acme', service: INSIGHTS, stage: 'AWSCURRENT' };
+    const [version, time] = [expect.any(String), expect.stringMatching(/Z$/)];
+    const proof = { finding: 'accepted', version, checked_at: time, proven_by: 'request', expires_at: time };
+    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' };
+    const told = { environment: 'local', client: 'acme', stage: 'AWSCURRENT', checks: [{ ...about, ...proof }] };
+    expect(await world.json(`${CHECK} --service ${INSIGHTS}`, { env })).toEqual(told);
+  });
+
+  it('ends with 1 and says what to do, once, when a credential is rejected', async ({ world }) => {
+    await world.run('client put acme --yes', { input: WRONG });
+    const advice = /^customer-insights, merchant-\S+: Store the right credential with client put acme.*\n$/;
+    expect(await world.run(`${CHECK} --stage AWSPENDING`)).toEqual(ended(1, LATCHED, advice));
+  });
+});
+
+describe('client retry', () => {
+  it('lets a version be sent again that a service has rejected by mistake', async ({ world }) => {
+    world.tokenService.respondWith(INSIGHTS, { status: 401 });
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected/);
+    world.tokenService.respondWith(INSIGHTS, undefined);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
+
+    const cleared = /acme +customer-insights +[0-9a-f]{8} +- +-\nacme +merchant-payment-cleansing +- +- +-\n$/;
+    const warning = /up to three times: .* may lock the account/;
+    const { stdout, stderr } = await world.run(`client retry acme --yes --service ${CLEANSING} --json`);
+    const none = { client: 'acme', service: CLEANSING, versions: [], holds: [], pause: false };
+    expect(JSON.parse(stdout)).toMatchObject({ client: 'acme', cleared: [none] });
+    expect(stderr).toMatch(/\nNo version was latched or held, and no pair was paused\.\n$/);
+    expect(await world.run('client retry acme --yes')).toEqual(ended(0, cleared, warning));
+    expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
+  });
+
+  it('lets every client of a service be sent again after an outage, and lists the ended pauses', async ({ world }) => {
+    await world.addClient('globex', INSIGHTS, OLD);
+    await world.addClient('hooli', CLEANSING, OLD);
+    world.tokenService.respondWith(INSIGHTS, { status: 503, headers: { 'retry-after': '300' } });
+    for (const client of ['acme', 'globex']) await world.run(`client check ${client} --service ${INSIGHTS}`);
+    world.tokenService.respondWith(INSIGHTS, undefined);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +unreachable/);
+
+    const cleared = ['acme', 'globex'].map((client) => `${client} +customer-insights +- +- +ended\n`).join('');
+    const told = ended(0, new RegExp(`^CLIENT .*\n${cleared}$`), /may be sent again/);
+    expect(await world.run(`client retry --service ${INSIGHTS} --yes`)).toEqual(told);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
+  });
+});
+
+it('goes on after a problem of one service', async ({ world }) => {
+  const broker = await answering(problem('internal'));
+  const { checks } = await world.json(`${CHECK} --url ${broker.url}`);
+  expect(checks).toMatchObject(SERVICES.map((service) => ({ service, problem: { type: 'internal' } })));
+});
+
+it('a client whose tag names no service is not taken for one that every service accepts', async ({ world }) => {
+  await storePending(world, WRONG);
+  const Tags = [{ Key: 'services', Value: ' ' }];
+  await world.secretsManager.send(new TagResourceCommand({ SecretId: 'token-broker/local/acme', Tags }));
+  for (const command of [CHECK, 'client promote acme', 'client put acme --yes']) {
+    const refused = { exitCode: 1, stderr: expect.stringMatching(/error: services-missing: /) };
+    expect(await world.run(command, { input: WRONG }), command).toMatchObject(refused);
+  }
+  expect(await world.json('client list')).toMatchObject({ clients: [{ services: [] }] });
+  expect((await world.run('client list')).stdout).toMatch(/^acme +- +- +- /m);
+});
+
+const NOWHERE = { env: { TOKEN_BROKER_URL: 'http://127.0.0.1:9' } };
+
+async function storePending({ secretsManager }: OperatorWorld, credential: object) {
+  const stored = { SecretString: JSON.stringify({ ...credential, services: 'all' }), VersionStages: ['AWSPENDING'] };
+  const command = new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', ...stored });
+  return (await secretsManager.send(command)).VersionId;
+}
+
+async function stages(world: OperatorWorld) {
+  const { clients } = await world.json('client list');
+  const versions: { version: string; stages: string[] }[] = clients[0].versions;
+  return Object.fromEntries(versions.flatMap(({ version, stages }) => stages.map((stage) => [stage, version])));
+}
+
+it('client promote --force and client rollback move stages without the broker, and back', async ({ world }) => {
+  await storePending(world, WRONG);
+  const unasked = ended(0, /network-error .*is AWSCURRENT/s, /./);
+  expect(await world.run('client promote acme --force --yes', NOWHERE)).toEqual(unasked);
+  const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
+
+  const back = ended(0, /is AWSCURRENT/, /another rollback undoes this/);
+  expect(await world.run('client rollback acme --yes', NOWHERE)).toEqual(back);
+  expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
+  await world.run('client rollback acme --yes', NOWHERE);
+  expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
+});
+
+it.for([
+  ['client promote acme', /^error: version-missing: No version of acme waits to be promoted/],
+  ['client rollback acme --yes', /version-missing: No version of acme precedes the current version/],
+] as const)('%s tells when there is no such version', async ([command, message], { world }) => {
+  expect(await world.run(command)).toEqual(ended(1, '', message));
+  expect(await world.json(command)).toMatchObject({ type: 'version-missing' });
+});

@@ -1,0 +1,140 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { type LocalBrokerProcess, shellVariables } from '../../../support/processes/local-broker.ts';
+import { runCommandLine } from '../../commands/shared/command-line.ts';
+import { ACME, answered, INITECH, play, press, said, shows, skipped, useBrowser, way } from './page-visitor.ts';
+
+const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };
+const GLOBEX = { client: 'globex', service: 'customer-insights' };
+const HOOLI = { client: 'hooli', service: 'customer-insights' };
+
+const { open } = useBrowser();
+
+/** A terminal of the operator of a broker. */
+function terminalOf(broker: LocalBrokerProcess) {
+  const variables = { ...shellVariables(broker, 'operator'), AWS_SESSION_TOKEN: '' };
+  return async (line: string, input?: string) => {
+    const { exitCode, stderr } = await runCommandLine(line.split(' '), variables, input);
+    expect(exitCode, stderr).toBe(0);
+  };
+}
+
+const refuse = (page: Page) => answered(page, page.getByRole('button', { name: 'Report it as refused' }));
+
+describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
+  it('shows pairs as ok, unproven, rejected, disabled and deleted, and follows the command line in another terminal', async () => {
+    const { page, broker } = await open();
+    const run = terminalOf(broker);
+    await shows(page, ACME, 'unproven');
+    await press(page, ACME);
+    await shows(page, ACME, 'ok token: 59 min');
+    await press(page, INITECH);
+    await shows(page, INITECH, 'rejected');
+
+    const credential = JSON.stringify({ client_id: 'hooli-id', secret: 'good-1' });
+    await run('client put hooli --create --services customer-insights --yes', credential);
+    await shows(page, HOOLI, 'ok no rule, token: .*');
+    await shows(page, { ...CLEANSING, client: 'hooli' }, '- no rule');
+    await run('client disable acme --yes');
+    await shows(page, ACME, 'disabled.*');
+    await shows(page, CLEANSING, 'disabled.*');
+    await run('client enable acme --yes');
+    await shows(page, ACME, 'ok .*');
+    await run('client delete hooli --yes');
+    await shows(page, HOOLI, 'deleted no rule');
+    await run('client retry initech --yes');
+    await shows(page, INITECH, 'unproven');
+    await run('service customer-insights --reject');
+    const incidents = page.getByRole('group', { name: 'customer-insights' });
+    await incidents.getByRole('radio', { name: 'reject', checked: true }).waitFor();
+  });
+
+  it('plays an outage: pause and stale token show, then the finding of a check, then recovery', async () => {
+    const { page } = await open();
+    await press(page, ACME);
+    await press(page, CLEANSING);
+    await play(page, 'customer-insights', 'down');
+    await page.getByText('it closes every connection without an answer').waitFor();
+    await play(page, 'merchant-payment-cleansing', 'throttle');
+    expect(await refuse(page)).toBe('token-endpoint-unavailable');
+    await shows(page, CLEANSING, String.raw`paused until [\d:]{8} token: 59 min`);
+    expect(await press(page, CLEANSING)).toBe('issued');
+
+    await page.getByRole('radio', { name: 'operator' }).check();
+    await page.getByRole('radio', { name: 'a check' }).check();
+    expect(await press(page, GLOBEX)).toBe('unreachable');
+    // The pause ends by itself, and what the check found remains.
+    await shows(page, GLOBEX, 'unreachable');
+
+    await play(page, 'customer-insights', 'recover');
+    await play(page, 'merchant-payment-cleansing', 'recover');
+    await shows(page, CLEANSING, 'ok .*');
+    expect(await press(page, GLOBEX)).toBe('accepted');
+    await shows(page, GLOBEX, 'ok token: .*');
+  });
+
+  it('runs the schedule, folds its checks, and shows what the operators are told with the commands in it', async () => {
+    const { page } = await open();
+    await page.getByRole('button', { name: 'Run the checks of the schedule' }).click();
+    await said(page, 'Every pair was checked.');
+    const messages = page.getByRole('region', { name: 'Messages to the operators' });
+    await messages.getByRole('heading', { name: 'rejected: initech on customer-insights' }).waitFor();
+    await messages.getByRole('button', { name: 'Copy client retry initech' }).first().waitFor();
+
+    const happened = page.getByRole('region', { name: 'Recent requests' });
+    const [run, ...others] = await happened.locator('details').all();
+    expect(others).toEqual([]);
+    expect(await run?.innerText()).toMatch(/ checked the schedule, 1 probe access-denied, 3 accepted, 3 rejected$/);
+    await run?.locator('summary').click();
+    const check = happened.locator('details details').filter({ hasText: 'acme/customer-insights' }).first();
+    await check.locator('summary').click();
+    await check.locator('pre').filter({ hasText: '"requestId"' }).waitFor();
+  });
+
+  it('shows the way of a token from the service, from memory and from the table, and counts what that saved', async () => {
+    const { page, broker } = await open();
+    await press(page, ACME);
+    expect(await way(page)).toEqual([
+      ...['caller passed: signed', 'broker passed: allowed', 'table passed: read, written', 'lease passed: taken'],
+      ...['secret passed: read', 'service answered: 200 answer'],
+    ]);
+    const service = page.getByRole('list', { name: 'The way of the call' }).getByRole('listitem').last();
+    expect(await service.innerText()).toMatch(/\d+ ms$/);
+
+    const { page: other } = await open({}, broker);
+    await press(other, ACME);
+    expect(await way(other)).toEqual([
+      'caller passed: signed',
+      'broker passed: allowed',
+      'memory answered: contained the answer',
+    ]);
+    // An instance that has looked into the table within the last minute answers from its memory.
+    const next = async () => {
+      broker.passMinute();
+      await press(page, ACME);
+      return way(page);
+    };
+    await expect
+      .poll(next, { timeout: 20_000 })
+      .toEqual(['caller passed: signed', 'broker passed: allowed', 'table answered: read']);
+    const saved = page.locator('.saved').filter({ hasText: /from the table1token requests1$/ });
+    await saved.filter({ hasText: /^calls[3-9]from memory[1-7]/ }).waitFor();
+  });
+
+  it('shows the way of a refusal by rule, by service and by latch, and of a service that fails', async () => {
+    const { page } = await open();
+    const allowed = ['caller passed: signed', 'broker passed: allowed'];
+    await page.getByRole('radio', { name: 'stranger' }).check();
+    await press(page, ACME);
+    expect(await way(page)).toEqual(['caller passed: signed', 'broker refused: access-denied']);
+    await page.getByRole('radio', { name: 'billing' }).check();
+    await press(page, INITECH);
+    const asked = [...allowed, 'table passed: read, written', 'lease passed: taken', 'secret passed: read'];
+    expect(await way(page)).toEqual([...asked, 'service refused: 401 answer']);
+    await press(page, INITECH);
+    expect((await way(page)).at(-1)).toMatch(/^(memory|table|secret) refused: /);
+    await play(page, 'customer-insights', 'down');
+    await press(page, ACME);
+    expect((await way(page)).at(-1)).toBe('service failed: no answer');
+  });
+});

@@ -1,0 +1,205 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { exampleConfig } from '../../../../bin/local/config.ts';
+import type { CallReport } from '../../../../bin/local/page/messages.ts';
+import { ask, freePorts, pageUrl, startOwnBroker } from '../../../support/processes/local-broker.ts';
+import { send } from '../../../support/requests.ts';
+import {
+  ACME,
+  answered,
+  cell,
+  connected,
+  INITECH,
+  PAIRS,
+  press,
+  said,
+  skipped,
+  unfold,
+  useBrowser,
+} from './page-visitor.ts';
+import { textOf } from './page-world.ts';
+
+const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
+
+/** The callers' keys and the clients' credentials. */
+const SECRETS = [
+  ...exampleConfig(String).callers.map(({ secretAccessKey }) => secretAccessKey),
+  ...Object.values(exampleConfig(String).credentials).flatMap((credential) => Object.values(credential)),
+];
+
+const { open, browser } = useBrowser();
+
+/** What a request comes to, page-calls.test.ts and page-state.test.ts show; the board and the ways, page-board.test.ts. */
+describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
+  it('asks as the chosen caller, greys what no rule allows, and receives no key and no token', async () => {
+    const { page, broker, received } = await open();
+    const denied = () => page.getByRole('button', { name: /^Ask for .* no rule/ }).count();
+    await page.getByRole('radio', { name: 'reporting' }).check();
+    expect(await denied()).toBe(5);
+    expect(await press(page, INITECH)).toBe('access-denied');
+    await page.getByRole('radio', { name: 'billing' }).check();
+    expect(await denied()).toBe(0);
+    const outcomes = [];
+    for (const pair of PAIRS) outcomes.push(await press(page, pair));
+    expect(outcomes).toEqual([...Array(3).fill('issued'), ...Array(3).fill('credential-rejected')]);
+    await page.getByRole('radio', { name: 'operator' }).check();
+    await page.getByRole('radio', { name: 'a check' }).check();
+    expect(await press(page, ACME)).toBe('accepted');
+    expect(await press(page, INITECH)).toBe('rejected');
+    await unfold(page, 'who am I');
+    await page.getByRole('button', { name: 'Who am I?' }).click();
+    await said(page, 'identified: operator asked who it is, 200');
+
+    const tokens = PAIRS.slice(0, 3).map(async (pair) => (await ask(broker, BILLING, pair)).json.access_token);
+    const seen = (await received()) + (await page.content());
+    expect(seen).toContain('operator');
+    for (const hidden of [...SECRETS, ...(await Promise.all(tokens))]) expect(seen).not.toContain(hidden);
+    expect(seen).not.toMatch(/Signature=[0-9a-f]/);
+  });
+
+  it('shows the advice, four facts, the raw messages, and commands whose buttons say that they were copied', async () => {
+    const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const clipboard = () => page.evaluate('navigator.clipboard.readText()');
+    await press(page, ACME);
+    expect(await page.locator('.facts dt').allInnerTexts()).toEqual([
+      ...['expires in', 'source', 'fingerprint', 'request id'],
+    ]);
+    await press(page, INITECH);
+    await page.getByText('An operator stores the right credential in token-broker/local/initech').waitFor();
+    await page.getByRole('button', { name: 'Copy client put initech' }).first().click();
+    await page.getByRole('button', { name: 'Copied client put initech' }).waitFor();
+    expect(await clipboard()).toMatch(
+      /^\(eval .* env operator\)"\nnpm run --silent token-broker -- client put initech\)$/,
+    );
+
+    const raw = await unfold(page, 'Raw answer');
+    const text = raw.locator('pre');
+    expect(await text.innerText()).toMatch(/^424 .*"type": "credential-rejected"/s);
+    await raw.getByRole('radio', { name: 'request' }).check();
+    expect(await text.innerText()).toMatch(/^POST \S+\/token\n.*"client": "initech"/s);
+    await raw.getByRole('radio', { name: 'curl' }).check();
+    const command = await text.innerText();
+    await raw.getByRole('button', { name: 'Copy' }).click();
+    await raw.getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await clipboard()).toBe(command);
+  });
+
+  it.each([
+    [
+      'a token',
+      { ...ACME, operation: 'token', min_ttl: 60 },
+      /"?fingerprint"?: *['"]?[0-9a-f]{16}|fingerprint {2,}[0-9a-f]{16}/,
+    ],
+    ['a check', { ...ACME, operation: 'check' }, /accepted/],
+    ['who it is', { operation: 'whoami' }, /role\/operator/],
+    [
+      'names for the broker to judge',
+      { operation: 'token', client: `o'neil $(false) "<b>`, service: '' },
+      /invalid-request|argument 'client' is invalid/,
+    ],
+  ])('gives three commands that ask for %s as the chosen caller when they are pasted', async (_, form, expected) => {
+    const url = pageUrl(await startOwnBroker());
+    const headers = { origin: url, 'content-type': 'application/json' };
+    const body = JSON.stringify({ caller: 'AKIDLOCALOPERATOR', ...form });
+    const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
+    const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...env } = process.env;
+    for (const name of ['curl', 'command line', 'JavaScript']) {
+      const { stdout } = await promisify(execFile)('sh', ['-c', `(${textOf(report, name)}) 2>&1 || true`], {
+        cwd: ROOT,
+        env,
+      });
+      expect(stdout, name).toMatch(expected);
+    }
+  });
+
+  it('shows a token only while it is told to', async () => {
+    const { page, broker } = await open();
+    await press(page, ACME);
+    const { json } = await ask(broker, BILLING, ACME);
+    const show = page.getByRole('button', { name: 'Show token' });
+    await show.click();
+    await page.getByText(json.access_token).waitFor();
+    expect(await show.getAttribute('aria-pressed')).toBe('true');
+
+    await show.click();
+    await page.getByRole('button', { name: 'Show token', pressed: false }).waitFor();
+    expect(await page.content()).not.toContain(json.access_token);
+    await press(page, INITECH);
+    expect(await show.isVisible()).toBe(false);
+  });
+
+  it('keeps the answer to the last question in sight when that of an earlier one comes late', async () => {
+    const { page } = await open();
+    const last = Promise.withResolvers<void>();
+    await page.route('**/call', async (route) => {
+      if (route.request().postData()?.includes('acme')) await last.promise;
+      await route.continue();
+    });
+    const late = page.waitForResponse((response) => response.request().postData()?.includes('acme') ?? false);
+    await cell(page, ACME).click();
+    await answered(page, cell(page, INITECH), 'asked for initech');
+    last.resolve();
+    await (await late).finished();
+    await said(page, 'credential-rejected: billing asked for initech');
+  });
+
+  it('hands on how long a token should live, and any other name, which it shows as the text that it is', async () => {
+    const { page } = await open();
+    const odd = '<img src=x onerror=alert(1)>';
+    const pictures = await page.locator('img').count();
+    await unfold(page, 'Other names');
+    await page.getByRole('textbox', { name: 'Seconds to live' }).fill('-1');
+    expect(await press(page, ACME)).toBe('invalid-request');
+    await page.getByText('min_ttl: must be 0 or more.', { exact: true }).waitFor();
+    await page.getByRole('textbox', { name: 'Client' }).fill(odd);
+    await page.getByRole('textbox', { name: 'Service' }).fill(odd);
+    await page.getByRole('textbox', { name: 'Service' }).press('Enter');
+    await said(page, `invalid-request: billing asked for ${odd} on ${odd}, 400`);
+    expect(await page.locator('img').count()).toBeLessThan(pictures + 1);
+  });
+
+  it('lists each request as it comes, those of others and those that AWS refuses too, with their audit lines', async () => {
+    const { page, broker } = await open();
+    const rows = page.getByRole('region', { name: 'Recent requests' }).locator('details');
+    await ask(broker, BILLING, { ...ACME, client: 'umbrella' });
+    const row = rows.filter({ hasText: 'umbrella/customer-insights' });
+    expect(await row.locator('summary').innerText()).toMatch(
+      /^[\d:]{8} access-denied billing, umbrella\/customer-insights, \d+ ms$/,
+    );
+    await row.locator('summary').click();
+    await row.locator('pre').filter({ hasText: '"outcome": "access-denied"' }).waitFor();
+    await ask(broker, { ...BILLING, secretAccessKey: 'wrong' }, ACME);
+    const refused = rows.first().filter({ hasText: 'AWS answered 403' });
+    await refused.locator('summary').click();
+    await refused.getByText('The broker was not called.').waitFor();
+  });
+
+  it('comes back to a broker that was started again', async () => {
+    const env = { PORT: `${await freePorts(9)}` };
+    const first = await startOwnBroker({ env });
+    const context = await browser().newContext();
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    await page.goto(pageUrl(first));
+    await connected(page);
+    await page.getByRole('radio', { name: 'operator' }).check();
+    await press(page, ACME);
+    const requests = page.getByRole('region', { name: 'Recent requests' });
+    await requests.getByText('issued').waitFor();
+
+    await first.end();
+    await page.getByText('not running', { exact: true }).waitFor();
+    await cell(page, ACME).click();
+    await said(page, 'No answer: is npm start still running?');
+    await startOwnBroker({ env });
+    await connected(page);
+    await requests.getByText('No requests yet.').waitFor();
+    // The caller that was chosen before is still the one who asks.
+    await press(page, ACME);
+    await said(page, 'issued: operator asked for acme');
+  });
+});
+
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));

@@ -1,0 +1,164 @@
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { startOwnBroker } from '../../../support/processes/local-broker.ts';
+import {
+  ACME,
+  answered,
+  INITECH,
+  PAIRS,
+  play,
+  press,
+  said,
+  shows,
+  skipped,
+  unfold,
+  useBrowser,
+} from './page-visitor.ts';
+
+const { open } = useBrowser();
+
+const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };
+
+/** What a designer, a screen reader and a keyboard meet, one after the other; each leaves the page as the next one finds it. */
+const STATES: readonly (readonly [name: string, show: (page: Page) => Promise<unknown>])[] = [
+  ['before the first call', async () => undefined],
+  ['with an answer', async (page) => press(page, ACME)],
+  ['with a token shown', async (page) => page.getByRole('button', { name: 'Show token' }).click()],
+  ['with a rejection', async (page) => press(page, INITECH)],
+  ['with another caller', async (page) => page.getByRole('radio', { name: 'stranger' }).check()],
+  ['with a refusal', async (page) => press(page, ACME)],
+  ['during an incident', showIncident],
+  ['with all that is folded', unfoldAll],
+];
+
+async function showIncident(page: Page): Promise<void> {
+  await page.getByRole('radio', { name: 'billing' }).check();
+  await play(page, 'merchant-payment-cleansing', 'throttle');
+  await press(page, { client: 'globex', service: 'merchant-payment-cleansing' });
+  await page.getByRole('button', { name: 'Run the checks of the schedule' }).click();
+  await said(page, 'Every pair was checked.');
+  await page
+    .getByRole('heading', { name: /on customer-insights$/ })
+    .first()
+    .waitFor();
+}
+
+async function unfoldAll(page: Page): Promise<void> {
+  for (const name of [
+    'from the command line',
+    'Other names',
+    'Raw answer',
+    'checked',
+    'The whole message',
+    'What is running',
+  ]) {
+    await unfold(page, name);
+  }
+}
+
+describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
+  it('works with the keyboard alone', async () => {
+    const { page } = await open();
+    const focus = () =>
+      page.evaluate(`(({ ariaLabel, labels, textContent }) =>
+      ariaLabel ?? labels?.[0]?.textContent.trim() ?? textContent)(document.activeElement)`);
+    const tab = async () => {
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid');
+      return focus();
+    };
+
+    expect(await tab()).toBe('billing');
+    await page.keyboard.press('ArrowRight');
+    expect(await focus()).toBe('reporting');
+    expect(await tab()).toBe('a token');
+    expect(await tab()).toMatch(/^Ask for acme on customer-insights: /);
+    await page.keyboard.press('Enter');
+    await said(page, 'issued: reporting asked for acme');
+    // The focus stays where it was.
+    expect(await tab()).toMatch(/^Ask for acme on merchant-payment-cleansing: /);
+    await page.keyboard.press('Space');
+    await said(page, 'access-denied: reporting');
+    const stops = [];
+    while (stops.length < 11) stops.push(await tab());
+    expect(stops.slice(4)).toEqual([
+      ...['Change acme from the command line', 'Other names, minimum life time, who am I', 'Copy whoami'],
+      ...[
+        'Raw answer and request, commands to repeat the call',
+        'recover',
+        'recover',
+        'Run the checks of the schedule',
+      ],
+    ]);
+  });
+
+  it.each([
+    ['in light colours', { colorScheme: 'light' }],
+    ['in dark colours', { colorScheme: 'dark' }],
+    ['on a phone', { viewport: { width: 390, height: 844 } }],
+  ] as const)('has no fault that axe-core finds, and can be read, %s', async (_, options) => {
+    const { page } = await open(options);
+    for (const [name, show] of STATES) {
+      await show(page);
+      expect(await faultsOf(page), name).toEqual([]);
+    }
+  });
+
+  it.each([
+    [1280, 800],
+    [390, 844],
+  ])('fills the first screen of %i by %i, without an address', async (width, height) => {
+    const { page } = await open({ viewport: { width, height } });
+    const sections = await page.getByRole('region').all();
+    const boxes = await Promise.all(sections.map((section) => section.boundingBox()));
+    const shown = boxes.flatMap((box) =>
+      box && box.y < height ? [{ ...box, bottom: Math.min(height, box.y + box.height) }] : [],
+    );
+    const area = shown.reduce((sum, box) => sum + box.width * (box.bottom - box.y), 0);
+    expect(area / (width * height)).toBeGreaterThan(0.7);
+    expect(await page.getByText('http://').filter({ visible: true }).count()).toBe(0);
+  });
+
+  it.each([320, 390, 768, 1280])(
+    'has the answer in sight, and all of its width, when it is %i px wide',
+    async (width) => {
+      const { page } = await open({ viewport: { width, height: 844 } });
+      for (const pair of PAIRS.toReversed()) await press(page, pair);
+      const answer = page.getByRole('heading', { name: 'Answer' });
+      await expect.poll(async () => (await answer.boundingBox())?.y).toBeLessThan(200);
+      await page.getByRole('button', { name: 'Show token' }).click();
+      await page.getByRole('button', { name: 'Show token', pressed: true }).waitFor();
+      await showIncident(page);
+      await unfoldAll(page);
+
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      const cut = `[...document.querySelectorAll('main *')].filter((e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML)`;
+      expect(await page.evaluate(cut)).toEqual([]);
+    },
+  );
+
+  /** `PAGE_SCREENSHOT=docs/page.png npx vitest run test/e2e/local/page-looks` makes the picture of README.md anew. */
+  const { PAGE_SCREENSHOT: path } = process.env;
+  if (path === undefined) return;
+  it('is pictured', async () => {
+    const broker = await startOwnBroker({ env: { PORT: '8788' } });
+    const { page } = await open({ viewport: { width: 1280, height: 800 } }, broker);
+    for (const pair of PAIRS) await press(page, pair);
+    await play(page, 'merchant-payment-cleansing', 'throttle');
+    for (const pair of [CLEANSING, ACME]) {
+      await press(page, pair);
+      await answered(page, page.getByRole('button', { name: 'Report it as refused' }));
+    }
+    await shows(page, CLEANSING, 'paused .*');
+    await page.screenshot({ path });
+  });
+});
+
+/** The rules of axe-core that the page breaks, and where; a contrast that it cannot tell counts as too low. */
+async function faultsOf(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate(`axe.run().then(({ violations, incomplete }) =>
+    [...violations, ...incomplete.filter(({ id }) => id === 'color-contrast')].flatMap(({ id, nodes }) =>
+      nodes.map(({ html }) => id + ': ' + html)))`);
+}

@@ -1,0 +1,202 @@
+import { expect, it } from 'vitest';
+import { createFeed, type Found } from '../../../../bin/local/page/feed.ts';
+import type { Cell } from '../../../../bin/local/page/messages.ts';
+import { describeBroker } from '../../../../bin/local/page/overview.ts';
+import type { PairState } from '../../../../bin/pairs/pair-state.ts';
+import { parseLocalConfig } from '../../../../lib/settings/local-config.ts';
+
+const ME = 'arn:aws:iam::111111111111:role/team/me';
+
+const CONFIG = parseLocalConfig({
+  services: {
+    billing: {
+      authUrl: 'https://auth.example.com',
+      tokenPath: '/oauth/token',
+      parameters: { api_key: 'marked-parameter' },
+      headers: { 'x-api-key': 'marked-header' },
+    },
+    orders: { authUrl: 'https://orders.example.com' },
+  },
+  accessRules: [
+    { role: ME, clients: ['acme', 'umbrella'], services: ['billing'] },
+    { role: ME, clients: 'all', services: ['orders'], operations: ['check'] },
+  ],
+  callers: [{ role: ME, accessKeyId: 'AKIDME', secretAccessKey: 'marked-key' }],
+  credentials: { hooli: { client_id: 'marked-id', secret: 'marked-secret', services: 'all' } },
+});
+
+const NOW = Date.now();
+
+interface Known {
+  readonly pair?: Partial<PairState>;
+  readonly found?: Partial<Found>;
+}
+
+/** A broker with one client that has one of two services, and what record and checks know of their pair. */
+function describeAcme({ pair, found }: Known, playing?: ReadonlyMap<string, string>) {
+  return describeBroker({
+    ...{ url: 'http://127.0.0.1:8788', config: CONFIG, playing },
+    running: [{ name: 'the broker', text: 'http://127.0.0.1:8788' }],
+    clients: () => [{ name: 'acme', current: 'version-2', servicesTag: 'billing' }],
+    readPair: async (each) => ({ ...each, state: 'unproven', ...pair }),
+    findingOf: () => found && { finding: 'unreachable', at: NOW, ...found },
+  });
+}
+
+it('the page is told of services, callers, clients and incidents, and nothing of what is sent to the services', async () => {
+  const told = await describeAcme({}, new Map([['billing', 'down']]));
+
+  expect(told).toMatchObject({
+    running: [
+      { name: 'the broker', text: 'http://127.0.0.1:8788' },
+      { name: 'billing', text: 'https://auth.example.com/oauth/token' },
+      { name: 'orders', text: 'https://orders.example.com/auth/v1/token' },
+    ],
+    services: ['billing', 'orders'],
+    callers: [
+      {
+        id: 'AKIDME',
+        name: 'me',
+        allowed: [
+          ...['token acme/billing', 'token umbrella/billing'],
+          ...['check acme/orders', 'check umbrella/orders'],
+        ],
+      },
+    ],
+    // A client has a secret, or a rule names it.
+    clients: [
+      { name: 'acme', cells: [{ word: 'unproven' }, { word: '-' }] },
+      { name: 'umbrella', cells: [{ word: 'secret-missing' }, { word: 'secret-missing' }] },
+    ],
+    stages: [
+      {
+        service: 'billing',
+        plays: { name: 'down', command: { text: expect.stringMatching(/ -- service billing --down\)$/) } },
+      },
+      { service: 'orders', plays: { name: 'recover' } },
+    ],
+  });
+  expect(JSON.stringify(told)).not.toContain('marked');
+});
+
+/** The states of a record alone, page-board.test.ts shows. */
+it.for<readonly [string, Known, Partial<Cell>]>([
+  [
+    'what keeps the pair waiting, and what the last check found',
+    { pair: { state: 'held', until: 5 }, found: {} },
+    { word: 'held', until: 5, finding: 'unreachable' },
+  ],
+  ['that a token came after it', { pair: { state: 'ok', provenAt: NOW }, found: { at: NOW - 1 } }, { word: 'ok' }],
+  ['nothing of another version', { found: { version: 'version-1' } }, { word: 'unproven' }],
+  [
+    'how long its token lives, and which part of its life that is',
+    { pair: { state: 'ok', tokenExpiresAt: NOW + 1_800_500, provenAt: NOW - 1_800_500 } },
+    { token: { lives: '30 min', part: expect.closeTo(0.5, 2) } },
+  ],
+])('a cell of the board shows %s', async ([, known, expected]) => {
+  const { clients, stages } = await describeAcme(known);
+  // The services of a configuration play no incidents.
+  expect(stages).toEqual([]);
+  expect(clients.find(({ name }) => name === 'acme')?.cells[0]).toMatchObject(expected);
+});
+
+/** An audit line as the broker writes it. */
+function line(changes: object = {}): string {
+  return JSON.stringify({
+    _aws: { Timestamp: 1_000 },
+    outcome: 'issued',
+    Requests: 1,
+    TokenRequests: 0,
+    Duration: 12.4,
+    requestId: 'request-1',
+    operation: 'token',
+    caller: 'aws:111111111111:billing/local-session',
+    pair: 'acme/customer-insights',
+    cache: 'none',
+    fingerprint: 'marked-fingerprint',
+    cause: 'marked-cause',
+    ...changes,
+  });
+}
+
+const SEEN = {
+  id: 'request-1',
+  at: 1_000,
+  outcome: { word: 'issued', kind: 'good' },
+  caller: 'billing',
+  subject: 'acme/customer-insights',
+  origin: 'a token request',
+  milliseconds: 12,
+};
+
+/** What the page is told after these audit lines. */
+function toldAfter(...lines: readonly string[]) {
+  const feed = createFeed();
+  for (const each of lines) feed.audit(each);
+  return feed.events('http://127.0.0.1:8788');
+}
+
+it('the list of requests has each request once, those too that AWS answered by itself, and no line about others', () => {
+  const feed = createFeed(() => 2_000);
+  const answered = { method: 'POST', path: '/token', status: 200, failure: undefined };
+  feed.audit(line());
+  feed.audit(line({ Requests: undefined, operation: 'health', requestId: 'request-0' }));
+  feed.answered({ ...answered, requestId: 'request-1' });
+  feed.answered({ ...answered, requestId: 'request-2', status: 403 });
+  feed.answered({ ...answered, requestId: 'request-3', status: 502, failure: new Error('marked-failure') });
+
+  expect(feed.events('').requests).toEqual([
+    { id: 'request-3', at: 2_000, outcome: { word: 'function failed', kind: 'bad' }, subject: 'POST /token' },
+    { id: 'request-2', at: 2_000, outcome: { word: 'AWS answered 403', kind: 'bad' }, subject: 'POST /token' },
+    SEEN,
+  ]);
+  expect(feed.auditLine('request-1')).toBe(line());
+  expect(feed.auditLine('request-2')).toBeUndefined();
+});
+
+it('the list of requests has the last thirty, newest first', () => {
+  const lines = Array.from({ length: 35 }, (_, count) => line({ requestId: `${count}`, Duration: count }));
+  const expected = Array.from({ length: 30 }, (_, count) => 34 - count);
+  expect(toldAfter(...lines).requests.map(({ milliseconds }) => milliseconds)).toEqual(expected);
+});
+
+it('the list of requests has one row for a run of the schedule, which is no good when the probe gets a token', () => {
+  const check = (requestId: string, changes: object = {}) => {
+    const caller = 'aws:111111111111:token-broker-health-local/local-session';
+    return line({ requestId, caller, operation: 'check', outcome: 'accepted', cache: undefined, ...changes });
+  };
+  const probe = { caller: 'aws:111111111111:token-broker-probe-local/local-session', operation: 'token' };
+  const { requests } = toldAfter(
+    check('check-1'),
+    line(),
+    check('probe-1', { ...probe, outcome: 'access-denied' }),
+    check('probe-2', { ...probe, operation: 'whoami', outcome: 'identified' }),
+    check('probe-3', { ...probe, _aws: { Timestamp: 60_000 }, outcome: 'issued' }),
+  );
+
+  expect(requests).toMatchObject([
+    { outcome: { word: 'checked', kind: 'bad' }, subject: '1 probe issued', folded: [{ id: 'probe-3' }] },
+    { outcome: { word: 'checked', kind: 'good' }, subject: '1 accepted, 1 probe access-denied' },
+    SEEN,
+  ]);
+  expect(requests[1]?.folded).toMatchObject([{ id: 'probe-2' }, { id: 'probe-1' }, { id: 'check-1', origin: 'check' }]);
+});
+
+it.each([
+  ['a check', { operation: 'check', outcome: 'unreachable' }, 'unreachable'],
+  ['a token request', { TokenRequests: 1 }, 'accepted'],
+  ['a token that was there', { cache: 'memory' }, undefined],
+])('a pair has the finding of %s', (_, changes, expected) => {
+  const feed = createFeed();
+  feed.audit(line({ credentialVersion: 'version-1', ...changes }));
+  const found = expected && { finding: expected, at: 1_000, version: 'version-1' };
+  expect(feed.findingOf('acme/customer-insights')).toEqual(found);
+});
+
+it('messages to the operators come newest first, each with the commands that it names', () => {
+  const feed = createFeed();
+  for (const text of ['Nothing to do.', 'Try `client retry acme`, then `see-the-log`.'])
+    feed.message({ subject: '', text });
+  const { messages } = feed.events('http://127.0.0.1:9000');
+  expect(messages.map(({ commands }) => commands.map(({ name }) => name))).toEqual([['client retry acme'], []]);
+});

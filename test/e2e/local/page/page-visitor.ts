@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+  type Response,
+} from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { runs } from '../../../support/aws/signers.ts';
+import { type LocalBrokerProcess, pageUrl, startOwnBroker } from '../../../support/processes/local-broker.ts';
+
+/** The command that starts Chromium on this machine, if it is there. */
+const CHROMIUM = (process.env.PATH ?? '')
+  .split(':')
+  .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome-stable'].map((name) => join(folder, name)))
+  .find((path) => runs(path, '--version'));
+
+/** Why tests in a browser are skipped, if they are. */
+export const skipped = CHROMIUM === undefined ? ' (skipped: Chromium is not installed)' : '';
+
+/** How long a busy machine may take; a browser that hangs for longer is ended with the test. */
+const PATIENCE_MS = 100_000;
+
+export const ACME = { client: 'acme', service: 'customer-insights' };
+export const INITECH = { client: 'initech', service: 'customer-insights' };
+
+/** In the order of the page. */
+export const PAIRS = ['acme', 'globex', 'initech'].flatMap((client) =>
+  ['customer-insights', 'merchant-payment-cleansing'].map((service) => ({ client, service })),
+);
+
+/** A browser for all tests of a file. */
+export function useBrowser() {
+  let browser: Browser;
+  beforeAll(async () => {
+    if (CHROMIUM !== undefined) browser = await startChromium(CHROMIUM);
+  });
+  afterAll(() => browser?.close());
+  return {
+    browser: () => browser,
+    /** Opens the page of a broker for the length of a test, which fails when the page complains about anything. */
+    async open(options: BrowserContextOptions = {}, given?: LocalBrokerProcess) {
+      // An incident that one test plays must not be there for the next.
+      const broker = given ?? (await startOwnBroker());
+      const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+      context.setDefaultTimeout(PATIENCE_MS);
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      const responses: Response[] = [];
+      // What the content security policy forbids is said there, too.
+      page.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}`));
+      page.on('pageerror', (error) => complaints.push(String(error)));
+      page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
+      page.on('response', (response) => responses.push(response));
+      onTestFinished(async () => {
+        await context.close();
+        expect(complaints).toEqual([]);
+      });
+      await page.goto(pageUrl(broker));
+      await connected(page);
+      /** The texts of all answers so far. */
+      const received = async () => (await Promise.all(responses.map((each) => each.text()))).join('\n');
+      return { page, broker, received };
+    },
+  };
+}
+
+/** A browser that has no history and makes no requests of its own. */
+async function startChromium(executablePath: string): Promise<Browser> {
+  const home = mkdtempSync(join(tmpdir(), 'chromium-'));
+  const quiet = ['background-networking', 'component-update', 'sync', 'gpu', 'quic'].map((part) => `--disable-${part}`);
+  const browser = await chromium.launch({
+    executablePath,
+    args: [...quiet, '--no-first-run'],
+    timeout: PATIENCE_MS,
+    env: { ...process.env, HOME: home },
+  });
+  return browser.once('disconnected', () => rmSync(home, { recursive: true, force: true }));
+}
+
+export function connected(page: Page): Promise<void> {
+  return page.getByText('live', { exact: true }).waitFor();
+}
+
+/** The cell of a pair on the board. */
+export function cell(page: Page, { client, service }: typeof ACME): Locator {
+  return page.getByRole('button', { name: `Ask for ${client} on ${service}:` });
+}
+
+/** Waits until the board shows a state of a pair that fits the pattern, with its notes. */
+export function shows(page: Page, { client, service }: typeof ACME, state: string): Promise<void> {
+  return page.getByRole('button', { name: new RegExp(`^Ask for ${client} on ${service}: ${state}$`) }).waitFor();
+}
+
+/** Presses the cell of a pair and waits for the answer; gives its outcome. */
+export async function press(page: Page, pair: typeof ACME): Promise<string> {
+  return answered(page, cell(page, pair), `asked for ${pair.client} on ${pair.service},`);
+}
+
+/** Presses a button and waits for the answer of the broker that says this; gives its outcome. */
+export async function answered(page: Page, button: Locator, text = 'asked for'): Promise<string> {
+  const answer = page.waitForResponse('**/call');
+  await button.click();
+  await answer;
+  await said(page, text);
+  return page.getByRole('status').filter({ hasText: text }).locator('strong').innerText();
+}
+
+/** The way of the last call: each station that it came to, what became of it there, and how it is noted. */
+export async function way(page: Page): Promise<readonly string[]> {
+  const stations = await page.getByRole('list', { name: 'The way of the call' }).getByRole('listitem').all();
+  const told = stations.map(async (station) => {
+    const [name, note] = [await station.locator('b').innerText(), await station.locator('span').first().innerText()];
+    const state = await station.getByRole('img').getAttribute('aria-label');
+    return state === 'not asked' ? [] : [`${name} ${state}: ${note}`];
+  });
+  return (await Promise.all(told)).flat();
+}
+
+/** Lets a service play an incident. */
+export async function play(page: Page, service: string, incident: string): Promise<void> {
+  const group = page.getByRole('group', { name: service });
+  await group.getByRole('radio', { name: incident }).click();
+  await said(page, `${service}: `);
+  await group.getByRole('radio', { name: incident, checked: true }).waitFor();
+}
+
+/** Unfolds what is folded under this name, and gives the part that shows. */
+export async function unfold(page: Page, name: string): Promise<Locator> {
+  const summary = page.locator('summary').filter({ hasText: name }).first();
+  await summary.click();
+  return summary.locator('xpath=..');
+}
+
+/** Waits until the page says this. */
+export function said(page: Page, text: string): Promise<void> {
+  return page.getByRole('status').filter({ hasText: text }).waitFor();
+}

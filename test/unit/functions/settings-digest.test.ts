@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import type { Service } from '../../../functions/broker/service.ts';
+import { settingsDigest } from '../../../functions/variables.ts';
+
+const SERVICE: Required<Service> = {
+  authUrl: 'https://auth.example.com',
+  tokenPath: '/auth/v1/token',
+  basicEncoding: 'raw',
+  parameters: { grant_type: 'client_credentials', scope: 'read' },
+  parametersIn: 'query',
+  headers: { 'x-channel': 'web' },
+  response: { tokenMember: 'token', lifetimeMember: 'expiresIn', lifetimeUnit: 'seconds', passThrough: ['id'] },
+  tokenLifetimeSeconds: 3_600,
+  assumedLifetimeSeconds: 300,
+  maxLifetimeSeconds: 86_400,
+  rejectedOn403: false,
+  singleActiveToken: false,
+  requestTimeoutMs: 4_000,
+  certificateAuthorities: ['a certificate'],
+};
+
+/** Another value of each member: a hold ends when an operator deploys any of them. */
+const CHANGES: { readonly [Member in keyof Service]-?: Service[Member] } = {
+  authUrl: 'https://auth.example.org',
+  tokenPath: '/oauth/token',
+  basicEncoding: 'form',
+  parameters: { ...SERVICE.parameters, scope: 'write' },
+  parametersIn: 'body',
+  headers: {},
+  response: { ...SERVICE.response, lifetimeUnit: 'milliseconds' },
+  tokenLifetimeSeconds: undefined,
+  assumedLifetimeSeconds: 60,
+  maxLifetimeSeconds: 3_600,
+  rejectedOn403: true,
+  singleActiveToken: true,
+  requestTimeoutMs: 5_000,
+  certificateAuthorities: ['another certificate'],
+};
+
+describe('the digest of a service’s settings', () => {
+  it.each(Object.entries(CHANGES))('changes with the member %s', (name, value) => {
+    expect(settingsDigest({ ...SERVICE, [name]: value })).not.toBe(settingsDigest(SERVICE));
+  });
+
+  it('does not depend on the order of members, at any depth', () => {
+    const reversed = (value: object) => Object.fromEntries(Object.entries(value).toReversed());
+    const other = {
+      ...reversed(SERVICE),
+      parameters: reversed(SERVICE.parameters),
+      response: reversed(SERVICE.response),
+    };
+    expect(settingsDigest(other as Service)).toBe(settingsDigest(SERVICE));
+  });
+});

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import type { Observation } from '../../../functions/health/rules/evaluate.ts';
+import { messageOf } from '../../../functions/health/rules/messages.ts';
+import { FINDINGS } from '../../../functions/vocabulary.ts';
+import { HOUR_MS, START } from '../../support/example.ts';
+
+const look = { since: START, at: START };
+
+/** Returns every observation that can lead to a message. */
+const observationsOf = (pair: { readonly client: string; readonly service: string }): readonly Observation[] => [
+  ...FINDINGS.map((condition) => ({ kind: 'pair', pair, condition, ...look }) as const),
+  ...(['incident', 'answering'] as const).flatMap((condition): Observation[] => [
+    { kind: 'service', service: pair.service, condition, ...look },
+    { kind: 'broker', condition, ...look },
+  ]),
+  ...(['denied', 'not-denied', 'unproven'] as const).map(
+    (condition) => ({ kind: 'probe', condition, ...look }) as const,
+  ),
+];
+
+it('a message says who, what, since when, which version, and what to do', async () => {
+  const observations = observationsOf({ client: 'acme', service: 'customer-insights' });
+  const messages = observations.map((observation) => messageOf('dev', observation, undefined));
+  const texts = messages.map(({ subject, text }) => `${'='.repeat(99)}\n${subject}\n\n${text}`);
+  await expect(texts.join('\n')).toMatchFileSnapshot('messages.txt');
+});
+
+it('a message names the version, the condition before, and further findings', () => {
+  const [accepted] = observationsOf({ client: 'acme', service: 'customer-insights' });
+  const more = { version: 'v7', since: START + HOUR_MS + 1_999, detail: 'Of two looks this was the second.' };
+  const before = { condition: 'rejected', since: START, at: START } as const;
+  const { text } = messageOf('dev', { ...(accepted as Observation), ...more }, before);
+  expect(text).toContain('\n\nOf two looks this was the second.\n\n');
+  expect(text).toContain('\nsecret version: v7\nfinding:        accepted\nsince:          2026-01-01T01:00:01Z\n');
+  expect(text).toContain('\nbefore:         rejected since 2026-01-01T00:00:00Z\n');
+});
+
+it('a subject is one line of at most 99 characters, which SNS takes', () => {
+  for (const observation of observationsOf({ client: 'c'.repeat(63), service: 's'.repeat(63) })) {
+    expect(messageOf('environment-of-name', observation, undefined).subject).toMatch(/^[!-~][ -~]{0,98}$/);
+  }
+  const subjectOf = (service: string) =>
+    messageOf('dev', { kind: 'pair', pair: { client: 'acme', service }, condition: 'disabled', ...look }, undefined)
+      .subject;
+  const start = '[token-broker dev] disabled: acme on ';
+  expect(subjectOf('s'.repeat(62))).toBe(start + 's'.repeat(62));
+  expect(subjectOf('s'.repeat(63))).toBe(`${start}${'s'.repeat(59)}...`);
+});

@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { NotificationFailure, type NotificationMemories } from '../../../functions/health/rules/notify.ts';
+import { FINDINGS, type Finding } from '../../../functions/vocabulary.ts';
+import { MINUTE_MS, START } from '../../support/example.ts';
+import { about, clientsNamed, createHealthWorld, found, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
+
+const ACME = `acme/${SERVICE}`;
+const rejected = (count: number) => clientsNamed(count).map(({ client }) => found(client, 'rejected'));
+const fail = (error: Error = new NotificationFailure('notifier-down')) => {
+  throw error;
+};
+
+/** A world in which acme is the only client. */
+const createWorld = () => createHealthWorld({ clients: [{ client: 'acme' }] });
+
+describe('the operators', () => {
+  it.each(FINDINGS.filter((finding) => finding !== 'accepted'))(
+    'are told once in twenty runs that a pair is %s, and once that it is accepted again',
+    async (finding) => {
+      const { world, run, messages } = createWorld();
+      await run();
+      world.answer = () => finding;
+      for (let runs = 0; runs < 20; runs += 1) await run();
+      expect(messages.map(({ subject }) => subject)).toEqual([about(finding)]);
+      world.answer = () => 'accepted';
+      expect([(await run()).subjects, (await run()).subjects]).toEqual([[about('accepted')], []]);
+    },
+  );
+
+  it.each([
+    ['rejected', 'v1', 'v2', 1],
+    ['rejected', 'v1', 'v1', 0],
+    ['secret-malformed', 'v1', 'v2', 1],
+    // A check without a version does not prove that the version has changed.
+    ['rejected', undefined, 'v2', 0],
+    ['rejected', 'v1', undefined, 0],
+    ['misconfigured', 'v1', 'v2', 0],
+  ] as const)('hear of a pair that is %s as %s and then as %s so often: %i', async (finding, one, two, sent) => {
+    const { tell } = createHealthWorld();
+    await tell([found('acme', finding, START, { version: one })]);
+    expect(await tell([found('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
+  });
+});
+
+describe('the memory', () => {
+  it('forgets a good condition after fifteen minutes, when every run that may have looked before is over', async () => {
+    const { tell, memories, clock } = createHealthWorld();
+    await tell([found('acme', 'rejected', START - 1)]);
+    for (const at of [START, START + 1]) await tell([found('acme', 'accepted', at)]);
+    await clock.advance(START + 15 * MINUTE_MS - clock.now());
+    await tell([]);
+    expect([...memories.entries().pairs.keys()]).toEqual([ACME]);
+    await clock.advance(1);
+    await tell([]);
+    expect([...memories.entries().pairs.keys()]).toEqual([]);
+  });
+
+  it('takes no finding that is older', async () => {
+    const { tell, memories } = createHealthWorld();
+    const look = async (finding: Finding, at: number) =>
+      (await tell([found('acme', finding, START + at, { checkedAt: START + at - 1 })])).subjects;
+    expect(await look('rejected', 4)).toEqual([about('rejected')]);
+    // The memory contains the start of a bad condition, and when it was last observed.
+    await look('rejected', 10);
+    expect(memories.entries().pairs.get(ACME)).toMatchObject({ since: START + 3, at: START + 10, version: 'v1' });
+    expect([await look('accepted', 5), await look('accepted', 10)]).toEqual([[], []]);
+    expect(await look('accepted', 20)).toEqual([about('accepted')]);
+    expect(await look('rejected', 15)).toEqual([]);
+  });
+
+  it('is written after each five messages', async () => {
+    const { tell, memories } = createHealthWorld();
+    expect(await tell(rejected(12))).toMatchObject({ sent: 12, unsent: 0, failures: [] });
+    expect(memories.writes()).toBe(3);
+    await tell([]);
+    expect(memories.writes()).toBe(3);
+  });
+
+  it('is read again when another revision is there, and sent messages are not repeated', async () => {
+    const { tell, memories, messages } = createHealthWorld();
+    const entries = { pairs: new Map([[`other/${SERVICE}`, { condition: 'rejected', since: 0, at: 0 } as const]]) };
+    let isOvertaken = false;
+    const write: NotificationMemories['write'] = async (service, memory) => {
+      if (!isOvertaken) await memories.store.write(service, { ...memory, entries });
+      isOvertaken = true;
+      return memories.store.write(service, memory);
+    };
+    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 7, unsent: 0 });
+    expect([messages.length, memories.entries().pairs.size]).toEqual([7, 8]);
+  });
+
+  it('takes a write whose answer was lost for that of another run, and no message is repeated', async () => {
+    const { tell, memories } = createHealthWorld();
+    const write: NotificationMemories['write'] = async (...given) => !(await memories.store.write(...given));
+    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 7, failures: [] });
+    expect(await tell(rejected(7))).toMatchObject({ sent: 0, unsent: 0 });
+  });
+
+  it('is given up when another run overtakes every write, and the next notification repeats the message', async () => {
+    const { tell, memories, messages } = createHealthWorld();
+    const store = { ...memories.store, write: async () => false };
+    expect(await tell(rejected(1), { store })).toMatchObject({ sent: 1, unsent: 0, failures: ['memory-in-use'] });
+    expect(await tell(rejected(1))).toMatchObject({ sent: 1 });
+    expect(messages).toHaveLength(2);
+  });
+
+  it('lets nothing out while it cannot be read, until it is back', async () => {
+    const { world, run, memories } = createWorld();
+    world.answer = () => 'rejected';
+    memories.fail(100);
+    const reported = { failures: expect.arrayContaining(['memory-unavailable']) };
+    expect(await run()).toMatchObject({ subjects: [], reported });
+    memories.fail(0);
+    expect((await run()).subjects).toEqual([about('rejected')]);
+  });
+});
+
+describe('a message that does not get out', () => {
+  it('is sent by the next run, once', async () => {
+    const { world, run } = createWorld();
+    world.answer = () => 'rejected';
+    world.notify = () => fail();
+    expect(await run()).toMatchObject({ subjects: [], reported: { sent: 0, unsent: 1, failures: ['notifier-down'] } });
+    world.notify = () => undefined;
+    expect(await run()).toMatchObject({ subjects: [about('rejected')], reported: { sent: 1, unsent: 0 } });
+    expect((await run()).subjects).toEqual([]);
+  });
+
+  it('keeps no other from getting out', async () => {
+    const { tell, world } = createHealthWorld();
+    const lost = new Set([about('rejected', 'client-3'), about('rejected', 'client-17')]);
+    world.notify = ({ subject }) => void (lost.has(subject) && fail());
+    expect(await tell(rejected(30))).toMatchObject({ sent: 28, unsent: 2 });
+    world.notify = () => undefined;
+    expect(new Set((await tell(rejected(30))).subjects)).toEqual(lost);
+  });
+
+  it('costs no more than five tries when nothing gets out', async () => {
+    const { tell } = createHealthWorld({ notify: () => fail() });
+    expect(await tell(rejected(30))).toMatchObject({ sent: 0, unsent: 30, failures: { length: 5 } });
+  });
+
+  it.each([
+    ['nothing begins at its end', 0, 0],
+    ['no further five begin at its end', 2 * MESSAGE_MS, 10],
+  ])('is left to the next notification for want of time: %s', async (_what, timeMs, sent) => {
+    const { tell } = createHealthWorld();
+    expect(await tell(rejected(12), { timeMs })).toMatchObject({ sent, unsent: 12 - sent, failures: [] });
+    expect(await tell(rejected(12))).toMatchObject({ sent: 12 - sent, unsent: 0 });
+  });
+
+  it('does not hide a bug', async () => {
+    const notify = () => fail(new TypeError('a bug'));
+    await expect(createHealthWorld({ notify }).tell(rejected(1))).rejects.toThrow('a bug');
+  });
+});
