@@ -64,7 +64,7 @@ export function exportLine(variables: ShellVariables): string {
   return `unset AWS_PROFILE AWS_SESSION_TOKEN; export ${settings.join(' ')}`;
 }
 
-/** Returns the commands that set variables in PowerShell, which takes typographic quotes for quotes: all are doubled. */
+/** Returns the commands for PowerShell. It takes typographic quotes for quotes, so all of them are doubled. */
 export function powershellLines(variables: ShellVariables): readonly string[] {
   const settings = Object.entries({ ...variables, AWS_PROFILE: undefined, AWS_SESSION_TOKEN: undefined });
   // `$null` removes a variable.

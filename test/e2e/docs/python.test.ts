@@ -304,7 +304,7 @@ const VARIABLES: Variables = {
   AWS_SESSION_TOKEN: SESSION,
 };
 
-/** What a program tells that asks the broker at a URL. */
+/** Returns what a program printed that asks the broker at a URL. */
 async function python(url: string, program: string) {
   const { stdout, stderr } = await run(['-c', PRELUDE + program], { ...VARIABLES, TOKEN_BROKER_URL: url });
   expect(stderr).toBe('');
