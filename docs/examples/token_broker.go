@@ -19,15 +19,15 @@ type BrokerToken struct {
 	Keys                         aws.CredentialsProvider // The Credentials of config.LoadDefaultConfig.
 	lock                         sync.Mutex
 	last                         Answer
+	endedAt, usable              time.Time
 }
 
 // Answer is a token, or as an error a problem (RFC 9457), another answer (http-403), or none (network-error).
 type Answer struct {
-	AccessToken     string        `json:"access_token"`
-	ExpiresIn       time.Duration `json:"expires_in"` // Seconds.
-	Type, Detail    string
-	RequestID       string `json:"request_id"`
-	endedAt, usable time.Time
+	AccessToken  string        `json:"access_token"`
+	ExpiresIn    time.Duration `json:"expires_in"` // Seconds.
+	Type, Detail string
+	RequestID    string `json:"request_id"`
 }
 
 func (a Answer) Error() string { return a.Type + " (request " + a.RequestID + "): " + a.Detail }
@@ -37,9 +37,9 @@ func (t *BrokerToken) Get(ctx context.Context) (string, error) {
 	calledAt := time.Now()
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	if time.Now().After(t.last.usable) && calledAt.After(t.last.endedAt) {
-		t.last = t.ask(ctx)
-		t.last.endedAt = time.Now()
+	if time.Now().After(t.usable) && calledAt.After(t.endedAt) {
+		t.last, t.endedAt = t.ask(ctx), time.Now()
+		t.usable = calledAt.Add((t.last.ExpiresIn - 30) * time.Second)
 	}
 	if t.last.AccessToken == "" {
 		return "", t.last
@@ -56,15 +56,15 @@ func (t *BrokerToken) ask(ctx context.Context) (answer Answer) {
 	if err != nil || noKeys != nil {
 		return Answer{Type: "settings", Detail: "the URL is wrong, or there are no AWS credentials"}
 	}
-	startedAt, hash := time.Now(), fmt.Sprintf("%x", sha256.Sum256(body))
 	request.Header.Set("Content-Type", "application/json")
-	v4.NewSigner().SignHTTP(ctx, keys, request, hash, "lambda", t.Region, startedAt)
+	v4.NewSigner().SignHTTP(ctx, keys, request, fmt.Sprintf("%x", sha256.Sum256(body)), "lambda", t.Region, time.Now())
 	answer = Answer{Type: "network-error", Detail: "there was no answer"}
 	if response, err := http.DefaultTransport.RoundTrip(request); err == nil { // Follows no redirect.
 		defer response.Body.Close()
-		answer = Answer{Type: fmt.Sprintf("http-%d", response.StatusCode)} // AWS may repeat the signed request.
 		json.NewDecoder(response.Body).Decode(&answer)
-		answer.usable = startedAt.Add((answer.ExpiresIn - 30) * time.Second)
+		if answer.RequestID == "" { // AWS's text may repeat the signed request.
+			answer.Type, answer.Detail = fmt.Sprintf("http-%d", response.StatusCode), "AWS or a proxy has answered"
+		}
 	}
 	return answer
 }
