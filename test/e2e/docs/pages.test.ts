@@ -55,8 +55,10 @@ it('the newest version of CHANGELOG.md is that of both packages, the contract an
 describe('README.md', () => {
   it('has the two commands at its top', () => {
     expect(commands().slice(0, 2)).toEqual(['npm ci && npm start', 'npm ci && npm test']);
-    expect(README.indexOf('```sh')).toBeLessThan(400);
-    expect(README.split('\n').length).toBeLessThanOrEqual(166);
+    expect(README.indexOf('```sh')).toBeLessThan(README.indexOf('\n## '));
+    const firstScreen = README.slice(0, README.indexOf('\n## '));
+    expect(firstScreen.split(/\s+/).length).toBeLessThanOrEqual(300);
+    expect(README.split('\n').length).toBeLessThanOrEqual(150);
   });
 
   it('names the local callers with their keys', () => {
