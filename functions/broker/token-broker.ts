@@ -25,7 +25,7 @@ interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'm
   readonly provenForMs: number;
 }
 
-/** Tells the story of one token: authorize, memory, shared record, version, lease, token request, publish. */
+/** Authorizes each call, answers it from memory if possible, and lets equal calls share one way to a token. */
 export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   const { services, authorize, settingsDigest, provenForMs, now } = dependencies;
   const memory = new PairMemory(now);

@@ -9,13 +9,62 @@ import { Problem } from '../problem.ts';
 /** As it travelled. */
 export type Body = string | Uint8Array;
 
+/** How a request for a token is written, and every answer to it: as in docs/openapi.yaml, or as in RFC 6749. */
+export type Dialect = 'broker' | 'oauth';
+
+/** A request for a token. The dialect is known at once, the rest is parsed only when the caller is known. */
+export interface TokenBody {
+  readonly dialect: Dialect;
+  /** @throws Problem that names every wrong member and why, and no value */
+  readonly parse: () => IssueRequest;
+}
+
+/** Reads the dialect of the body of `POST /token`. Never throws. */
+export function readTokenBody(contentType: string | undefined, body: Body): TokenBody {
+  const form = readOAuthForm(contentType, body);
+  if (form === undefined) return { dialect: 'broker', parse: () => parseIssueRequest(contentType, body) };
+  return { dialect: 'oauth', parse: () => parseOAuthForm(form) };
+}
+
 /** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
 export function parseIssueRequest(contentType: string | undefined, body: Body): IssueRequest {
   return toIssueRequest(readMembers(contentType, body));
 }
 
+/** The parameters of an OAuth 2.0 token request, without empty ones (RFC 6749 §3.2); `undefined` when a body is none. */
+export function readOAuthForm(contentType: string | undefined, body: Body): URLSearchParams | undefined {
+  try {
+    const parameters = [...(readParameters(contentType, body) ?? [])].filter(([, value]) => value !== '');
+    return parameters.some(([name]) => name === 'grant_type') ? new URLSearchParams(parameters) : undefined;
+  } catch {
+    // `parseIssueRequest` says why.
+    return undefined;
+  }
+}
+
+/**
+ * Reads `client_id` as the client and `scope` as the service (RFC 6749 §4.4.2). Other parameters are ignored, the secret
+ * too: the signature has told who asks. @throws Problem
+ */
+export function parseOAuthForm(form: URLSearchParams): IssueRequest {
+  const known = [...form].filter(([name]) => KNOWN.has(name));
+  const { grant_type: grantType, client_id: client, scope: service, ...others } = readForm(known);
+  // The cause is the word that OAuth 2.0 has for the fault.
+  if (grantType !== 'client_credentials') {
+    const detail = 'grant_type: must be client_credentials.';
+    throw new Problem('invalid-request', detail, { cause: 'unsupported_grant_type' });
+  }
+  if (faultOfName(service) !== undefined) {
+    const detail = 'scope: must be the name of one service, which issues the token.';
+    throw new Problem('invalid-request', detail, { cause: 'invalid_scope' });
+  }
+  return toIssueRequest({ client, service, ...others }, 'client_id');
+}
+
+const KNOWN: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'scope', 'min_ttl', 'refused']);
+
 /** The request that members make; `clientName` is how the caller spells the member `client`. @throws Problem */
-export function toIssueRequest(members: Members, clientName = 'client'): IssueRequest {
+function toIssueRequest(members: Members, clientName = 'client'): IssueRequest {
   refuseWrong(members, ['client', 'service', 'min_ttl', 'refused'], clientName);
   const { min_ttl: seconds = 0, refused } = members;
   const minTtlMs = Number(seconds) * 1_000;
@@ -45,7 +94,7 @@ function readMembers(contentType: string | undefined, body: Body): Members {
 }
 
 /** The parameters of a form; `undefined` when a body is JSON. @throws Problem when it is neither, or cannot be read */
-export function readParameters(contentType = '', body: Body): URLSearchParams | undefined {
+function readParameters(contentType = '', body: Body): URLSearchParams | undefined {
   const type = mediaTypeOf(contentType);
   if ((type !== JSON_TYPE && type !== FORM_TYPE) || FOREIGN_CHARSET.test(contentType)) {
     const types = `${JSON_TYPE} or ${FORM_TYPE}`;
@@ -89,7 +138,7 @@ const FAULTS = {
 };
 
 /** Why a value is not the name of a client or a service. */
-export function faultOfName(name: unknown): string | undefined {
+function faultOfName(name: unknown): string | undefined {
   if (typeof name !== 'string') return name === undefined ? 'is required' : 'must be a string';
   const rule = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
   return NAME_PATTERN.test(name) ? undefined : rule;
@@ -118,7 +167,7 @@ function readJson(text: string): Members {
 }
 
 /** A form knows only texts, so digits become the number that the same member would be in JSON. @throws Problem */
-export function readForm(parameters: Iterable<[string, string]>): Members {
+function readForm(parameters: Iterable<[string, string]>): Members {
   const members = new Map<string, string | number>();
   for (const [name, value] of parameters) {
     if (members.has(name)) throw invalid(`${shownName(name)}: is given more than once.`);

@@ -6,8 +6,8 @@ import { answerEnd } from '../pair/deadlines.ts';
 import type { Issue } from '../pair/decision.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
-import { oauthError, oauthToken, parseOAuthForm, readOAuthForm } from './oauth.ts';
-import { parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
+import { oauthError, oauthToken } from './oauth.ts';
+import { type Dialect, parseCheckRequest, parseWhoamiRequest, readTokenBody, type TokenBody } from './request.ts';
 
 /** One request to the broker, free of the event that brought it. */
 export interface BrokerRequest {
@@ -50,22 +50,23 @@ export function createTokenEndpoint(dependencies: Dependencies) {
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const { requestId, method, path, contentType, body, caller, sourceIp } = request;
-    const form = method === 'POST' && path === '/token' && body ? readOAuthForm(contentType, body) : undefined;
+    const isToken = method === 'POST' && path === '/token' && body !== undefined;
+    const tokenBody = isToken ? readTokenBody(contentType, body) : undefined;
     const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
     try {
       // The deadline already bounds this call's own work; this also bounds its wait for a request that another call shares.
-      const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record, form));
+      const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, tokenBody, record));
       if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE, { retryAfterSeconds: 1 });
-      audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
-      return answer;
+      audit({ ...record, outcome: answer.outcome, milliseconds: now() - startedAt });
+      return answer.response;
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem('internal', OPAQUE, { cause: error });
       audit({ ...record, outcome: problem.type, milliseconds: now() - startedAt, cause: problem.cause });
-      return problemResponse(problem, requestId, form !== undefined);
+      return problemResponse(problem, requestId, tokenBody?.dialect);
     }
   };
 
-  async function answerTo(request: BrokerRequest, record: Draft, form?: URLSearchParams): Promise<BrokerResponse> {
+  async function answerTo(request: BrokerRequest, tokenBody: TokenBody | undefined, record: Draft): Promise<Answer> {
     const { caller, method, path, query, contentType, body, deadline } = request;
     if (caller === undefined) throw accessDenied();
     if (path !== '/token' && path !== '/check' && path !== '/whoami') {
@@ -78,18 +79,16 @@ export function createTokenEndpoint(dependencies: Dependencies) {
 
     if (record.operation === 'whoami') {
       parseWhoamiRequest(body);
-      record.outcome = 'identified';
-      return whoamiResponse(caller);
+      return { outcome: 'identified', response: whoamiResponse(caller) };
     }
-    if (record.operation === 'check') {
+    if (tokenBody === undefined) {
       const wanted = parseCheckRequest(contentType, body);
       record.pair = wanted.pair;
       const result = await broker.check(caller, wanted, deadline, record.trace);
-      record.outcome = result.finding;
       record.credentialVersion = result.version;
-      return checkResponse(wanted, result, now());
+      return { outcome: result.finding, response: checkResponse(wanted, result, now()) };
     }
-    const wanted = form === undefined ? parseIssueRequest(contentType, body) : parseOAuthForm(form);
+    const wanted = tokenBody.parse();
     record.pair = wanted.pair;
     record.forced = wanted.refused !== undefined;
     record.minTtl = wanted.minTtlMs / 1_000;
@@ -99,7 +98,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
     record.fingerprint = issued.token.fingerprint;
     record.credentialVersion = issued.token.credentialVersion;
     record.expirySource = issued.token.expirySource;
-    return tokenResponse(issued, startedAt, now(), form !== undefined);
+    return { outcome: 'issued', response: tokenResponse(issued, startedAt, now(), tokenBody.dialect) };
   }
 
   function whoamiResponse(caller: Caller): BrokerResponse {
@@ -115,12 +114,17 @@ const LATE = 'No answer came in time.';
 const OPAQUE = 'The broker failed. Tell its operators the request_id.';
 const NO_QUERY = 'Query parameters are not supported: send members in the body.';
 
+/** The audit record without its outcome, while the request is answered. */
 type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
-  -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
+  -readonly [Member in Exclude<keyof AuditRecord, 'outcome'>]?: AuditRecord[Member];
 };
 
+interface Answer extends Pick<AuditRecord, 'outcome'> {
+  readonly response: BrokerResponse;
+}
+
 /** Only the members of the contract (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
-function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, isOAuth: boolean): BrokerResponse {
+function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, dialect: Dialect): BrokerResponse {
   const members = {
     ...token.passThrough,
     access_token: token.accessToken.reveal(),
@@ -131,7 +135,7 @@ function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, 
     fingerprint: token.fingerprint,
     scope: token.scope,
   };
-  return respond(200, isOAuth ? oauthToken(members) : members, {
+  return respond(200, dialect === 'oauth' ? oauthToken(members) : members, {
     'cache-status': cache === 'none' ? 'token-broker; fwd=miss' : `token-broker; hit; detail=${cache}`,
     'server-timing': `broker;dur=${now - startedAt}`,
   });
@@ -152,12 +156,13 @@ function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: 
 }
 
 /** A failure as its caller sees it: a problem (RFC 9457 §3), which an OAuth library reads as one of RFC 6749 §5.2. */
-export function problemResponse(problem: Problem, requestId: string, isOAuth: boolean): BrokerResponse {
+export function problemResponse(problem: Problem, requestId: string, dialect: Dialect = 'broker'): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
   const body = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
-  if (isOAuth) return respond(status, { ...body, ...oauthError(body, problem.cause) }, retryAfter(retryAfterSeconds));
-  const headers = { 'content-type': 'application/problem+json', ...retryAfter(retryAfterSeconds) };
+  const waiting = retryAfter(retryAfterSeconds);
+  if (dialect === 'oauth') return respond(status, { ...body, ...oauthError(body, problem.cause) }, waiting);
+  const headers = { 'content-type': 'application/problem+json', ...waiting };
   return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }
 
