@@ -1,14 +1,14 @@
 import type { Problem } from '../problem.ts';
 
 /**
- * The members of a token as OAuth libraries take them (RFC 6749 §5.1). Its scope is the one that was asked for; some of
- * the libraries misread the one that a service has granted, an `expires_in` of 0, and an `expires_at` in words.
+ * Returns the members of a token as OAuth libraries read them (RFC 6749 §5.1). Some libraries misread an `expires_in` of
+ * 0, an `expires_at` in words, and a granted scope that differs from the requested scope.
  */
 export function oauthToken(members: Readonly<Record<string, unknown>>) {
   return { ...members, expires_in: members.expires_in || 1, expires_at: undefined, scope: undefined };
 }
 
-/** What a problem says to OAuth libraries beside its own members (RFC 6749 §5.2): some of them know a failure by it alone. */
+/** Returns the members by which some OAuth libraries recognize a failure, next to those of the problem (RFC 6749 §5.2). */
 export function oauthError(told: Pick<Problem, 'detail'> & { type: string; retryable: boolean }, cause?: unknown) {
   const known = told.type === 'invalid-request' && cause ? cause : errorOf(told.type);
   return {

@@ -9,23 +9,23 @@ import type { TokenBroker } from '../token-broker.ts';
 import { oauthError, oauthToken } from './oauth.ts';
 import { type Dialect, parseCheckRequest, parseWhoamiRequest, readTokenBody, type TokenBody } from './request.ts';
 
-/** One request to the broker, free of the event that brought it. */
+/** One request to the broker, independent of the event that contains it. */
 export interface BrokerRequest {
   readonly requestId: string;
   readonly method: string;
   readonly path: string;
   readonly query: string;
   readonly contentType: string | undefined;
-  /** As it travelled, a text or bytes; `undefined` when its transport encoding is broken. */
+  /** A text or bytes as they were sent, `undefined` when the transport encoding is broken. */
   readonly body: string | Uint8Array | undefined;
   /** `undefined` when the request was not signed by an AWS role. */
   readonly caller: Caller | undefined;
   readonly sourceIp?: string | undefined;
-  /** Epoch milliseconds; the answer must be out by then. */
+  /** The latest time for the answer, in epoch milliseconds. */
   readonly deadline: number;
 }
 
-/** One answer of the broker, free of the host that carries it. */
+/** One answer of the broker, independent of its host. */
 export interface BrokerResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -36,15 +36,15 @@ interface Dependencies {
   readonly broker: TokenBroker;
   readonly accessRules: readonly AccessRule[];
   readonly principalOrgId?: string | undefined;
-  /** Names the access rules, to the roles that are in them. */
+  /** Identifies the access rules. Only roles that have a rule see it. */
   readonly rulesDigest?: string | undefined;
   readonly audit: Audit;
-  /** The result of `work`, `undefined` after `ms`. */
+  /** Returns the result of `work`, or `undefined` after `ms`. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
   readonly now: () => number;
 }
 
-/** Answers a request and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
+/** Answers requests and writes one audit record for each. Only this file turns a problem into HTTP. Never throws. */
 export function createTokenEndpoint(dependencies: Dependencies) {
   const { broker, accessRules, principalOrgId, rulesDigest, audit, inTime, now } = dependencies;
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
@@ -54,7 +54,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
     const tokenBody = isToken ? readTokenBody(contentType, body) : undefined;
     const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
     try {
-      // The deadline already bounds this call's own work; this also bounds its wait for a request that another call shares.
+      // Bounds the wait for a request that another call has started. The deadline bounds only this call's own work.
       const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, tokenBody, record));
       if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE, { retryAfterSeconds: 1 });
       audit({ ...record, outcome: answer.outcome, milliseconds: now() - startedAt });
@@ -114,7 +114,7 @@ const LATE = 'No answer came in time.';
 const OPAQUE = 'The broker failed. Tell its operators the request_id.';
 const NO_QUERY = 'Query parameters are not supported: send members in the body.';
 
-/** The audit record without its outcome, while the request is answered. */
+/** The audit record of a request that has no outcome yet. */
 type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
   -readonly [Member in Exclude<keyof AuditRecord, 'outcome'>]?: AuditRecord[Member];
 };
@@ -123,7 +123,7 @@ interface Answer extends Pick<AuditRecord, 'outcome'> {
   readonly response: BrokerResponse;
 }
 
-/** Only the members of the contract (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
+/** Returns only the members of docs/openapi.yaml. No other part of the service's answer leaves the broker. */
 function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, dialect: Dialect): BrokerResponse {
   const members = {
     ...token.passThrough,
@@ -155,7 +155,7 @@ function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: 
   return respond(200, members, retryAfter(retryAfterSeconds));
 }
 
-/** A failure as its caller sees it: a problem (RFC 9457 §3), which an OAuth library reads as one of RFC 6749 §5.2. */
+/** Returns a problem (RFC 9457 §3), for OAuth libraries together with the members of an error (RFC 6749 §5.2). */
 export function problemResponse(problem: Problem, requestId: string, dialect: Dialect = 'broker'): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
@@ -166,7 +166,7 @@ export function problemResponse(problem: Problem, requestId: string, dialect: Di
   return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }
 
-/** At most the whole life time: the clock of this instance may be behind that of the issuing one. */
+/** Returns at most the whole life time. The clock of this instance may be behind the clock of the issuing instance. */
 function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
   return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }
