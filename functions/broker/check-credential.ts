@@ -132,7 +132,7 @@ function trialBudget(record: PairRecord, { versionId, stage }: SecretVersion, no
   return freeAt <= now ? undefined : throttled(versionId, freeAt, now);
 }
 
-/** Returns when the last hour, over all versions, contains few enough rejections. Guessing must not lock a client out. */
+/** Returns when the last hour, over all versions, has room for a rejection. Guessing must not lock a client out. */
 function pendingFreeAt({ rejected }: PairRecord, now: number): number {
   const recent = [...rejected.values()].filter(({ at }) => now - at < PENDING_WINDOW_MS);
   const count = recent.reduce((sum, latch) => sum + latch.count, 0);

@@ -1,4 +1,4 @@
-/** The party whose credential the broker holds, for example `acme`. */
+/** The party whose credential the broker uses, for example `acme`. */
 export type ClientName = string;
 
 /** A configured service, for example `customer-insights`. */
@@ -10,7 +10,7 @@ export interface Pair {
   readonly service: ServiceName;
 }
 
-/** The only place where a pair becomes a key; `/` cannot occur in a name, so two pairs never share one. */
+/** Returns the key of a pair. No name contains `/`, so two pairs never share a key. */
 export function pairKey({ client, service }: Pair): string {
   return `${client}/${service}`;
 }

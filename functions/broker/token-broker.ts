@@ -65,8 +65,8 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   };
 
   /**
-   * Returns the remembered record if it may answer. Only the table can confirm a refused token. Memory answers a made-up
-   * fingerprint for one second, so it costs no read. An instance with its own token asks the table.
+   * Returns the remembered record if it may answer. Only the table can confirm a refused token. Memory answers a
+   * made-up fingerprint for one second, so it costs no read. An instance with its own token asks the table.
    */
   function knownRecord({ pair, refused }: IssueRequest): PairRecord | undefined {
     const record = memory.trusted(pair, refused === undefined ? undefined : REFUSAL_TRUST_MS);

@@ -1,14 +1,14 @@
 import type { Problem } from '../problem.ts';
 
 /**
- * Returns the members of a token as OAuth libraries read them (RFC 6749 §5.1). Some libraries misread an `expires_in` of
- * 0, an `expires_at` in words, and a granted scope that differs from the requested scope.
+ * Returns the members of a token as OAuth libraries read them (RFC 6749 §5.1). Some libraries misread an `expires_in`
+ * of 0, an `expires_at` in words, and a granted scope that differs from the requested scope.
  */
 export function oauthToken(members: Readonly<Record<string, unknown>>) {
   return { ...members, expires_in: members.expires_in || 1, expires_at: undefined, scope: undefined };
 }
 
-/** Returns the members by which some OAuth libraries recognize a failure, next to those of the problem (RFC 6749 §5.2). */
+/** Returns the members by which some OAuth libraries recognize a failure (RFC 6749 §5.2). */
 export function oauthError(told: Pick<Problem, 'detail'> & { type: string; retryable: boolean }, cause?: unknown) {
   const known = told.type === 'invalid-request' && cause ? cause : errorOf(told.type);
   return {

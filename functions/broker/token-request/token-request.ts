@@ -25,8 +25,8 @@ interface Dependencies {
 }
 
 /**
- * Sends a service's token request, and ends by `deadline` in epoch milliseconds. Returns failures too. Repeats a request
- * at most twice, and only without a connection, because then the service cannot have read a byte.
+ * Sends a service's token request, and ends by `deadline` in epoch milliseconds. Returns failures too. Repeats a
+ * request at most twice, and only without a connection, because then the service cannot have read a byte.
  */
 export function createTokenRequester({ sendHttp, now, sleep, random }: Dependencies) {
   return async (service: Service, credential: Credential, deadline: number): Promise<TokenExchange | Unanswered> => {
