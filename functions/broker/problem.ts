@@ -1,6 +1,6 @@
 import { type Finding, PROBLEMS, type ProblemType } from '../vocabulary.ts';
 
-/** A failure that a caller sees (RFC 9457). Any other error is a defect and stays opaque. The log contains the `cause`. */
+/** A failure that a caller sees (RFC 9457). Any other error is a defect and stays opaque. `cause` is for the log. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly type: ProblemType;
@@ -41,7 +41,7 @@ export interface ShapeMember {
   readonly length?: number | undefined;
 }
 
-/** Returns the finding that a failed token request proves. Returns `undefined` if it proves nothing about the credential. */
+/** Returns the finding that a failed token request proves, or `undefined` if it proves nothing about the credential. */
 export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {
   return type === 'token-endpoint-unavailable' && shape?.status === 429 ? 'throttled' : PROBLEMS[type].finding;
 }

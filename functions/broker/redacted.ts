@@ -29,9 +29,9 @@ export class Redacted {
 const REDACTED = '[redacted]';
 
 /**
- * Returns whether a value, or any name or value in it, contains the secret or one of the `parts`. Finds plain, JSON-escaped,
- * URL-encoded, hexadecimal, base64 and base64url text, also nested as in the claims of a JWT. A short secret must be the
- * whole text, because other words may contain it by chance.
+ * Returns whether a value, or any name or value in it, contains the secret or one of the `parts`. Finds plain text and
+ * text in JSON escapes, URL encoding, hexadecimal, base64 or base64url, also nested as in a JWT's claims. A short secret
+ * must be the whole text, because other words may contain it by chance.
  */
 export function shows(value: unknown, secret: string, parts: readonly string[] = []): boolean {
   const contained = secret.length >= MIN_CONTAINED ? [secret, ...parts] : parts;
@@ -49,7 +49,7 @@ const entriesWithNames = (object: object) => Object.entries(object).flat();
 const MIN_CONTAINED = 8;
 const MAX_ENCODINGS = 3;
 
-/** Returns every text and number in a value, without the names of its members. Works at any depth, without recursion. */
+/** Returns all texts and numbers in a value, without the names of members. Works at any depth, without recursion. */
 export function textsIn(value: unknown, entriesOf: (object: object) => unknown[] = Object.values): readonly string[] {
   const values: unknown[] = [value];
   // The loop extends the list that it walks.
@@ -59,7 +59,7 @@ export function textsIn(value: unknown, entriesOf: (object: object) => unknown[]
   return values.filter((one) => typeof one === 'string' || typeof one === 'number').map(String);
 }
 
-/** Returns all possible decodings of a text. Reads base64 from four offsets, as the text before it may look like base64. */
+/** Returns all possible decodings. Reads base64 from four offsets, because the text before it may look like base64. */
 function decodingsOf(text: string): readonly string[] {
   const percent = (encoded: string) => encoded.replace(/(?:%[\da-f]{2})+/gi, (run) => fromHex(run.replaceAll('%', '')));
   return [

@@ -1,4 +1,4 @@
-/** Returns whether less than `lengthMs` has passed since `start`. A negative age, from a clock that was set back, is false. */
+/** Returns whether less than `lengthMs` has passed since `start`. Returns false after a clock was set back. */
 export function isWithin(lengthMs: number, start: number | undefined, now: number): boolean {
   return start !== undefined && now >= start && now - start < lengthMs;
 }

@@ -13,9 +13,9 @@ export interface Credential {
 }
 
 /**
- * Reads the credential for a service from a client's secret: `{ "client_id", "secret", "services" }`. The service's entry
- * in `services` overrides the top level. Ignores unknown members, because rotation tools add their own. Only a single
- * configured service makes `services` optional. A typing error must not send a credential to other services.
+ * Reads the credential for a service from a client's secret: `{ "client_id", "secret", "services" }`. The service's
+ * entry in `services` overrides the top level. Ignores unknown members, because rotation tools add their own. Only a
+ * single configured service makes `services` optional. A typing error must not send a credential to other services.
  *
  * @throws Problem `credential-malformed` with the name of the wrong member and never its content, `credential-missing`
  * when the secret does not name this service
@@ -101,7 +101,7 @@ function checkPart(member: string, value: unknown): string {
   return value;
 }
 
-/** Refuses a colon in a raw client id, because the service would split it there. @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for `form` */
+/** Refuses a colon in a raw client id: the service would split it. @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for `form` */
 function basicAuthorization(user: string, password: string, encoding: BasicEncoding): Redacted {
   if (encoding === 'raw' && user.includes(':')) {
     throw malformed('the client id holds a colon, which only the form encoding can carry (basicEncoding: "form")');

@@ -42,7 +42,7 @@ export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: num
 
 type FailedReading = Exclude<SecretReading, { outcome: 'found' }>;
 
-/** Returns the problem of a secret that could not be read. `name` is the name of the secret, see `secretName`. */
+/** Returns the problem of a secret that could not be read. `name` is its name, as from `secretName`. */
 export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
   const { outcome } = reading;
   const [type, state] = READING_PROBLEMS[outcome];
@@ -69,9 +69,9 @@ const READING_PROBLEMS = {
 /** The secrets of the clients as this instance has read them. */
 export interface SecretCache {
   /**
-   * Returns the version with this stage. Trusts a version for 300 s and its absence for 5 s. While Secrets Manager is down,
-   * serves the last version for 24 h. A reading older than `readSince` counts only if it is stale, and then for 10 s. A
-   * reading that `deadline` cut off is not kept.
+   * Returns the version with this stage. Trusts a version for 300 s and its absence for 5 s. While Secrets Manager is
+   * down, serves the last version for 24 h. A reading older than `readSince` counts only if it is stale, and then for
+   * 10 s. A reading that `deadline` cut off is not kept.
    */
   read(client: ClientName, stage: SecretStage, bounds: { readSince: number; deadline: number }): Promise<SecretReading>;
 }
