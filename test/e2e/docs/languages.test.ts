@@ -105,7 +105,9 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
     });
 
     it('quotes nothing of a refusal by AWS, which repeats the signed request', async () => {
-      const { url } = await answering(answerWith(403, { Type: 'User', message: `No:\nx-amz-security-token:${ROLE.sessionToken}` }));
+      const { url } = await answering(
+        answerWith(403, { Type: 'User', message: `No:\nx-amz-security-token:${ROLE.sessionToken}` }),
+      );
       const [told] = await start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url })('token', 1, 'acme', 'x');
       expect(told).toMatch(/^http-403\b.*AWS or a proxy/);
       expect(told).not.toContain('x-amz-');
