@@ -44,7 +44,7 @@ export async function withRetry<Answer>(
       attempts.made += 1;
       return await call();
     } catch (error) {
-      if (THROTTLED.has(causeWord(error))) attempts.throttled += 1;
+      if (isThrottled(error)) attempts.throttled += 1;
       if (isDefinitive(error) || attempts.made > 1) throw error;
     }
     await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
@@ -112,6 +112,18 @@ export function isConditionFailed(error: unknown): boolean {
   const isOfAnswer = !(error instanceof AwsRefusal) || error.status === 400;
   return isOfAnswer && error instanceof Error && error.name === 'ConditionalCheckFailedException';
 }
+
+/** Returns whether AWS refused a call because of too many calls. AWS has not begun such a call. */
+export function isThrottled(error: unknown): boolean {
+  return THROTTLED.has(causeWord(error));
+}
+
+/** DynamoDB's names for too many requests to a key, a table or an account. */
+const THROTTLED: ReadonlySet<string> = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+]);
 
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
@@ -189,12 +201,6 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-/** DynamoDB's names for too many requests to a key, a table or an account. */
-const THROTTLED: ReadonlySet<string> = new Set([
-  'ProvisionedThroughputExceededException',
-  'ThrottlingException',
-  'RequestLimitExceeded',
-]);
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
 /** The time for which an idle connection is reused. */

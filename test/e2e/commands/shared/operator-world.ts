@@ -79,7 +79,11 @@ export async function startOperatorWorld() {
 
   /** Between two of them, so that the broker may try the version of the second and no command waits. */
   function letHalfAMinutePass(): void {
-    lateMs += 30_001;
+    letTimePass(30_001);
+  }
+
+  function letTimePass(ms: number): void {
+    lateMs += ms;
   }
 
   /** Runs the command line in the operator's shell; no secret may ever be in its output. */
@@ -94,6 +98,7 @@ export async function startOperatorWorld() {
 
   return {
     letHalfAMinutePass,
+    letTimePass,
     tokenService,
     secretsManager,
     shell,
