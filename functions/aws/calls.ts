@@ -138,6 +138,11 @@ export interface CallTerms {
   readonly isWrite?: boolean;
 }
 
+export interface StoreLimits {
+  readonly connectedMs?: number;
+  readonly patientMs?: number;
+}
+
 export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
 
 /**
@@ -149,7 +154,7 @@ export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) 
  * @throws StoreBusy if the store throttled the call, which is an answer for the circuit
  * @throws StoreUnavailable after every other failure
  */
-export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 } = {}) {
+export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 }: StoreLimits = {}) {
   let state: 'closed' | 'open' | 'probing' = 'closed';
   let failures = 0;
   let failedAt: number | undefined;

@@ -1,7 +1,7 @@
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PublishedMessage } from '../../../../bin/local/aws/sns-sts.ts';
-import { startLocalBroker } from '../../../../bin/local/broker.ts';
+import { LOCAL_STORE_LIMITS, startLocalBroker } from '../../../../bin/local/broker.ts';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
@@ -124,6 +124,7 @@ export async function startOperatorWorld() {
         settings: broker.config,
         write: () => undefined,
         dynamodb: createDynamoDB({ send: createHttpsSender(), endpoint }),
+        storeLimits: LOCAL_STORE_LIMITS,
       });
       const { url, close } = await startFunctionUrl({ handler, callers: [BILLING], port: 0 });
       onTestFinished(close);
