@@ -22,6 +22,7 @@ export interface Access {
  * Calls an AWS API without the SDK's client and returns the members of the answer. The region defaults to `AWS_REGION`.
  * Each call is a single request. Its signature uses the machine's time, which AWS sets for Lambda.
  *
+ * @see docs/development.md, "Decisions", for why this is not the SDK's client
  * @param nameRefusal renames a refusal that only AWS's message distinguishes. No other code receives the message.
  * @throws AwsRefusal, which contains a name and a status. No error contains anything else of an answer.
  */
