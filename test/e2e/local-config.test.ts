@@ -48,7 +48,7 @@ it('npm start -- --config FILE asks services of its own, and offers commands for
   expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
   expect(stdout).toMatch(/^ {2}me +may act for all clients on all services$/m);
   expect(stdout).toContain('token --client plain --service raw\n');
-  expect(stdout).not.toMatch(/stand-in|AKIDLOCALBILLING|look after/);
+  expect(stdout).not.toMatch(/stand-in|AKIDLOCALBILLING|manage the clients/);
   const shell = await promisify(execFile)('sh', [
     '-c',
     `${exportLine(broker.callers.me ?? {})}; printf %s "$AWS_SECRET_ACCESS_KEY"`,

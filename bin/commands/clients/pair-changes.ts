@@ -9,7 +9,7 @@ import { awsConfig, awsRegion, type CommandOptions } from '../shared/aws-config.
 import type { ClientOptions } from '../shared/operate.ts';
 import { configuredServices } from '../shared/settings.ts';
 
-/** Changes the records of pairs. Goes on after a failure, so that an emergency stop stops what it can, and then fails. */
+/** Changes the records of pairs. Continues after a failure, so that an emergency stop stops all it can, then fails. */
 export async function changePairs<Result>(
   shell: Shell,
   pairs: readonly Pair[],
@@ -26,20 +26,20 @@ export async function changePairs<Result>(
       results.push(await change(admin, pair));
     } catch (error) {
       const failure = awsFailure(error, 'dynamodb:UpdateItem', awsRegion(shell, options));
-      if (failure.type === 'aborted') talk(shell, `Interrupted: ${name} may not be changed. Run the command again.`);
+      if (failure.type === 'aborted') talk(shell, `Interrupted: ${name} may be unchanged. Run the command again.`);
       if (failure.type === 'aborted') throw failure;
       failures.set(name, failure);
     }
   }
   const [first] = failures.values();
   if (first === undefined) return results;
-  // The failure that ends the command gives the reason.
+  // The failure that ends the command contains the reason.
   const failed = [...failures.keys()].join(', ');
   if (results.length > 0) talk(shell, `Done for ${results.length} of ${pairs.length}, not for ${failed}.`);
   throw first;
 }
 
-/** All pairs of a client, or the one on `service`: also those that its tag leaves out, because a caller can ask for any. */
+/** Returns all pairs of a client, or its pair on `service`. Ignores the tag, because a caller can request any pair. */
 export function pairsOfClient(shell: Shell, options: ClientOptions & { readonly service?: string }): readonly Pair[] {
   const { client, environment, service } = options;
   const services = service === undefined ? configuredServices(shell, environment) : [service];

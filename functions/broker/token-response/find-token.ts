@@ -4,7 +4,7 @@ import { readJwt } from './expiry.ts';
 
 /**
  * Finds the token in a decoded answer, at `tokenMember` if it is set. Otherwise takes the first of `TOKEN_NAMES`, at
- * most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token. Refuses two candidates
+ * most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token. Refuses candidates
  * with different values, except for usual companions of a token (an `id_token`, a session).
  *
  * @throws UnusableAnswer when there is no token, more than one, or a token that no `Authorization` header can contain

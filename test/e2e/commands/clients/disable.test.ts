@@ -13,11 +13,11 @@ const [INSIGHTS] = SERVICES;
 const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
 const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
 const FLAG_SET = 'The flag is set: within 60 s no instance of the function that can read the table issues a token .*';
-const FLAG_MISSING = 'The flag is not set on every service: there the broker may go on issuing tokens of acme.';
-const DENIED = 'The secret is denied to the broker: no instance of the function can use it any more.';
-const ALONE = 'The secret is not denied to the broker: an instance of the function that is alone, .* may go on .*';
-const STILL = 'acme is still disabled: no flag was taken away.';
-const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be taken away.';
+const FLAG_MISSING = 'The flag is missing on a service: there the broker may continue to issue tokens of acme.';
+const DENIED = 'The secret is denied to the broker: no instance of the function can use it.';
+const ALONE = 'The secret is not denied to the broker: an instance of the function that is alone, .* may continue .*';
+const STILL = 'acme is still disabled: no flag was removed.';
+const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be removed.';
 const STOPPED = expect.stringMatching(
   /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
 );
@@ -59,13 +59,13 @@ describe('client disable', () => {
 
   it('sets the flag alone with --service, and says where it does not hold', async ({ world }) => {
     const told = 'acme is disabled on customer-insights\n';
-    const warning = /does not hold for an instance of the function that cannot read the table/;
+    const warning = /does not stop an instance of the function that cannot read the table/;
     expect(await world.run(`${DISABLE} --service ${INSIGHTS}`)).toEqual(ended(0, told, warning));
     expect(await policyOf(world)).toBeUndefined();
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +disabled .*\nmerchant-\S+ +accepted/);
     const enabled = await world.run(`${ENABLE} --service ${INSIGHTS} --json`);
     expect(JSON.parse(enabled.stdout)).not.toHaveProperty('secret_denied');
-    expect(enabled.stderr).toMatch(/Only the flag of this service is taken away/);
+    expect(enabled.stderr).toMatch(/Only the flag of this service is removed/);
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
   });
 
@@ -81,7 +81,7 @@ describe('client disable', () => {
     const { stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`, { env });
     const services = ['customer-insights', 'other'];
     expect(JSON.parse(stdout)).toMatchObject({ client: 'globex', services, disabled: true, secret_denied: false });
-    expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if there is one$/m);
+    expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if it exists$/m);
     expect(stderr).toMatch(/The secret token-broker\/local\/globex is missing: disable globex again when/);
     const inProd = await world.json('client disable acme --even-if-missing --dry-run --environment prod');
     expect(inProd.changes[0]).toContain(`on ${SERVICES.join(', ')}, in the table token-broker-prod`);
@@ -141,7 +141,7 @@ describe('client disable, refused or failed', () => {
   });
 
   it('stops a client when Secrets Manager does not tell whether there is one', async ({ world }) => {
-    const unknown = /^Whether there is a client "acme" is unknown \(aws-unavailable\)\.\n/;
+    const unknown = /^Whether the client "acme" exists is unknown \(aws-unavailable\)\.\n/;
     expect(await world.run(DISABLE, NO_SECRETS)).toEqual(ended(1, '', unknown));
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });
@@ -165,7 +165,7 @@ describe('client disable, refused or failed', () => {
   });
 });
 
-const EMERGENCY = 'The emergency role may .*, the operator may not. As that role:';
+const EMERGENCY = 'The emergency role may do this .*, the operator may not. As that role:';
 
 /** Secrets Manager as it answers a role that may look at a secret and its policy, and not write the policy. */
 async function secretsManagerOfOperator(policy?: object) {

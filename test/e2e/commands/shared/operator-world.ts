@@ -71,6 +71,7 @@ export async function startOperatorWorld() {
     TOKEN_BROKER_URL: broker.url,
     TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
     TOKEN_BROKER_STAND_IN_URL: tokenService.url,
+    TOKEN_BROKER_SERVICES: SERVICES.join(' '),
     ...Object.fromEntries(standIns.map((name) => [name, process.env[name] ?? ''])),
     AWS_SESSION_TOKEN: '',
     ...keysOf(OPERATOR),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { oauthError } from '../../../../functions/broker/http/oauth.ts';
 import { readTokenBody } from '../../../../functions/broker/http/request.ts';
 import { createBrokerWorld, exchange } from '../../../support/broker-world.ts';
 import { exampleService } from '../../../support/example.ts';
@@ -104,6 +105,14 @@ describe('the answer to an OAuth 2.0 form', () => {
     expect({ status: json.status, given, rest }).toEqual({ status, given: error, rest: problem.json });
     expect(description).toMatch(/^[ !#-[\]-~]+$/);
     expect(headers).toEqual({ ...problem.headers, 'content-type': 'application/json' });
+  });
+
+  it('describes a failure in the characters that RFC 6749 §5.2 allows, whatever is in the detail', () => {
+    const all = String.fromCodePoint(...Array.from({ length: 0x180 }, (_, code) => code), 0x1f511);
+    const told = { type: 'internal', detail: `"a\\b" ü\n${all}`, retryable: false };
+    const { error_description: description } = oauthError(told);
+    expect(description).toMatch(/^'a\?b' \?\?/);
+    expect(description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
   });
 
   it('is never the cause of a problem', async () => {
