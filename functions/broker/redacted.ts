@@ -29,9 +29,9 @@ export class Redacted {
 const REDACTED = '[redacted]';
 
 /**
- * Returns whether a value, or any name or value in it, contains the secret or one of the `parts`. Finds plain text and
- * text in JSON escapes, URL encoding, hexadecimal, base64 or base64url, even if nested, as in JWTs. A short secret
- * must be the whole text, because other words may contain it by chance.
+ * Returns whether a value, or any name or value in it, contains the secret or one of the `parts`. Finds plain text
+ * and text in JSON escapes, URL encoding, hexadecimal, base64 or base64url, also nested as in a JWT's claims. A
+ * short secret must be the whole text, because other words may contain it by chance.
  */
 export function shows(value: unknown, secret: string, parts: readonly string[] = []): boolean {
   const contained = secret.length >= MIN_CONTAINED ? [secret, ...parts] : parts;

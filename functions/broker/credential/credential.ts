@@ -101,7 +101,10 @@ function checkPart(member: string, value: unknown): string {
   return value;
 }
 
-/** Refuses a colon in a raw client id, which would split it. @see RFC 7617 §2 (`raw`), RFC 6749 §2.3.1 (`form`) */
+/**
+ * Refuses a colon in a raw client id: the service would split it. @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for
+ * `form`
+ */
 function basicAuthorization(user: string, password: string, encoding: BasicEncoding): Redacted {
   if (encoding === 'raw' && user.includes(':')) {
     throw malformed('the client id contains a colon, which only the form encoding supports (basicEncoding: "form")');

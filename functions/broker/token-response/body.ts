@@ -68,7 +68,10 @@ export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
 }
 
-/** Returns one name for `accessToken`, `access_token`, `Access-Token` and `access.token`, and `""` for a long name. */
+/**
+ * Turns `accessToken`, `access_token`, `Access-Token` and `access.token` into one name, and a too long name into
+ * `""`.
+ */
 export function plainName(name: string): string {
   return name.length > MAX_NAME_LENGTH ? '' : plainText(name);
 }
@@ -79,7 +82,10 @@ export function plainText(text: string): string {
 
 export const MAX_NAME_LENGTH = 64;
 
-/** Lists members down to two objects below the outermost, outer members first, but not inside a refresh token. */
+/**
+ * Lists the members of the outermost object and two levels below, in this order. Skips the inside of a refresh
+ * token.
+ */
 export function listMembers(answer: unknown): readonly FoundMember[] {
   const found: FoundMember[] = [];
   const objects: FoundMember[] = [{ path: [], value: answer, around: [] }];

@@ -3,11 +3,12 @@ import { listMembers, memberAt, plainName, UnusableAnswer } from './body.ts';
 import { readJwt } from './expiry.ts';
 
 /**
- * Finds the token in a decoded answer, at `tokenMember` if it is set. Otherwise takes the first of `TOKEN_NAMES`, at
- * most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token. Refuses candidates
- * with different values, except for usual companions of a token (an `id_token`, a session).
+ * Finds the token in a decoded answer, at `tokenMember` if it is set. Otherwise takes the first of `TOKEN_NAMES`,
+ * at most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token. Refuses two
+ * candidates with different values, except for usual companions of a token (an `id_token`, a session).
  *
- * @throws UnusableAnswer when there is no token, more than one, or a token that no `Authorization` header can contain
+ * @throws UnusableAnswer when there is no token, more than one, or a token that no `Authorization` header can
+ * contain
  */
 export function findToken(answer: unknown, tokenMember: string | undefined, print: PrintPath): FoundToken {
   const member = tokenMember === undefined ? searchedMember(answer, print) : memberAt(answer, tokenMember);

@@ -28,7 +28,7 @@ it.each([
 it.each([
   ['{"services":["x"],"client_id":"a","client_id":"b","secret":"s"}', 'client_id appears more than once'],
   ['{"client_id":"a","secret":"s","secret":"t"}', 'secret appears more than once'],
-  ['{"client_id":"a","secret":"s","services":{"customer-insights":{},"customer-insights":{}}}', `${SERVICE} is given`],
+  ['{"client_id":"a","secret":"s","services":{"customer-insights":{},"customer-insights":{}}}', `${SERVICE} appears`],
   ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member appears more than once'],
 ])('takes no member of two with the same name: %s', (text, detail) => {
   expect(() => parseText(text)).toThrow(detail);
@@ -56,7 +56,9 @@ describe('the services of a client', () => {
     expect(parse(shared)).toEqual(['id', 's']);
     // As after a typing error, or from a tool that knows user and password alone.
     for (const secret of [shared, { ...shared, service: [SERVICE] }]) {
-      const detail = expect.stringMatching(/more than one service is configured: add "services": \["<service>"\], or .*"all"/);
+      const detail = expect.stringMatching(
+        /more than one service is configured: add "services": \["<service>"\], or .*"all"/,
+      );
       expect(problemOf(secret, SERVICE, false)).toMatchObject({ type: 'credential-malformed', detail });
     }
   });
