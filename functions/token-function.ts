@@ -43,8 +43,8 @@ export function createTokenFunction(options: Options) {
   const random = Math.random;
   const aws = createHttpsSender({ keepAlive: true });
   const {
-    secretsManager = createSecretsManager({ send: aws }),
-    dynamodb = createDynamoDB({ send: aws }),
+    secretsManager = createSecretsManager({ send: aws, environment }),
+    dynamodb = createDynamoDB({ send: aws, environment }),
     send = createHttpsSender(),
   } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
