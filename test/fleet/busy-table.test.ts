@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { describe, it, type TestContext } from 'vitest';
+import { LOCAL_STORE_LIMITS } from '../../bin/local/broker.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { beginCommandLine } from '../e2e/commands/shared/command-line.ts';
@@ -84,6 +85,7 @@ async function startBusyFleet({ onTestFinished }: TestContext) {
     processes: PROCESSES,
     slowness: 1,
     lifetimeSeconds: LIFETIME_SECONDS,
+    storeLimits: LOCAL_STORE_LIMITS,
     inFront: async (dynamodb) => {
       endpoint = await startFaultyEndpoint(dynamodb);
       return endpoint.url;

@@ -10,7 +10,7 @@ import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/nam
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
-import { costOf } from '../../support/prices.ts';
+import { alwaysOnMonth, costOf } from '../../support/prices.ts';
 import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
 import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
@@ -215,6 +215,14 @@ describe('the page about scale', () => {
       expect(row?.slice(1)).toEqual(all);
     },
   );
+
+  it('says where a service that always runs is cheaper, and what share the logs have', () => {
+    const { lambda, logs } = costOf({ ...NOTHING_BILLED, billedMs: 2, invocations: 1 });
+    const callsPerSecond = alwaysOnMonth() / lambda / (720 * 3_600);
+    expect(SCALE).toContain(`costs about $${alwaysOnMonth().toFixed(0)} a month`);
+    expect(SCALE).toContain(`about ${Math.round(callsPerSecond / 10) * 10} calls/s`);
+    expect(SCALE).toContain(`Logs are ${Math.round((logs / (lambda + logs)) * 100)} % of an answer from memory`);
+  });
 
   it('knows what an environment of 50 clients costs, which README rounds to ten dollars', () => {
     const checks = 50 * 2 * 720;

@@ -6,6 +6,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
+import type { StoreLimits } from '../../../functions/aws/calls.ts';
 import { sealingKeyName, secretName } from '../../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../lib/settings/names.ts';
 import { ACCESS, exampleRule, exampleService } from '../example.ts';
@@ -22,6 +23,8 @@ interface Options {
   /** How many times slower the instances' clock is. */
   readonly slowness: number;
   readonly lifetimeSeconds?: number;
+  /** Longer limits let the instances share processors, where time is not what a test is about. */
+  readonly storeLimits?: StoreLimits;
   /** Returns the URL that the instances use as DynamoDB's. */
   readonly inFront?: (dynamodb: string) => Promise<string>;
 }
@@ -57,6 +60,7 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
     environment: LOCAL_ENVIRONMENT,
     tableName: tableName(LOCAL_ENVIRONMENT),
     role: accessRule.role,
+    storeLimits: options.storeLimits,
     slowMotion: { factor: slowness, since: Date.now() },
     settings: {
       services: { [SERVICE]: exampleService({ authUrl: tokenService.authUrl(SERVICE) }) },
