@@ -9,11 +9,8 @@ import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { sealingKeyName } from '../../functions/vocabulary.ts';
 import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
-import {
-  type InstanceAnswer,
-  type InstanceProcess,
-  startInstanceProcess,
-} from '../support/processes/instance-process.ts';
+import { describeWaits } from '../support/fleet/load.ts';
+import { type InstanceProcess, startInstanceProcess } from '../support/processes/instance-process.ts';
 import { startStandInProcess } from '../support/processes/stand-in-process.ts';
 import { BUNDLE, bundleAsStack } from '../support/stack/stack-bundle.ts';
 
@@ -42,19 +39,12 @@ it('200 cold instances that ask at the same instant make one token request', asy
   const instances = Array.from({ length: INSTANCES }, (_, index) => 100 + index);
   const answers = await askAtOnce(fleet.processes, instances, 'acme');
   // Measured, not asserted: times on a shared machine are for people.
-  process.stdout.write(`${describeWaits(answers)} (goal: p99 ${SERVICE_MS + 250} ms)\n`);
+  process.stdout.write(`${describeWaits(answers.map(({ waitMs }) => waitMs))} (goal: p99 ${SERVICE_MS + 250} ms)\n`);
 
   expect(fleet.tokenService.requests.filter((request) => request.client === 'acme')).toHaveLength(1);
   expect(answers.map(({ status }) => status)).toEqual(Array(200).fill(200));
   expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1);
 });
-
-/** How long callers waited, in one line of the test output. */
-function describeWaits(answers: readonly InstanceAnswer[]): string {
-  const waits = answers.map(({ waitMs }) => Math.round(waitMs)).sort((a, b) => a - b);
-  const quantile = (share: number) => waits[Math.ceil(waits.length * share) - 1];
-  return `waits of ${waits.length}: p50 ${quantile(0.5)} ms, p99 ${quantile(0.99)} ms, max ${quantile(1)} ms`;
-}
 
 /** Processes of instances, and their servers on this machine: DynamoDB, Secrets Manager and the token service. */
 async function startFleet() {

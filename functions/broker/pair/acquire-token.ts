@@ -59,13 +59,12 @@ export function createAcquireToken(dependencies: Dependencies) {
   /** @throws Problem why there is neither an answer nor a token */
   return async <Answer>(call: Call, decide: Decide<Answer>) => {
     const progress = startProgress(call, now());
-    let end: Turn<Answer> = AGAIN;
     while (now() < call.deadline) {
-      end = await turn(progress, decide);
+      const end = await turn(progress, decide);
       if (end.kind === 'wait' || end.kind === 'busy') await poll(progress);
       else if (end.kind !== 'again' && end.kind !== 'silent') return end;
     }
-    const retryAfterSeconds = end.kind === 'busy' ? BUSY_RETRY_S : 1;
+    const retryAfterSeconds = call.trace.warnings.has('shared-cache-busy') ? BUSY_RETRY_S : 1;
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds });
   };
 

@@ -61,6 +61,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
   surroundings.secret = (client, stage) => world.read(client, stage);
   surroundings.serviceLatencyMs = changes.serviceLatencyMs ?? (({ service }) => world.moodOf(service).latencyMs);
   surroundings.onClosedToken = hosts.noteTrouble;
+  surroundings.onStoreFailure = hosts.noteTrouble;
   surroundings.answer = (_, request) => {
     if (isShared) ledger.seeRequest(request);
     judgeCredential(request);
@@ -115,8 +116,8 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     troubleStore(trouble: Trouble<StoreFault>) {
       surroundings.storeFault = (_, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
-        // A call that is repeated costs nothing: the store answers.
-        if (trouble.fault !== 'repeated') hosts.noteTrouble(from);
+        // An instance that dies in a call, or is without its key, is excused. A call that fails is noted when it does.
+        if (trouble.fault === 'no-key') hosts.noteTrouble(from);
         return trouble.fault;
       };
     },

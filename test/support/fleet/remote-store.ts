@@ -1,0 +1,167 @@
+import { type Attempts, type CallTerms, createCircuitBreaker, OutOfTime } from '../../../functions/aws/calls.ts';
+import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
+import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import { createReferencePairStore, type ReferencePairStore } from '../pair/reference-pair-store.ts';
+import type { VirtualClock } from '../virtual-clock.ts';
+import { type Asker, drawn, type StoreFault, type Surroundings } from './surroundings.ts';
+
+interface Dependencies {
+  readonly shared: ReferencePairStore;
+  readonly surroundings: Surroundings;
+  readonly clock: VirtualClock;
+  readonly counts: { readonly storeCalls: Record<string, number> };
+}
+
+/**
+ * The shared store as each instance reaches it: through the real circuit breaker, with a latency, metered keys and faults. It
+ * stores and shows tokens as the adapter does: a token of another sealed format is closed.
+ */
+export function createRemoteStore({ shared, surroundings, clock, counts }: Dependencies) {
+  const meters = { read: createMeter(clock.now, 3_000), replace: createMeter(clock.now, 1_000) };
+  /** By the token of a record: the format that it is sealed in, when that is not the first. */
+  const formats = new WeakMap<StoredToken, number>();
+
+  return ({ number, state, now, sleep }: Asker): PairStore => {
+    if (!surroundings.isShared) return createReferencePairStore();
+    let limitMs = Infinity;
+    const breaker = createCircuitBreaker(now, {
+      async limitTime(timeoutMs, call, clockMs = Infinity) {
+        limitMs = Math.min(timeoutMs, clockMs);
+        if (limitMs <= 0) throw new OutOfTime();
+        return call(NEVER_ABORTED);
+      },
+    });
+
+    return {
+      async read(pair, deadline, isPatient) {
+        const fault = surroundings.storeFault?.('read', number);
+        const costOf = () => Math.ceil(itemKb(shared.peek(pair)) / 4);
+        const seen = await send('read', fault, pair, { deadline, isPatient }, costOf, () =>
+          shared.read(pair, deadline),
+        );
+        const { token } = seen.record;
+        if (token === undefined) return seen;
+        const isOther = token.accessToken !== undefined && (formats.get(token) ?? 1) !== state.format;
+        if (fault !== 'no-key' && !isOther) return seen;
+        surroundings.onClosedToken?.(number);
+        const closed = fault === 'no-key' ? 'no-key' : 'unreadable';
+        return { ...seen, record: { ...seen.record, token: closedToken(token, closed) } };
+      },
+
+      async replace(pair, seen, next, deadline) {
+        const fault = surroundings.storeFault?.('replace', number);
+        const before = seen.record;
+        const { token } = next;
+        const isSealed = token !== before.token && token?.accessToken !== undefined;
+        const hasKey = !isSealed || fault !== 'no-key';
+        if (!hasKey && before.token !== undefined && now() < before.token.expiresAt) {
+          throw failed(new StoreUnavailable('no sealing key'));
+        }
+        if (isSealed && state.format !== 1) formats.set(token, state.format);
+        const stored = hasKey ? next : { ...next, token: token && closedToken(token, 'no-bytes') };
+        const costOf = () => Math.max(itemKb(shared.peek(pair)), itemKb(stored));
+        const terms = { deadline, endsLease: next.lease === undefined, isWrite: true };
+        const written = await send('replace', fault, pair, terms, costOf, async () => {
+          const result = await shared.replace(pair, seen, stored, Infinity);
+          surroundings.onWrite?.({ from: number, pair, before, next: stored, isWritten: result !== undefined });
+          return result;
+        });
+        return written && { ...written, record: { ...written.record, token: hasKey ? written.record.token : token } };
+      },
+    };
+
+    function failed(error: unknown): unknown {
+      if (error instanceof StoreUnavailable) surroundings.onStoreFailure?.(number);
+      return error;
+    }
+
+    async function send<Result extends TaggedRecord | undefined>(
+      operation: keyof PairStore,
+      fault: StoreFault | undefined,
+      pair: Pair,
+      terms: CallTerms,
+      costOf: () => number,
+      effect: () => Promise<Result>,
+    ): Promise<Result> {
+      const work = () => {
+        if (fault === 'busy' || !meters[operation](pair, costOf())) throw new Throttled();
+        return effect();
+      };
+      try {
+        return await breaker(terms, (_, attempts = { made: 0, throttled: 0 }) => {
+          counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
+          return attempt(fault, work, attempts);
+        });
+      } catch (error) {
+        throw failed(error);
+      }
+    }
+
+    /** Half of the latency there, half of it back, and faults on the way. */
+    async function attempt<Result>(fault: StoreFault | undefined, work: () => Promise<Result>, attempts: Attempts) {
+      // The breaker has set it for this very call.
+      const ownLimitMs = limitMs;
+      const latencyMs = drawn(surroundings.storeLatencyMs);
+      const answer = async () => {
+        // A call that is on its way arrives, also when its instance has ended.
+        await clock.sleep(fault === 'delay' ? DELAY_MS : latencyMs / 2);
+        if (fault === 'unavailable') throw new Error('down');
+        const result = await work();
+        if (fault === 'repeated') await work();
+        return result;
+      };
+      attempts.made += 1;
+      if (fault === 'crash') return new Promise<never>(() => undefined);
+      if (fault === 'late') void clock.sleep(LATE_MS).then(work).catch(ignore);
+      if (fault === 'hanging' || fault === 'late' || latencyMs > ownLimitMs) {
+        if (latencyMs > ownLimitMs) void answer().catch(ignore);
+        await sleep(ownLimitMs);
+        throw new OutOfTime();
+      }
+      const [told] = await Promise.allSettled([answer()]);
+      if (fault === 'freeze') await sleep(DELAY_MS);
+      else if (latencyMs > 0) await sleep(latencyMs / 2);
+      if (told.status === 'rejected') {
+        if (told.reason instanceof Throttled) attempts.throttled += 1;
+        throw told.reason;
+      }
+      if (fault === 'answer-lost') throw new Error('answer lost');
+      if (fault === 'lost-then-busy') {
+        Object.assign(attempts, { made: 2, throttled: 1 });
+        throw new Throttled();
+      }
+      return told.value;
+    }
+  };
+
+  function itemKb({ token }: PairRecord): number {
+    return token?.accessToken === undefined ? 1 : surroundings.tokenKb;
+  }
+}
+
+class Throttled extends Error {}
+
+/** DynamoDB serves each key this many units a second, and those of one idle second at once. A throttled call costs nothing. */
+function createMeter(now: () => number, unitsPerSecond: number) {
+  const levels = new Map<string, { readonly units: number; readonly at: number }>();
+  return (pair: Pair, cost: number): boolean => {
+    const key = pairKey(pair);
+    const { units, at } = levels.get(key) ?? { units: unitsPerSecond, at: 0 };
+    const left = Math.min(unitsPerSecond, units + ((now() - at) * unitsPerSecond) / 1_000);
+    const isServed = left >= cost;
+    levels.set(key, { units: isServed ? left - cost : left, at: now() });
+    return isServed;
+  };
+}
+
+function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {
+  if (token.accessToken === undefined) return { ...token, closed };
+  const { accessToken: _, scope: __, passThrough: ___, ...visible } = token;
+  return { ...visible, closed };
+}
+
+const ignore = () => undefined;
+const NEVER_ABORTED = new AbortController().signal;
+const LATE_MS = 2_000;
+const DELAY_MS = 6_001;
