@@ -1,6 +1,6 @@
 import { type Attempts, type CallTerms, createCircuitBreaker, OutOfTime } from '../../../functions/aws/calls.ts';
 import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
+import { type PairStore, StoreBusy, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
@@ -25,11 +25,18 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
   return ({ number, state, now, sleep }: Asker): PairStore => {
     if (!surroundings.isShared) return createReferencePairStore();
     let limitMs = Infinity;
+    /** A call has failed, and no later call was answered. Only then may the circuit be open. */
+    let isFailing = false;
+    const noteFailure = () => {
+      isFailing = true;
+      surroundings.onStoreFailure?.(number);
+    };
     const breaker = createCircuitBreaker(now, {
       async limitTime(timeoutMs, call, clockMs = Infinity) {
         limitMs = Math.min(timeoutMs, clockMs);
-        if (limitMs <= 0) throw new OutOfTime();
-        return call(NEVER_ABORTED);
+        if (limitMs > 0) return call(NEVER_ABORTED);
+        noteFailure();
+        throw new OutOfTime();
       },
     });
 
@@ -56,7 +63,8 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
         const isSealed = token !== before.token && token?.accessToken !== undefined;
         const hasKey = !isSealed || fault !== 'no-key';
         if (!hasKey && before.token !== undefined && now() < before.token.expiresAt) {
-          throw failed(new StoreUnavailable('no sealing key'));
+          noteFailure();
+          throw new StoreUnavailable('no sealing key');
         }
         if (isSealed && state.format !== 1) formats.set(token, state.format);
         const stored = hasKey ? next : { ...next, token: token && closedToken(token, 'no-bytes') };
@@ -70,11 +78,6 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
         return written && { ...written, record: { ...written.record, token: hasKey ? written.record.token : token } };
       },
     };
-
-    function failed(error: unknown): unknown {
-      if (error instanceof StoreUnavailable) surroundings.onStoreFailure?.(number);
-      return error;
-    }
 
     async function send<Result extends TaggedRecord | undefined>(
       operation: keyof PairStore,
@@ -91,15 +94,23 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
       try {
         return await breaker(terms, (_, attempts = { made: 0, throttled: 0 }) => {
           counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
-          return attempt(fault, work, attempts);
+          return attempt(operation, fault, work, attempts);
         });
       } catch (error) {
-        throw failed(error);
+        const isOpen = error instanceof StoreUnavailable && error.cause === 'circuit-open';
+        if (isOpen && isFailing) surroundings.onStoreFailure?.(number);
+        if (error instanceof StoreBusy) surroundings.onStoreBusy?.(number);
+        throw error;
       }
     }
 
     /** Half of the latency there, half of it back, and faults on the way. */
-    async function attempt<Result>(fault: StoreFault | undefined, work: () => Promise<Result>, attempts: Attempts) {
+    async function attempt<Result>(
+      operation: keyof PairStore,
+      fault: StoreFault | undefined,
+      work: () => Promise<Result>,
+      attempts: Attempts,
+    ) {
       // The breaker has set it for this very call.
       const ownLimitMs = limitMs;
       const latencyMs = drawn(surroundings.storeLatencyMs);
@@ -117,21 +128,23 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
       if (fault === 'hanging' || fault === 'late' || latencyMs > ownLimitMs) {
         if (latencyMs > ownLimitMs) void answer().catch(ignore);
         await sleep(ownLimitMs);
+        noteFailure();
         throw new OutOfTime();
       }
       const [told] = await Promise.allSettled([answer()]);
       if (fault === 'freeze') await sleep(DELAY_MS);
       else if (latencyMs > 0) await sleep(latencyMs / 2);
+      isFailing = false;
       if (told.status === 'rejected') {
         if (told.reason instanceof Throttled) attempts.throttled += 1;
+        else noteFailure();
         throw told.reason;
       }
-      if (fault === 'answer-lost') throw new Error('answer lost');
-      if (fault === 'lost-then-busy') {
-        Object.assign(attempts, { made: 2, throttled: 1 });
-        throw new Throttled();
-      }
-      return told.value;
+      if (fault === 'lost-then-busy') Object.assign(attempts, { made: 2, throttled: 1 });
+      else if (fault !== 'answer-lost') return told.value;
+      // A busy read is no failure. A write may have happened.
+      if (fault === 'answer-lost' || operation === 'replace') noteFailure();
+      throw new Error('answer lost');
     }
   };
 

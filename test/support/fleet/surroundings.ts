@@ -61,8 +61,10 @@ export interface Surroundings {
   isShared: boolean;
   /** Told of every write that reaches the shared table; `isWritten`: no other write came first. */
   onWrite?: (write: Write) => void;
-  /** Called for each call of the store that ends as `StoreUnavailable`. A busy store is no excuse. */
+  /** Called for each call of the store that a fault or a time limit makes fail. A busy store does not fail. */
   onStoreFailure?: (from: number) => void;
+  /** Called for each call of the store that was throttled. */
+  onStoreBusy?: (from: number) => void;
   /** The size of an item with a token, which decides what its calls cost. */
   tokenKb: number;
   /** Told of every token that an instance reads and cannot open. */
