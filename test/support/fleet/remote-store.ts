@@ -1,6 +1,11 @@
 import { type Attempts, type CallTerms, createCircuitBreaker, OutOfTime } from '../../../functions/aws/calls.ts';
 import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreBusy, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
+import {
+  type PairStore,
+  StoreBusy,
+  StoreUnavailable,
+  type TaggedRecord,
+} from '../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
