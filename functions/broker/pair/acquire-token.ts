@@ -135,16 +135,17 @@ export function createAcquireToken(dependencies: Dependencies) {
 
   /**
    * Answers from memory while the table is busy, or waits. A living token needs the secret of the last minute. Latches, holds and
-   * pauses count for as long as memory is trusted. Sends nothing and takes no lease, however long the table is busy.
+   * pauses count while memory is trusted. A version that this call has sent always counts as latched. Sends nothing and takes
+   * no lease, however long the table is busy.
    */
   async function decideWhileBusy<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
-    const { call } = progress;
+    const { call, sent } = progress;
     const at = now();
     const isTrusted = memory.trusted(call.pair) !== undefined;
     const known = withOwn(progress, at);
     const { token, disabled } = known;
-    if (isTrial(call) || (!isTrusted && livingToken(known, at) === undefined)) return BUSY;
-    const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled };
+    if (isTrial(call) || (!isTrusted && sent.size === 0 && livingToken(known, at) === undefined)) return BUSY;
+    const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled, rejected: sent };
     const versions = await readVersions(dependencies, call, record, at - ALONE_TRUST_MS);
     if (goneProblem(versions, call.pair)?.type === 'secrets-unavailable') return BUSY;
     const step = decide({ seen: undefined, at, record, isAlone: true, versions, leaseIsOver: false });
