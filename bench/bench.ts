@@ -12,7 +12,10 @@ import { startStandIns } from './start/stand-ins.ts';
 
 const DOCS = fileURLToPath(new URL('../docs', import.meta.url));
 
-/** `npm run bench`: data on stdout, talk on stderr; exit 0 measured, whether or not goals are met, 1 failed, 2 wrong usage. */
+/**
+ * `npm run bench`: data on stdout, progress on stderr.
+ * Exits with 0 measured, goals missed or not, 1 failed, 2 wrong usage.
+ */
 const program = new Command('bench')
   .description('Measures the token function as `cdk synth` bundles it, beside references. Takes at most 4 minutes.')
   .option('--rounds <n>', 'how many cold starts of each kind', wholeNumber(1, 500), 80)
@@ -30,7 +33,7 @@ interface Options {
   readonly json: boolean;
 }
 
-/** Four minutes, less the time that the bundles and the answers from memory take on a busy machine. */
+/** Four minutes minus the time for the bundles and the answers from memory on a busy machine. */
 const ROUNDS_MS = 200_000;
 
 try {
@@ -69,12 +72,12 @@ async function measureAll({ rounds, hits }: Options): Promise<Samples> {
   }
 }
 
-/** Tells on stderr how far the run is. */
+/** Reports the progress of the run on stderr. */
 function talk(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Replaces the text between the two marks of the page. */
+/** Replaces the text between the two marks of the page, and the chart. */
 async function write(samples: Samples, folder: string): Promise<void> {
   const page = join(folder, 'performance.md');
   const text = await readFile(page, 'utf8');

@@ -15,7 +15,7 @@ import { startTokenService } from '../bin/local/token-service/server.ts';
 import { parseWhole } from '../client/commands/options.ts';
 import { printMembers, talk } from '../client/commands/output.ts';
 
-/** `npm run bench:serve`: data on stdout, talk on stderr; exit 0 measured, 1 failed, 2 wrong usage. */
+/** `npm run bench:serve`: data on stdout, progress on stderr. Exits with 0 measured, 1 failed, 2 wrong usage. */
 const program = new Command('bench:serve')
   .description('Measures `token-broker serve` against `npm start`, with a way between them that fails as it is told.')
   .option('--hits <n>', 'how many thousand answers out of the cache', parseWhole('numbers', 1, 1_000), 100)
@@ -26,7 +26,7 @@ const program = new Command('bench:serve')
 
 const KEY = 'the-key-of-this-measurement-and-of-no-other';
 const FORM = 'grant_type=client_credentials&client_id=acme&scope=customer-insights';
-/** So short that every phase of an outage meets renewals. */
+/** A short lifetime causes renewals in every phase of an outage. */
 const LIFETIME_SECONDS = 60;
 const PHASES = ['up', 'down', 'slow', 'up', 'lying', 'restarting'] as const;
 const PHASE_MS = 20_000;
@@ -53,7 +53,7 @@ async function run({ hits, minutes }: { readonly hits: number; readonly minutes:
   const env = { ...keys, TOKEN_BROKER_URL: way.url, TOKEN_BROKER_SERVE_KEY: KEY, AWS_EC2_METADATA_DISABLED: 'true' };
   const commands = await bundleCommands();
   try {
-    // Each in a process of its own: five hundred connections at once leave buffers behind.
+    // Starts a process of its own, because five hundred connections at once leave buffers behind.
     const cold = await withServe([commands, env], async (serve, port) => {
       await callAtOnce(port, 500);
       return { requests: way.asked(), resident: residentMegabytes(serve) };
@@ -101,7 +101,7 @@ async function withServe<Result>(
   }
 }
 
-/** As the package of the client has them: reading TypeScript costs memory of its own. */
+/** Bundles the commands as the client's package does, because reading TypeScript takes additional memory. */
 async function bundleCommands(): Promise<string> {
   const [entry, outfile] = ['../client/commands/main.ts', '../node_modules/.cache/token-broker/commands.mjs'];
   const [entryPoint = '', out = ''] = [entry, outfile].map((path) => fileURLToPath(new URL(path, import.meta.url)));
@@ -115,7 +115,7 @@ function start([file = '', ...args]: readonly string[], env: Readonly<Record<str
   return spawn(process.execPath, [path, ...args], { env, stdio: ['ignore', 'pipe', 'ignore'] });
 }
 
-/** The broker of `npm start`, which can be ended and started again at the same port. */
+/** Starts the broker of `npm start`, which can be stopped and started again at the same port. */
 async function startBroker(file: string, authUrl: (service: string) => string) {
   const config = exampleConfig(authUrl);
   await writeFile(file, JSON.stringify(config));
@@ -142,11 +142,11 @@ async function startBroker(file: string, authUrl: (service: string) => string) {
   };
 }
 
-/** What stands between serve and the broker: it passes requests on, unless it plays another phase. */
+/** Starts a proxy between serve and the broker. It forwards requests unless it simulates another phase. */
 async function startWay(broker: { readonly port: () => number }) {
   let phase: Phase = 'up';
   let asked = 0;
-  /** By token when it ends, as the broker told: epoch milliseconds. */
+  /** The expiry of each token according to the broker, in epoch milliseconds. */
   const ends = new Map<string, number>();
   const server = createServer(async (incoming, response) => {
     asked += 1;
@@ -168,7 +168,7 @@ async function startWay(broker: { readonly port: () => number }) {
         answer.on('end', () => {
           const body = Buffer.concat(chunks);
           const { access_token: token, expires_in: seconds } = JSON.parse(`${body}`);
-          // The longest that this token can live.
+          // The latest time at which this token can expire.
           if (token && !ends.has(token)) ends.set(token, receivedAt + (seconds + 1) * 1_000);
           response.writeHead(answer.statusCode ?? 502, answer.headers).end(body);
         });
@@ -189,7 +189,7 @@ async function startWay(broker: { readonly port: () => number }) {
   };
 }
 
-/** One request over a connection of its own, and its body; empty without an answer. */
+/** Sends a request over a new connection and returns the body of the answer. */
 async function call(port: number): Promise<string> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded', 'x-token-broker-key': KEY };
   const outgoing = request({ host: '127.0.0.1', port, path: '/token', method: 'POST', headers, agent: false });
@@ -205,7 +205,7 @@ async function callAtOnce(port: number, callers: number): Promise<void> {
   if (!bodies.every((body) => body.includes('access_token'))) throw new Error('a caller got no token');
 }
 
-/** As many callers, each with a connection that it keeps; written by hand, so that the generator costs less than serve. */
+/** Runs callers with a connection each. Writes HTTP by hand, so that the generator costs less than serve. */
 async function callInTurn(port: number, callers: number, calls: number): Promise<void> {
   const type = 'Content-Type: application/x-www-form-urlencoded';
   const head = `POST /token HTTP/1.1\r\nHost: localhost\r\nX-Token-Broker-Key: ${KEY}\r\n${type}`;
@@ -226,7 +226,7 @@ async function callInTurn(port: number, callers: number, calls: number): Promise
 type Way = Awaited<ReturnType<typeof startWay>>;
 type Broker = Awaited<ReturnType<typeof startBroker>>;
 
-/** Calls from ten callers, while the broker goes through its phases again and again. */
+/** Sends calls from ten callers while the broker repeats its phases. */
 async function sufferOutages(port: number, ms: number, way: Way, broker: Broker) {
   const until = Date.now() + ms;
   const before = way.asked();

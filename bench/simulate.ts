@@ -9,7 +9,7 @@ import { simulateDay } from '../test/support/fleet/day/day.ts';
 import { type Outcome, reportOf } from '../test/support/fleet/day/outcome.ts';
 import { type Scale, WAYS, type Way } from '../test/support/fleet/day/world.ts';
 
-/** `npm run simulate`: data on stdout, talk on stderr; exit 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
+/** `npm run simulate`: data on stdout, progress on stderr. Exits with 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('simulate')
   .description('Simulates a fleet that runs the real rules of the broker, beside the same callers without it.')
   .option('--instances <n>', 'how many instances of the function there are', wholeNumber(1, 10_000), 10_000)
@@ -55,10 +55,10 @@ async function run({ json, charts, ...scale }: Options): Promise<void> {
   }
 }
 
-/** Simulates all ways, each in a thread of its own. When the signal comes, all end with the outcome of the time so far. */
+/** Simulates all ways, each in its own thread. After an abort, all return their outcome up to that time. */
 function simulateAll(scale: Scale, signal: AbortSignal): Promise<readonly Outcome[]> {
   const simulate = async (way: Way): Promise<Outcome> => {
-    // Most objects of a simulation live for one call: with more room for the young ones the collector runs seldom.
+    // Most objects of a simulation last for a single call. A larger young generation makes collections rare.
     const resourceLimits = { maxYoungGenerationSizeMb: 256 };
     const worker = new Worker(new URL(import.meta.url), { workerData: { way, scale }, resourceLimits });
     signal.addEventListener('abort', () => worker.postMessage('end'));
@@ -68,7 +68,7 @@ function simulateAll(scale: Scale, signal: AbortSignal): Promise<readonly Outcom
   return Promise.all(WAYS.map(simulate));
 }
 
-/** In a thread: one simulation, which any message ends. */
+/** Runs a simulation in a worker thread. Any message stops it. */
 async function simulateHere(): Promise<void> {
   const { way, scale }: { way: Way; scale: Scale } = workerData;
   let isStopped = false;
@@ -79,7 +79,7 @@ async function simulateHere(): Promise<void> {
   parentPort?.close();
 }
 
-/** Draws the same day with fleets of other sizes; nothing when it is interrupted. */
+/** Draws the same day with fleets of other sizes. Draws nothing after an abort. */
 async function draw(folder: string, scale: Scale, known: readonly Outcome[], signal: AbortSignal): Promise<void> {
   const outcomes = [...known];
   for (const instances of FLEETS) {
@@ -92,7 +92,7 @@ async function draw(folder: string, scale: Scale, known: readonly Outcome[], sig
   await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart(outcomes));
 }
 
-/** In the form that all measurements of the project have. */
+/** Returns the form that all measurements of the project share. */
 function jsonOf(samples: readonly Outcome[], isInterrupted: boolean) {
   if (isInterrupted) return { goals: [], skipped: [{ id: GOAL, why: 'interrupted' }], samples };
   const goals = samples.flatMap(({ goal }) => goal ?? []);

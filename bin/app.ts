@@ -6,7 +6,7 @@ import { SettingsError } from '../lib/settings/schema.ts';
 import { parseEnvironments } from '../lib/settings/settings.ts';
 import { TokenBrokerStack } from '../lib/token-broker-stack.ts';
 
-// One stack per environment; a wrong setting in one of them stops all.
+// Makes one stack for each environment. A wrong setting in any of them stops the synthesis.
 try {
   const parsed = parseEnvironments(environments);
   const app = new App({ analyticsReporting: false });

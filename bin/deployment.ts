@@ -9,8 +9,8 @@ import { isRefused, openClient } from './commands/shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from './commands/shared/health-run.ts';
 
 /**
- * Deploys an environment by `runCdk`: says what its account must have, clears away a first deployment that failed, and
- * proves what was deployed by one run of health. Gives the exit code.
+ * Prints the account's requirements, clears a failed first deployment, deploys with `runCdk` and runs health once.
+ * Returns the exit code.
  */
 export async function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
   try {
@@ -28,23 +28,23 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
   }
 }
 
-/** A deployment that exceeds the quota fails late, and no template knows it. */
+/** Names the quota before the deployment: a deployment that exceeds it fails late, and no template shows it. */
 function needsOf({ name, account, region, reservedConcurrency, healthConcurrency }: Environment): string {
   const counts = [reservedConcurrency, healthConcurrency].filter((count) => count !== 'none');
   const reserved = counts.reduce((sum, count) => sum + count, 0);
   const quota =
     reserved === 0
       ? 'no more concurrent executions than a new account has'
-      : `a Lambda quota "Concurrent executions" (L-B99A9384) of at least ${reserved + UNRESERVED} beside what other functions reserve, where a new account has 10 (reservedConcurrency and healthConcurrency 'none' need none)`;
-  return `${name} needs of account ${account} in ${region}: the bootstrap of the CDK (npm run bootstrap -- ${name}, once) and ${quota}.`;
+      : `a Lambda quota "Concurrent executions" (L-B99A9384) of at least ${reserved + UNRESERVED} in addition to what other functions reserve; a new account has 10 (reservedConcurrency and healthConcurrency 'none' need no more)`;
+  return `${name} needs in account ${account}, region ${region}: the bootstrap of the CDK (npm run bootstrap -- ${name}, once) and ${quota}.`;
 }
 
-/** Lambda keeps so many executions for functions that reserve none. */
+/** Concurrent executions that Lambda keeps for functions without reserved concurrency. */
 const UNRESERVED = 100;
 
 /**
- * Lets the CDK replace the empty stack that a failed first deployment leaves behind: it is protected from that. False when
- * the person at the terminal does not agree. A stack that cannot be seen is left to the CDK.
+ * Unprotects the empty stack that a failed first deployment leaves behind, so that the CDK can replace it. Returns
+ * false when the person at the terminal does not agree. A stack that cannot be read is left to the CDK.
  */
 async function clearFailedCreation(shell: Shell, { name, region }: Environment): Promise<boolean> {
   const place = { environment: name, region };
@@ -58,9 +58,9 @@ async function clearFailedCreation(shell: Shell, { name, region }: Environment):
   if (stack?.StackStatus !== 'ROLLBACK_COMPLETE' || !stack.EnableTerminationProtection) return true;
   talk(
     shell,
-    `The first deployment of ${StackName} failed, and CloudFormation took back all that it had made. This takes the protection from the empty stack that is left; then the CDK deletes it and makes it anew.`,
+    `The first deployment of ${StackName} failed, and CloudFormation rolled everything back. This removes the protection from the empty stack that is left; then the CDK deletes it and creates it again.`,
   );
-  if (isTerminal(shell) && !(await isYes(shell, 'Go on?'))) {
+  if (isTerminal(shell) && !(await isYes(shell, 'Continue?'))) {
     talk(shell, 'Nothing was changed.');
     return false;
   }
@@ -68,9 +68,9 @@ async function clearFailedCreation(shell: Shell, { name, region }: Environment):
   return true;
 }
 
-/** The first value of the alarm on silence, and without a canary all that asks the new version before a caller complains. */
+/** Runs health once. Without a canary, nothing else calls the new version before a caller does. */
 async function proveDeployed(shell: Shell, environment: Environment): Promise<number> {
-  talk(shell, `${stackName(environment.name)} is deployed. One run of health, which takes twelve minutes at most:`);
+  talk(shell, `${stackName(environment.name)} is deployed. Running health once, which takes at most twelve minutes:`);
   const { pairs, faults } = await runHealth(shell, environment);
   if (pairs.length > 0) shell.stdout.write(findingsTable(pairs));
   talk(shell, pairs.length > 0 ? summaryOf(pairs) : 'There is no client yet.');
@@ -78,7 +78,7 @@ async function proveDeployed(shell: Shell, environment: Environment): Promise<nu
   if (faults.length === 0) return 0;
   talk(
     shell,
-    `The version that callers get is not as it must be: mend it, or go back to the one before (release back --environment ${environment.name}).`,
+    `The version that callers get is faulty: fix it, or go back to the previous version (release back --environment ${environment.name}).`,
   );
   return 1;
 }

@@ -13,29 +13,29 @@ import { SettingsError } from '../lib/settings/schema.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/settings.ts';
 import { deploy } from './deployment.ts';
 
-/** The CDK's arguments: for one stack alone, because the CDK would bundle every stack that is not left out. */
+/** The CDK's arguments, for one stack only: without `--exclusively` the CDK would bundle the others too. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
   bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`],
   diff: ({ name }) => ['diff', stackName(name), '--exclusively'],
-  // Where the CDK cannot ask it would give up.
+  // Without a terminal, the CDK would stop at its own question.
   deploy: ({ name }) => ['deploy', stackName(name), '--exclusively', ...(process.stdin.isTTY ? [] : UNASKED)],
 };
 
 const UNASKED = ['--require-approval', 'never'];
 
-/** What the CDK is told when it shall deploy nothing. */
+/** Arguments with which `cdk deploy` deploys nothing. */
 const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--method(?:=.*)?)$/;
 
-/** A difference in the template's lines of `listAccess`, as the CDK prints it. */
+/** A changed line of `listAccess` in the template, as `cdk diff` prints it. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
 
-/** A second service in the stack's metadata, as the CDK prints it. */
+/** A second service in the stack's metadata, as `cdk diff` prints it. */
 const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
 
 const UNLISTED =
-  'A secret that does not name its services is then sent to none: client list names those to store anew with client put --services.';
+  'A secret that does not name its services is then sent to no service: client list shows which to store again with client put --services.';
 
-// `npm run deploy -- dev`: the CDK's own command line, for one environment and with the arguments that it needs there.
+// `npm run deploy -- dev` runs the CDK's command line with the arguments for this environment.
 const [verb = '', name = '', ...rest] = process.argv.slice(2);
 endProcess(await run());
 
@@ -56,7 +56,7 @@ async function run(): Promise<number> {
   const { account, region } = environment;
   const own = await signedInAccount(region);
   if (own !== undefined && own !== account) {
-    return fail(1, `You are signed in to the account ${own}, and ${name} belongs to ${account}: nothing was done.`);
+    return fail(1, `You are signed in to the account ${own}, but ${name} belongs to ${account}: nothing was done.`);
   }
   const runCdk = () => cdk([...command(environment), ...rest]);
   return verb === 'deploy' && !rest.some((one) => CHANGES_NOTHING.test(one))
@@ -64,7 +64,7 @@ async function run(): Promise<number> {
     : runCdk();
 }
 
-/** `undefined` when AWS does not say: then the CDK finds out by itself, or needs no account. */
+/** Returns `undefined` without an answer from AWS: the CDK then finds the account itself, or needs no account. */
 async function signedInAccount(region: string): Promise<string | undefined> {
   const { profile } = parseArgs({ args: rest, options: { profile: { type: 'string' } }, strict: false }).values;
   if (typeof profile === 'string') process.env.AWS_PROFILE = profile;
@@ -80,7 +80,7 @@ async function signedInAccount(region: string): Promise<string | undefined> {
 async function cdk(args: readonly string[]): Promise<number> {
   process.stderr.write(`> cdk ${args.join(' ')}\n`);
   const program = fileURLToPath(new URL('../node_modules/aws-cdk/bin/cdk', import.meta.url));
-  // Only the output of `diff` is read here: a deployment asks its questions at the terminal.
+  // Only the output of `diff` is rewritten: a deployment asks its questions at the terminal.
   const output = args[0] === 'diff' ? 'pipe' : 'inherit';
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['inherit', output, output],
@@ -95,11 +95,11 @@ async function cdk(args: readonly string[]): Promise<number> {
   return typeof code === 'number' ? code : 1;
 }
 
-/** A line of the CDK about access, as sentences; any other line as it is, one about a second service with a warning. */
+/** Rewrites a line of the CDK about access as sentences, and adds a warning to a line about a second service. */
 function readable(line: string): string {
   const text = stripVTControlCharacters(line);
   const only = SECOND_SERVICE.exec(text)?.[1];
-  if (only !== undefined) return `${line}\n[!] ${only} is not the only service any more. ${UNLISTED}`;
+  if (only !== undefined) return `${line}\n[!] ${only} is no longer the only service. ${UNLISTED}`;
   const [, sign, role, values = ''] = ACCESS_LINE.exec(text) ?? [];
   if (role === undefined) return line;
   const [first = '', second = ''] = values.split(/(?<=\}) to (?=\{)/);
@@ -110,7 +110,7 @@ function readable(line: string): string {
   ].join('\n');
 }
 
-/** `token for acme on customer-insights`, each client on its own. */
+/** Returns `token for acme on customer-insights`, one text for each client. */
 function accessOf(json: string): readonly string[] {
   return Object.entries(parseJsonObject(json) ?? {}).flatMap(([what, clients]) => {
     const [operation, place] = what.split(' on ');

@@ -1,7 +1,8 @@
+import type { Members } from '../functions/broker/json.ts';
 import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/vocabulary.ts';
 import { type Caller, type CallerRule, ruleText } from './caller.ts';
 import { failure, isProblem, TokenBrokerError } from './error.ts';
-import { type Connection, type Members, request, retryAfter } from './request.ts';
+import { type Connection, readRetryAfter, request } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
 interface Pair {
@@ -10,32 +11,32 @@ interface Pair {
 }
 
 export interface TokenRequest extends Pair {
-  /** Seconds that the token should still live: a target; `expiresAt` has the outcome. */
+  /** Seconds that the token should live at least. This is a target: `expiresAt` contains the outcome. */
   readonly minTtl?: number | undefined;
-  /** The `fingerprint` of a token that the service turned away, to get its successor. */
+  /** The `fingerprint` of a token that the service refused. Requests its successor. */
   readonly refused?: string | undefined;
 }
 
-/** A token as the broker issued it. Only `accessToken` gives it away: texts, JSON, inspection and copies do not. */
+/** A token as the broker issued it. Only `accessToken` reveals it: text, JSON, inspection and copies do not. */
 export interface IssuedToken {
   readonly accessToken: string;
   readonly tokenType: string;
-  /** Epoch milliseconds on this machine's clock: not later than the true end, however wrong this clock is. */
+  /** Epoch milliseconds on this machine's clock. Never later than the true end, even if this clock is wrong. */
   readonly expiresAt: number;
-  /** The same as the broker writes it, RFC 3339 on the broker's clock: equal in every answer about one token. */
+  /** The broker's own value, RFC 3339 on the broker's clock. Equal in all answers about the same token. */
   readonly expiresAtBroker?: string;
-  /** Whether the broker had it already: then it does not prove that the service works now. */
+  /** Whether the broker had cached the token. A cached token does not prove that the service works now. */
   readonly isCached?: boolean;
-  /** Who said how long the token lives: `response`, `jwt`, `configured` or `assumed`. */
+  /** The source of the lifetime: `response`, `jwt`, `configured` or `assumed`. */
   readonly expirySource: string;
-  /** Names the token without giving it away: for logs, and for `refused`. */
+  /** Identifies the token without revealing it, in logs and in `refused`. */
   readonly fingerprint: string;
   readonly scope?: string | undefined;
-  /** Further members of the service's answer that the broker is set to hand on. */
+  /** Further members of the service's answer that the broker is configured to pass on. */
   readonly passThrough: Readonly<Record<string, unknown>>;
 }
 
-/** Asks the broker for a token of one client on one service. @throws TokenBrokerError */
+/** Asks the broker for a client's token on a service. @throws TokenBrokerError */
 export async function askForToken(
   connection: Connection,
   { client, service, minTtl, refused }: TokenRequest,
@@ -48,7 +49,7 @@ export async function askForToken(
   return issuedToken({
     accessToken: access_token,
     tokenType: token_type ?? 'Bearer',
-    // Not `expires_at`: that is on the broker's clock, and only ours is asked later.
+    // `expires_at` is on the broker's clock. Later comparisons use this machine's clock.
     expiresAt: startedAt + expires_in * 1000,
     expiresAtBroker: expires_at,
     isCached: / hit\b/.test(headers.get('cache-status') ?? ''),
@@ -59,7 +60,7 @@ export async function askForToken(
   });
 }
 
-/** Makes a token; members that may be secret are hidden from code that prints or copies objects. */
+/** Creates a token. Members that may be secret are hidden from code that prints or copies objects. */
 function issuedToken({ accessToken, passThrough, expiresAtBroker, isCached, ...told }: IssuedToken): IssuedToken {
   const hidden = (value: unknown) => ({ value, enumerable: false });
   const shown = () => ({ accessToken: REDACTED, ...told });
@@ -68,7 +69,7 @@ function issuedToken({ accessToken, passThrough, expiresAtBroker, isCached, ...t
       { accessToken, passThrough, ...told },
       {
         accessToken: hidden(accessToken),
-        // These may be as secret as the token: a refresh token, for example.
+        // A member may be as secret as the token, for example a refresh token.
         passThrough: hidden(passThrough),
         expiresAtBroker: hidden(expiresAtBroker),
         isCached: hidden(isCached),
@@ -83,7 +84,7 @@ function issuedToken({ accessToken, passThrough, expiresAtBroker, isCached, ...t
 const REDACTED = '[redacted]';
 
 export interface CheckParameters extends Pair {
-  /** Which version of the credential: `AWSCURRENT` when left out. */
+  /** The version of the credential. Default: `AWSCURRENT`. */
   readonly stage?: SecretStage | undefined;
 }
 
@@ -91,18 +92,18 @@ export interface CheckParameters extends Pair {
 export interface Check extends Pair {
   readonly stage: SecretStage;
   readonly finding: Finding;
-  /** The secret version that was looked at; absent when there is none. */
+  /** The secret version that was checked. Absent when no version exists. */
   readonly version?: string | undefined;
-  /** Epoch milliseconds, on the broker's clock. */
+  /** Epoch milliseconds on the broker's clock. */
   readonly checkedAt: number;
   readonly provenBy: ProvenBy;
-  /** When the token that proves the credential ends: epoch milliseconds on this machine's clock. */
+  /** The expiry of the token that proves the credential: epoch milliseconds on this machine's clock. */
   readonly expiresAt?: number | undefined;
-  /** When another check may find out more. */
+  /** The wait before another check may find more. */
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** Asks the broker whether the credential of one client works on one service. @throws TokenBrokerError */
+/** Asks the broker whether a client's credential works on a service. @throws TokenBrokerError */
 export async function askForCheck(
   connection: Connection,
   { client, service, stage = 'AWSCURRENT' }: CheckParameters,
@@ -110,8 +111,8 @@ export async function askForCheck(
 ): Promise<Check> {
   const asked = { client, service, stage };
   const { members, headers, startedAt } = await requestForPair(connection, '/check', asked, limits);
-  const retryAfterSeconds = retryAfter(headers);
-  // A finding about another pair must not pass for this one's.
+  const retryAfterSeconds = readRetryAfter(headers);
+  // A finding about another pair must not pass for a finding about this pair.
   assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
   const { finding, version, checked_at, proven_by, expires_in } = members;
   return {
@@ -125,7 +126,7 @@ export async function askForCheck(
   };
 }
 
-/** Asks the broker which role signs, and what its access rules allow it. @throws TokenBrokerError */
+/** Asks the broker which role signs, and what its access rules allow. @throws TokenBrokerError */
 export async function askForCaller(connection: Connection, limits: WorkLimits): Promise<Caller> {
   const { members } = await request(connection, '/whoami', {}, limits);
   assertForm(members, CALLER);
@@ -133,7 +134,7 @@ export async function askForCaller(connection: Connection, limits: WorkLimits): 
   return { role, account, rules, ...(rulesDigest !== undefined && { rulesDigest }) };
 }
 
-/** As `request`; the error `access-denied` has the refused role and its access rules, too. */
+/** Sends a request like `request`. Adds the refused role and its access rules to the error `access-denied`. */
 async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits) {
   let reading: ReturnType<Connection['credentials']> | undefined;
   const credentials = () => {
@@ -144,7 +145,7 @@ async function requestForPair(connection: Connection, path: string, asked: objec
     return await request({ ...connection, credentials }, path, asked, limits);
   } catch (error) {
     if (!isProblem(error, 'access-denied')) throw error;
-    // The same credentials sign, because their role was refused; the time limit leaves room to report the refusal.
+    // Signs with the same credentials, whose role was refused. The limit leaves time to report the refusal.
     const timeoutMs = Math.min(connection.timeoutMs, 3_000, (limits.deadline() - connection.now()) / 2);
     const signing = { ...connection, credentials, maxAttempts: 1, timeoutMs };
     const caller = await askForCaller(signing, limits).catch(() => undefined);
@@ -159,7 +160,7 @@ type Is<T> = (value: unknown) => value is T;
 type Form = Readonly<Record<string, Is<unknown>>>;
 type Formed<F extends Form> = { readonly [Name in keyof F]: F[Name] extends Is<infer T> ? T : never };
 
-/** Asserts the form of an answer's members. @throws TokenBrokerError `unexpected-answer`, without its values */
+/** Asserts the form of an answer's members. @throws TokenBrokerError `unexpected-answer`, without values */
 function assertForm<F extends Form>(members: Members, form: F): asserts members is Members & Formed<F> {
   const wrong = Object.entries(form).find(([name, is]) => !is(members[name]))?.[0];
   if (wrong !== undefined) throw failure('unexpected-answer', `its ${wrong} is missing or wrong`, { status: 200 });
@@ -185,7 +186,7 @@ function isDateTime(value: unknown): value is string {
   return typeof value === 'string' && !Number.isNaN(Date.parse(value));
 }
 
-/** More than thirty years is a mistake, and could leave the range of dates. */
+/** Rejects more than thirty years: a mistake, and possibly out of the range of dates. */
 function isLifetime(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
 }

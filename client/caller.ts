@@ -1,15 +1,15 @@
-/** The AWS role that signs the requests, as the broker knows it. */
+/** The AWS role that signs the requests, as the broker identifies it. */
 export interface Caller {
-  /** `arn:aws:iam::<account>:role/<name>`: a role arrives without its path. */
+  /** `arn:aws:iam::<account>:role/<name>`, without the role's path. */
   readonly role: string;
   readonly account: string;
-  /** The access rules that name the role; one that allows a call is enough. */
+  /** The access rules that name the role. A call needs only a single rule that allows it. */
   readonly rules: readonly CallerRule[];
-  /** Names all access rules in force, as the audit lines do; only for a role that one of them names. */
+  /** The digest of all access rules in force, as in audit lines. Present only for a role that a rule names. */
   readonly rulesDigest?: string | undefined;
 }
 
-/** The operations, clients and services that one rule allows. */
+/** The operations, clients and services that a rule allows. */
 export interface CallerRule {
   readonly clients: readonly string[] | 'all';
   readonly services: readonly string[] | 'all';
@@ -17,7 +17,7 @@ export interface CallerRule {
   readonly operations: readonly string[];
 }
 
-/** One rule in a few words: `token for acme on all services`. */
+/** Returns a rule in words: `token for acme on all services`. */
 export function ruleText({ clients, services, operations }: CallerRule): string {
   const whom = clients === 'all' ? 'all clients' : clients.join(', ');
   const where = services === 'all' ? 'all services' : services.join(', ');

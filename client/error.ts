@@ -1,7 +1,7 @@
 import { PROBLEM_ADVICE, type ProblemType } from '../functions/vocabulary.ts';
 import type { Caller } from './caller.ts';
 
-/** Every failure of the client. No text of it holds a token or a credential; of an answer it keeps only a problem. */
+/** Every failure of the client. Contains no token and no credential, and of an answer only its problem. */
 export class TokenBrokerError extends Error {
   override readonly name = 'TokenBrokerError';
   /** The type of the broker's problem, or a `FailureType` when the broker did not answer. */
@@ -9,13 +9,13 @@ export class TokenBrokerError extends Error {
   /** `message` without the type at its start. */
   readonly detail: string;
   readonly status: number | undefined;
-  /** Whether the same request may succeed later without a person acting. */
+  /** Whether the same request may succeed later without human action. */
   readonly retryable: boolean;
   readonly retryAfterSeconds: number | undefined;
-  /** What to do about it; absent for a problem that this version of the client does not know. */
+  /** Advice for a person. Absent for a problem that this version of the client does not know. */
   readonly advice: string | undefined;
   readonly problem: BrokerProblem | undefined;
-  /** With `access-denied`: the role that signed and what its access rules allow it, when the broker could tell. */
+  /** The signing role and its access rules, after `access-denied`. Absent when the broker could not report them. */
   readonly caller: Caller | undefined;
 
   constructor(type: string, detail: string, facts: Pick<TokenBrokerError, 'retryable'> & Facts) {
@@ -35,7 +35,7 @@ const ADVICE: ReadonlyMap<string, string> = new Map(Object.entries(PROBLEM_ADVIC
 
 type Facts = Partial<Omit<TokenBrokerError, 'name' | 'message' | 'type' | 'detail'>>;
 
-/** A problem (RFC 9457) as the broker sent it; members that this version does not know are kept. */
+/** A problem (RFC 9457) as the broker sent it. Members that this version does not know are kept. */
 export interface BrokerProblem {
   readonly type: string;
   readonly title: string;
@@ -46,12 +46,12 @@ export interface BrokerProblem {
   readonly [member: string]: unknown;
 }
 
-/** Whether the broker answered with a problem of this type. */
+/** Returns whether the broker answered with a problem of this type. */
 export function isProblem(error: unknown, type: ProblemType): error is TokenBrokerError {
   return error instanceof TokenBrokerError && error.type === type;
 }
 
-/** The error for a failure of `FAILURES`; `more` ends its sentence and must not quote a peer. */
+/** Creates the error for a failure of `FAILURES`. `more` ends its sentence and must not quote a peer. */
 export function failure(type: FailureType, more = '', facts: Facts = {}): TokenBrokerError {
   const { retryable, detail, advice } = FAILURES[type];
   return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...facts, retryable, advice });
@@ -62,7 +62,7 @@ export type FailureType = keyof typeof FAILURES;
 const lasting = (detail: string, advice: string) => ({ retryable: false, detail, advice });
 const passing = (detail: string, advice: string) => ({ retryable: true, detail, advice });
 
-/** The failures that are not problems of the broker; `aws-…` were answered by AWS in front of it. */
+/** The failures that are not problems of the broker. The failures `aws-…` come from AWS in front of it. */
 export const FAILURES = {
   'aws-forbidden': lasting(
     'AWS does not let this identity call the Function URL',
@@ -83,9 +83,9 @@ export const FAILURES = {
   'aws-security-token-invalid': lasting('AWS does not know these AWS credentials', 'Use keys that belong together.'),
   'aws-security-token-expired': lasting(
     'The temporary AWS credentials have expired',
-    'Sign in again (`aws sso login`); code gives a function as `credentials`, or none, instead of fixed ones.',
+    'Sign in again (`aws sso login`); code passes a function as `credentials`, or omits it, instead of fixed keys.',
   ),
-  'aws-wrong-scope': lasting('It was signed for another region or AWS service', 'Give the right `region`, or none.'),
+  'aws-wrong-scope': lasting('It was signed for another region or AWS service', 'Correct the `region`, or omit it.'),
   'aws-refused': lasting(
     'AWS refused the request for a reason that the client does not know',
     'Check the URL, the region and the AWS identity (`aws sts get-caller-identity`).',
@@ -97,7 +97,7 @@ export const FAILURES = {
   ),
   'aws-function-timeout': passing(
     'The function behind the Function URL did not answer AWS in time',
-    'Try again; if it lasts, look in the log of the function for what it waits for.',
+    'Try again; if it lasts, read in the log of the function what it waits for.',
   ),
   'aws-credentials-unavailable': lasting(
     'There are no usable AWS credentials to sign with',
@@ -109,5 +109,5 @@ export const FAILURES = {
   ),
   'network-error': passing('There was no answer', 'Try again; if it lasts, check the URL, the network and the proxy.'),
   timeout: passing('There was no answer in time', 'Try again, or allow more time.'),
-  aborted: lasting('The caller stopped waiting', 'Call again when the token is still needed.'),
+  aborted: lasting('The caller stopped waiting', 'Call again if the token is still needed.'),
 } as const;

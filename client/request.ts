@@ -1,28 +1,26 @@
-import { parseJsonObject } from '../functions/broker/json.ts';
+import { type Members, parseJsonObject } from '../functions/broker/json.ts';
 import { type BrokerProblem, type FailureType, failure, isProblem, TokenBrokerError } from './error.ts';
 import { type Signing, type SigningClock, sign } from './sign.ts';
 import { type WorkLimits, within } from './single-flight.ts';
 
-/** The way to the broker. */
+/** The connection to the broker. */
 export interface Connection extends Signing {
   readonly clock: SigningClock;
   readonly fetch: typeof globalThis.fetch;
-  /** This machine's time: epoch milliseconds. */
+  /** This machine's time in epoch milliseconds. */
   readonly now: () => number;
-  /** How long one attempt may take, reading of AWS credentials and of the body included. */
+  /** The limit for an attempt, including the time to read AWS credentials and the body. */
   readonly timeoutMs: number;
-  /** How often a request is sent at most. */
+  /** The maximum number of attempts for a request. */
   readonly maxAttempts: number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  /** From 0 to below 1. */
+  /** A number from 0 to below 1. */
   readonly random: () => number;
 }
 
-export type Members = Readonly<Record<string, unknown>>;
-
 /**
- * Sends members to the broker until it answers with 200, and tells when that attempt began. Only a retryable failure is repeated, signed anew,
- * and only if there is time before the deadline: otherwise the caller learns the reason at once.
+ * Sends members to the broker until it answers 200. Returns that answer and the start of its attempt. Repeats only a
+ * retryable failure, signed anew, and only if time remains before the deadline. Otherwise throws at once.
  *
  * @throws TokenBrokerError the last failure
  */
@@ -41,7 +39,10 @@ export async function request(
     const limit = { signal, deadline: startedAt + timeoutMs };
     const signedAt = clock.offsetMs();
     try {
-      return { ...(await within(now, limit, (limits) => send(connection, path, body, limits.signal))), startedAt };
+      return {
+        ...(await within(now, limit, (limits) => sendSigned(connection, path, body, limits.signal))),
+        startedAt,
+      };
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
       if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
@@ -49,8 +50,7 @@ export async function request(
         hasCorrectedClock = clock.correct() || clock.offsetMs() !== signedAt;
         if (hasCorrectedClock) continue;
       }
-      // After `refused-again` the caller decides whether another try is worth it.
-      if (!error.retryable || isProblem(error, 'refused-again')) throw error;
+      if (!isWorthRepeating(error)) throw error;
       const waitMs = pauseMs(error, attempt, random());
       if (now() + waitMs >= deadline()) throw error;
       await sleep(waitMs, signal);
@@ -63,17 +63,22 @@ const CLOCK_WRONG: readonly string[] = [
   'aws-signature-not-yet-current',
 ] satisfies FailureType[];
 
-/** Full jitter on top of the broker's `Retry-After`, so that not all callers come back at the same moment. */
+function isWorthRepeating(error: TokenBrokerError): boolean {
+  // The caller decides whether another attempt is useful after `refused-again`.
+  return error.retryable && !isProblem(error, 'refused-again');
+}
+
+/** Adds full jitter to the broker's `Retry-After`, so that callers do not all return at the same moment. */
 function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, random: number): number {
   return retryAfterSeconds * 1_000 + random * Math.min(5_000, 200 * 2 ** (attempt - 1));
 }
 
-async function send(connection: Connection, path: string, body: string, signal: AbortSignal) {
+async function sendSigned(connection: Connection, path: string, body: string, signal: AbortSignal) {
   const { endpoint, clock } = connection;
   const headers = await sign(connection, path, body);
-  // A redirect is not followed: the signature is only meant for the broker.
+  // Follows no redirect, because the signature is only meant for the broker.
   const init = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
-  const [response, text] = await exchange(connection.fetch, new URL(path, endpoint.url), init);
+  const [response, text] = await fetchText(connection.fetch, new URL(path, endpoint.url), init);
   clock.hear(response.headers.get('date'));
   const members = parseJsonObject(text);
   if (response.status !== 200) throw readFailure(response, members);
@@ -81,7 +86,7 @@ async function send(connection: Connection, path: string, body: string, signal: 
   return { members, headers: response.headers };
 }
 
-async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<[Response, string]> {
+async function fetchText(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<[Response, string]> {
   try {
     const response = await fetch(url, init);
     return [response, await readText(response)];
@@ -91,7 +96,7 @@ async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit)
   }
 }
 
-/** Far above the broker's longest answer; `fetch` inflates, so a small answer may hide a big one. */
+/** The limit is far above the broker's longest answer. `fetch` inflates, so a small answer may hide a large body. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 async function readText({ body, status }: Response): Promise<string> {
@@ -105,17 +110,17 @@ async function readText({ body, status }: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Only the code of a network failure (`ECONNREFUSED`) is told: messages may quote the request. */
+/** Returns only the code of a network failure (`ECONNREFUSED`), because messages may quote the request. */
 function errorCode(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? code : '';
 }
 
-/** The error of an answer: the broker's problem, a refusal by AWS in front of it, or an unknown server. */
+/** Returns the error of an answer: the broker's problem, a refusal by AWS in front of it, or an unknown server. */
 function readFailure(response: Response, members: Members | undefined): TokenBrokerError {
   const { status, headers } = response;
-  const retryAfterSeconds = retryAfter(headers);
+  const retryAfterSeconds = readRetryAfter(headers);
 
   const problem = readProblem(response, members);
   if (problem !== undefined) {
@@ -128,8 +133,8 @@ function readFailure(response: Response, members: Members | undefined): TokenBro
   return failure('unexpected-answer', `status ${status} and no problem`, { status });
 }
 
-/** Whole seconds; `undefined` when there are none. */
-export function retryAfter(headers: Headers): number | undefined {
+/** Returns whole seconds, or `undefined` without a valid header. */
+export function readRetryAfter(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? '';
   return /^\d{1,6}$/.test(text) ? Number(text) : undefined;
 }
@@ -147,13 +152,14 @@ function answeredByAws({ status, headers }: Response, members: Members | undefin
   if (status === 504) return 'aws-function-timeout';
   if (status >= 500) return 'aws-function-failed';
   if (status !== 403) return undefined;
-  // Policy refusals say `Message`, refused signatures `message`. Neither is quoted: it may repeat the signed request.
+  // Policy refusals say `Message`, refused signatures `message`. The text may repeat the signed request: never quote
+  // it.
   const message = members?.message ?? members?.Message;
   const said = `${headers.get('x-amzn-errortype') ?? ''} ${typeof message === 'string' ? message : ''}`;
   return REFUSALS.find(([pattern]) => pattern.test(said))?.[1] ?? 'aws-refused';
 }
 
-/** In this order: the error type `InvalidSignatureException` is common to four of them. */
+/** The order matters: the error type `InvalidSignatureException` is common to four refusals. */
 const REFUSALS: readonly (readonly [RegExp, FailureType])[] = [
   [/signature expired/i, 'aws-signature-expired'],
   [/signature not yet current/i, 'aws-signature-not-yet-current'],

@@ -9,7 +9,7 @@ export interface Signing {
   readonly clock: Pick<SigningClock, 'now'>;
 }
 
-/** The headers of one signed POST of JSON to the broker. @throws TokenBrokerError `aws-credentials-unavailable` */
+/** Returns the headers of a signed JSON POST to the broker. @throws TokenBrokerError `aws-credentials-unavailable` */
 export async function sign(signing: Signing, path: string, body: string): Promise<Readonly<Record<string, string>>> {
   const { protocol, hostname, host } = signing.endpoint.url;
   const credentials = await readCredentials(signing.credentials);
@@ -24,30 +24,30 @@ export async function sign(signing: Signing, path: string, body: string): Promis
   return sent;
 }
 
-/** The AWS credentials that requests are signed with; the AWS SDK's credentials have this shape. */
+/** The AWS credentials that sign requests, in the shape of the AWS SDK. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
 }
 
-/** Gives the current AWS credentials; it is called often, so it caches and renews them itself. */
+/** Returns the current AWS credentials. The client calls it often, so it caches and renews them itself. */
 export type ReadAwsCredentials = () => Promise<AwsCredentials>;
 
 /** Reads AWS credentials that a header can carry. @throws TokenBrokerError `aws-credentials-unavailable` */
 export async function readCredentials(read: ReadAwsCredentials) {
   const fail = (cause: unknown) => Promise.reject(failure('aws-credentials-unavailable', '', { cause }));
   const { accessKeyId, secretAccessKey, sessionToken } = await Promise.resolve().then(read).catch(fail);
-  // `fetch` quotes a header value that it cannot send in its message: a bad session token must not reach it.
+  // `fetch` quotes an invalid header value in its message, so a bad session token must not reach it.
   const isUsable = (part: unknown) => typeof part === 'string' && /^[\x21-\x7e]+$/.test(part);
   if (![accessKeyId, secretAccessKey, sessionToken || 'none'].every(isUsable)) {
-    const what = 'a part of them is empty or holds a space or a character beyond ASCII';
+    const what = 'a part of them is empty, or contains a space or a character beyond ASCII';
     throw failure('aws-credentials-unavailable', what);
   }
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
 }
 
-/** The standard chain of the AWS SDK (environment, profile, SSO, container, instance), loaded when first needed. */
+/** Loads the AWS SDK's standard chain when first needed: environment, profile, SSO, container, instance. */
 export function standardAwsCredentials(): ReadAwsCredentials {
   let chain: Promise<ReadAwsCredentials> | undefined;
   return async () => {
@@ -56,7 +56,7 @@ export function standardAwsCredentials(): ReadAwsCredentials {
   };
 }
 
-/** The time that requests are signed with: this machine's, corrected by AWS's answers. */
+/** The clock for signatures: this machine's time, corrected by AWS's answers. */
 export type SigningClock = ReturnType<typeof createSigningClock>;
 
 /** @param now epoch milliseconds */
@@ -66,12 +66,12 @@ export function createSigningClock(now: () => number) {
   return {
     now: () => now() + offsetMs,
     offsetMs: () => offsetMs,
-    /** Notes the `Date` header of an answer. */
+    /** Records the `Date` header of an answer. */
     hear: (date: string | null) => {
       const told = Date.parse(date ?? '');
       heardOffsetMs = Number.isNaN(told) ? offsetMs : told - now();
     },
-    /** Takes over the time that was heard last; tells whether signatures change enough to try again. */
+    /** Applies the last recorded time. Returns whether signatures change enough to try again. */
     correct: () => {
       const isWorthIt = Math.abs(heardOffsetMs - offsetMs) >= WORTH_CORRECTING_MS;
       if (isWorthIt) offsetMs = heardOffsetMs;
@@ -80,16 +80,16 @@ export function createSigningClock(now: () => number) {
   };
 }
 
-/** AWS takes signatures that are up to five minutes off. */
+/** AWS accepts signatures that are up to five minutes off. */
 const WORTH_CORRECTING_MS = 60_000;
 
-/** Where the broker is and for which region requests to it are signed. */
+/** The broker's URL and the region that requests are signed for. */
 export interface Endpoint {
   readonly url: URL;
   readonly region: string;
 }
 
-/** Reads the broker's address; throws a `TypeError` that says what to give instead. */
+/** Parses the broker's address. @throws TypeError that says what to write instead */
 export function parseEndpoint(text: string, givenRegion: string | undefined): Endpoint {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !isSafe(url)) {
@@ -103,20 +103,20 @@ export function parseEndpoint(text: string, givenRegion: string | undefined): En
   }
   const region = givenRegion ?? regionOf(url);
   if (!region) {
-    throw new TypeError('the URL does not tell the AWS region of the broker: give the region, or set AWS_REGION');
+    throw new TypeError('the URL does not name the AWS region of the broker: give the region, or set AWS_REGION');
   }
   if (!/^[a-z0-9]+(-[a-z0-9]+)+$/.test(region)) throw new TypeError('the AWS region must look like eu-west-1');
   return { url, region };
 }
 
-/** Whether requests to the URL stay secret on their way: TLS, or this machine only. */
+/** Returns whether requests to the URL stay secret on their way: TLS, or only this machine. */
 export function isSafe(url: URL): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
 }
 
-/** The host of a Function URL names its region; AWS_REGION says where the caller runs, which may be elsewhere. */
+/** Reads the region from a Function URL's host. AWS_REGION is the caller's region, which may differ. */
 function regionOf(url: URL): string | undefined {
-  // The local broker verifies for this region, also when the developer has set another one.
+  // The local broker verifies for this region, even if the developer has set another region.
   if (isLoopback(url.hostname)) return 'us-east-1';
   return /^[^.]+\.lambda-url\.([^.]+)\.on\./.exec(url.hostname)?.[1] ?? process.env.AWS_REGION;
 }

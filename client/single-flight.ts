@@ -1,16 +1,16 @@
 import { failure } from './error.ts';
 
-/** How long one caller waits. */
+/** The limits of a caller that waits. */
 export interface Waiting {
   readonly signal?: AbortSignal | undefined;
   /** Epoch milliseconds. */
   readonly deadline: number;
 }
 
-/** How long work may go on for the callers that wait for it. */
+/** The limits of work that callers wait for. */
 export interface WorkLimits {
   readonly signal: AbortSignal;
-  /** Epoch milliseconds; becomes later when a caller joins that waits longer. */
+  /** Epoch milliseconds. Moves later when a caller with a later deadline joins. */
   readonly deadline: () => number;
 }
 
@@ -20,7 +20,7 @@ interface Flight<Value> {
   readonly controller: AbortController;
 }
 
-/** Work that runs once per key at a time, until the latest deadline of its callers or until no caller waits. */
+/** Runs work once per key at a time, until the latest deadline of its callers or until no caller waits. */
 export class SingleFlight<Value> {
   readonly #flights = new Map<string, Flight<Value>>();
   readonly #now: () => number;
@@ -29,12 +29,12 @@ export class SingleFlight<Value> {
     this.#now = now;
   }
 
-  /** The outcome of the work that runs under the key. */
+  /** Returns the outcome of the work that runs under the key. */
   running(key: string): Promise<Value> | undefined {
     return this.#flights.get(key)?.outcome;
   }
 
-  /** Joins the work under the key, or starts it. @throws TokenBrokerError `aborted`, `timeout`, or its failure */
+  /** Joins the work under the key, or starts it. @throws TokenBrokerError `aborted`, `timeout`, or the work's own */
   join(key: string, waiting: Waiting, work: (limits: WorkLimits) => Promise<Value>): Promise<Value> {
     return within(this.#now, waiting, async ({ signal }) => {
       const flight = this.#flights.get(key) ?? this.#start(key, work, waiting);
@@ -42,7 +42,7 @@ export class SingleFlight<Value> {
       const leave = () => {
         flight.waiting.delete(waiting);
         if (flight.waiting.size > 0) return;
-        // A caller that comes now must start anew: this work is ending.
+        // This work is ending, so a new caller must start anew.
         this.#remove(key, flight);
         flight.controller.abort();
       };
@@ -67,8 +67,8 @@ export class SingleFlight<Value> {
 }
 
 /**
- * Runs work until its caller stops waiting; a signal then tells the work to stop. Work that ignores the signal is left
- * behind, without a timer or a listener.
+ * Runs work until its caller stops waiting. A signal then asks the work to stop. Work that ignores the signal is
+ * abandoned, without a timer or a listener.
  *
  * @throws TokenBrokerError `aborted`, with the signal's reason as its cause, or `timeout`
  */
@@ -101,5 +101,5 @@ export function within<T>(
   });
 }
 
-/** Beyond it, Node's timers fire at once. */
+/** Node's timers fire at once beyond this limit. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -3,50 +3,50 @@ import { PROBLEMS } from '../functions/vocabulary.ts';
 import { type Caller, createTokenBroker, type ProblemType, type TokenBroker } from './index.ts';
 
 export interface FakeBrokerOptions {
-  /** When the clock starts: epoch milliseconds; the time of the machine when left out. */
+  /** The start of the clock in epoch milliseconds. Default: the machine's time. */
   readonly startsAt?: number | undefined;
-  /** How long each token lives; 3600 when left out. */
+  /** The lifetime of each token. Default: 3600. */
   readonly lifetimeSeconds?: number | undefined;
-  /** Who asks; a role that may do everything when left out. */
+  /** The caller. Default: a role that may do everything. */
   readonly caller?: Caller | undefined;
-  /** As for `createTokenBroker`: the hosts whose 401 `TokenBroker.fetch` takes for a refused token. */
+  /** The hosts whose 401 `TokenBroker.fetch` treats as a refused token, as in `createTokenBroker`. */
   readonly services?: Parameters<typeof createTokenBroker>[0]['services'];
-  /** Reaches the service for `TokenBroker.fetch`; Node's own when left out. */
+  /** Sends the requests of `TokenBroker.fetch` to the service. Default: Node's own. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** A broker in memory, for the tests of code that uses one: no network, no AWS credentials, no waiting. */
+/** A broker in memory for tests of code that uses a broker: no network, no AWS credentials, no waiting. */
 export interface FakeBroker {
-  /** For the code under test: the client itself, with its cache, its repetitions and its errors. */
+  /** The client itself, for the code under test, with its cache, its repetitions and its errors. */
   readonly broker: TokenBroker;
-  /** The requests to the broker, in order; a token from the client's cache needs none. */
+  /** The requests to the broker, in order. A token from the client's cache needs no request. */
   readonly requests: readonly FakeRequest[];
-  /** The clock of both: epoch milliseconds. A repetition of the client moves it, too. */
+  /** The clock of broker and client in epoch milliseconds. A repetition of the client moves it, too. */
   readonly now: () => number;
-  /** Lets time pass, so that tokens expire. */
+  /** Moves the clock forward, so that tokens expire. */
   readonly advance: (ms: number) => void;
   /** Answers tokens and checks with a problem: all from now on, or the next few. */
   readonly fail: (type: ProblemType, options?: FailOptions) => void;
   readonly recover: () => void;
-  /** Lets the service turn away all tokens that were issued so far. */
+  /** Makes the service refuse all tokens that were issued so far. */
   readonly revoke: () => void;
-  /** Whether a service would take the token: issued here, alive, not revoked. */
+  /** Returns whether a service would accept the token: issued here, not expired, not revoked. */
   readonly accepts: (accessToken: string) => boolean;
 }
 
 export interface FailOptions {
   readonly retryAfterSeconds?: number | undefined;
-  /** How many requests; without end when left out. */
+  /** The number of requests. Default: no limit. */
   readonly times?: number | undefined;
 }
 
-/** One request as it went over the wire: `min_ttl`, `refused`. */
+/** A request with the names of the wire: `min_ttl`, `refused`. */
 export interface FakeRequest {
   readonly path: string;
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** Makes a broker in memory; its tokens are `fake-token-1`, `fake-token-2` and so on. */
+/** Creates a broker in memory. Its tokens are `fake-token-1`, `fake-token-2` and so on. */
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
@@ -90,7 +90,7 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
     const pair = JSON.stringify([client, service]);
     const current = currentByPair.get(pair) ?? issue();
     const left = (current.expiresAt - clock) / 1_000;
-    // As the broker: a token with less than a fifth of its life is replaced.
+    // Replaces a token with less than a fifth of its life left, as the broker does.
     const isFresh = left > lifetimeSeconds * 0.2 && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
     const { accessToken, fingerprint, expiresAt } = isFresh && refused !== current.fingerprint ? current : issue();
     currentByPair.set(pair, { accessToken, fingerprint, expiresAt });
@@ -139,7 +139,7 @@ const ANYONE: Caller = {
 
 function problem(type: ProblemType, retryAfterSeconds: number | undefined): Response {
   const { status, title, retryable } = PROBLEMS[type];
-  const detail = `The fake broker was told to fail: ${type}.`;
+  const detail = `The fake broker is set to fail: ${type}.`;
   const headers = new Headers({ 'content-type': 'application/problem+json' });
   if (retryAfterSeconds !== undefined) headers.set('retry-after', `${retryAfterSeconds}`);
   const members = { type, title, status, detail, retryable, request_id: 'fake-request' };

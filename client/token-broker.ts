@@ -23,33 +23,33 @@ import { fetchWithToken, useToken } from './with-token.ts';
 export interface TokenBrokerOptions {
   /** The broker's Function URL. */
   readonly url: string;
-  /** Where the Function URL is; read from its host when left out. */
+  /** The region of the Function URL. Default: read from its host. */
   readonly region?: string | undefined;
-  /** Signing credentials; a function is called again and again. The AWS SDK's standard chain when left out. */
+  /** Signing credentials. A function is called repeatedly. Default: the AWS SDK's standard chain. */
   readonly credentials?: AwsCredentials | ReadAwsCredentials | undefined;
-  /** By service the URLs of its APIs: only a 401 of one of these tells `TokenBroker.fetch` that a token was refused. */
+  /** The API URLs of each service. `TokenBroker.fetch` treats only their 401 as a refused token. */
   readonly services?: Readonly<Record<string, readonly string[]>> | undefined;
-  /** `false`: ask the broker for every token anew. */
+  /** `false`: asks the broker for every token. */
   readonly cache?: boolean | undefined;
-  /** How often a request is sent at most, 4 when left out; 1: nothing is repeated, and this clock is trusted. */
+  /** The maximum number of attempts, by default 4. With 1, nothing is repeated, and this clock is trusted. */
   readonly maxAttempts?: number | undefined;
-  /** How long one attempt may take; the default, 20 s, is longer than the broker itself can take. */
+  /** The limit for an attempt. Default: 20 s, which is longer than the broker can take. */
   readonly timeoutMs?: number | undefined;
-  /** How long a call without a `deadline` may take, all attempts together; 30 s when left out. */
+  /** The limit for all attempts of a call without a `deadline`. Default: 30 s. */
   readonly patienceMs?: number | undefined;
-  /** Sends every request, those of `TokenBroker.fetch` too; Node's own when left out. */
+  /** Sends every request, also those of `TokenBroker.fetch`. Default: Node's own. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** For tests: epoch milliseconds, the pause before a repetition, and a number from 0 to below 1. */
+  /** Hooks for tests: epoch milliseconds, the pause before a repetition, and a number from 0 to below 1. */
   readonly now?: (() => number) | undefined;
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
   readonly random?: (() => number) | undefined;
 }
 
-/** How long a call may take. */
+/** The limits of a call. */
 export interface CallOptions {
-  /** Ends the waiting; the error is `aborted`, with the signal's reason as its cause. */
+  /** Ends the wait. The error is `aborted`, with the signal's reason as its cause. */
   readonly signal?: AbortSignal | undefined;
-  /** When the waiting ends at the latest: epoch milliseconds. */
+  /** The latest end of the wait: epoch milliseconds. */
   readonly deadline?: number | undefined;
 }
 
@@ -60,45 +60,46 @@ export interface UseOptions extends Omit<TokenRequest, 'refused'>, CallOptions {
 export interface CheckOptions extends CheckParameters, CallOptions {}
 
 export interface TokenBroker {
-  /** A token of one client on one service, which lives long enough to be used. @throws TokenBrokerError */
+  /** Returns a client's token on a service, with enough life left to use it. @throws TokenBrokerError */
   readonly token: (options: TokenOptions) => Promise<IssuedToken>;
-  /** Runs `use` with a token, and once more with the successor when it throws `TokenRefused`. @throws TokenBrokerError */
+  /** Runs `use` with a token, and again with the successor after `TokenRefused`. @throws TokenBrokerError */
   readonly withToken: <Result>(
     options: UseOptions,
     use: (token: IssuedToken) => Result | Promise<Result>,
   ) => Promise<Result>;
   /**
-   * `fetch` with `Authorization: Bearer`. After a 401 of a host that `services` names, the token is reported and the
-   * request repeated once, unless the broker has no successor or the body is a stream or that of a `Request`: then the
-   * 401 is the answer. A signal in `init` ends the waiting for the token, too.
+   * Calls `fetch` with `Authorization: Bearer`. After a 401 of a host in `services`, reports the token and repeats the
+   * request once. Returns the 401 if the broker has no successor, or if the body is a stream or that of a `Request`. A
+   * signal in `init` ends the wait for the token, too.
    *
-   * @throws TokenBrokerError without a token; TypeError without TLS or a bearer token; the errors of `fetch`
+   * @throws TokenBrokerError without a token, TypeError without TLS or a bearer token, and the errors of `fetch`
    */
   readonly fetch: (
     input: Parameters<typeof globalThis.fetch>[0],
     init: RequestInit | undefined,
     options: UseOptions,
   ) => Promise<Response>;
-  /** Whether the credential of one client works on one service. @throws TokenBrokerError when the broker cannot say */
+  /** Returns whether a client's credential works on a service. @throws TokenBrokerError when the broker cannot say */
   readonly check: (options: CheckOptions) => Promise<Check>;
-  /** Which role signs the requests, and what the broker's access rules allow it. @throws TokenBrokerError */
+  /** Returns the role that signs the requests, and what the access rules allow it. @throws TokenBrokerError */
   readonly whoami: (options?: CallOptions) => Promise<Caller>;
 }
 
 /**
- * The way to a token broker; make one and share it: it remembers the tokens. It sends nothing before its first call.
+ * Creates a client of a token broker. Create it once and share it, because it caches the tokens. Sends nothing before
+ * its first call.
  *
- * @throws TypeError when `url` is missing, or `url`, `region` or `services` cannot be used
+ * @throws TypeError when `url` is missing, or when `url`, `region` or `services` cannot be used
  */
 export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
-  const connection = connect(options);
+  const connection = connectionOf(options);
   const { patienceMs = 30_000, cache = true, credentials } = options;
   const { now, fetch } = connection;
   const source = cache ? createCachingSource(connection, credentials === undefined) : createUncachedSource(connection);
   const origins = originsOf(options.services ?? {});
 
   const waitingOf = ({ signal, deadline = now() + patienceMs }: CallOptions): Waiting => ({ signal, deadline });
-  // The time that a token is used for is no part of the wait for its successor.
+  // The time that a token is used for does not shorten the wait for its successor.
   const tokensOf = (request: UseOptions) => (refused?: string) => source({ ...request, refused }, waitingOf(request));
   return {
     token: async (request) => source(request, waitingOf(request)),
@@ -116,14 +117,14 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
 function originsOf(services: NonNullable<TokenBrokerOptions['services']>): ReadonlyMap<string, ReadonlySet<string>> {
   const originOf = (url: string, service: string) => {
     if (URL.canParse(url)) return new URL(url).origin;
-    throw new TypeError(`services: what is named for ${service} must be URLs such as https://insights.example.com`);
+    throw new TypeError(`services: the entries of ${service} must be URLs such as https://insights.example.com`);
   };
   const entries = Object.entries(services);
   return new Map(entries.map(([service, urls]) => [service, new Set(urls.map((url) => originOf(url, service)))]));
 }
 
-function connect(options: TokenBrokerOptions): Connection {
-  // A caller without types finds out here, not at its first call.
+function connectionOf(options: TokenBrokerOptions): Connection {
+  // A caller without types gets the error here, not at its first call.
   if (!options?.url) {
     const example = '{ url: "https://<id>.lambda-url.<region>.on.aws/" }';
     throw new TypeError(`createTokenBroker needs the url of the broker, its Function URL: ${example}`);

@@ -5,29 +5,29 @@ import type { Connection } from './request.ts';
 import { readCredentials } from './sign.ts';
 import { SingleFlight, type Waiting, within } from './single-flight.ts';
 
-/** Gives a token of a pair. @throws TokenBrokerError */
+/** Returns a token of a pair. @throws TokenBrokerError */
 export type TokenSource = (request: TokenRequest, waiting: Waiting) => Promise<IssuedToken>;
 
-/** Asks the broker for every token anew. */
+/** Asks the broker for every token. */
 export function createUncachedSource(connection: Connection): TokenSource {
   return (request, waiting) => within(connection.now, waiting, (limits) => askForToken(connection, request, limits));
 }
 
-/** One call, and the connection that signs it. */
+/** A call, and the connection that signs it. */
 interface CallToSign {
   readonly request: TokenRequest;
   readonly waiting: Waiting;
   readonly connection: Connection;
-  /** Names the pair and the identity that signs: another identity may not have the token of this one. */
+  /** Identifies the pair and the signing identity, because another identity must not get its tokens. */
   readonly key: string;
 }
 
 /**
- * Hands a living token out again, and asks for one once, however many callers wait for it.
+ * Returns the cached token while it lives, and requests a token once for all callers that wait for it.
  *
- * Towards its end one caller asks for the successor while the others keep getting the token; if that fails, this one
- * gets the living token, too. Credentials are read for each call, except from the standard chain, which gives one
- * identity for the process. There are no timers and nothing runs when no caller waits: Lambda freezes processes.
+ * Towards a token's end, a single caller requests the successor, and the others get the cached token. If that fails,
+ * this caller gets the cached token, too. Credentials are read for each call, except from the standard chain, whose
+ * identity is that of the process. No timers, and no work without a waiting caller: Lambda freezes processes.
  */
 export function createCachingSource(connection: Connection, isStandardChain: boolean): TokenSource {
   const { now } = connection;
@@ -43,15 +43,15 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
       if (current !== undefined && current.fingerprint !== request.refused) return current;
       // Another caller may have refused another token.
       const isShared = flights.running(flightKey('report', call)) !== undefined;
-      const token = await ask('report', call);
-      return isShared && token.fingerprint === request.refused ? ask('report', call) : token;
+      const token = await askShared('report', call);
+      return isShared && token.fingerprint === request.refused ? askShared('report', call) : token;
     }
-    // Until the report ends, the cached token would be the refused one.
+    // The cached token would be the refused token until the report ends.
     const report = flights.running(flightKey('report', call));
     if (report !== undefined) await within(now, waiting, () => report.catch(() => undefined));
 
     const cached = cache.recall(key, request.minTtl);
-    if (cached === undefined) return ask('ask', call);
+    if (cached === undefined) return askShared('ask', call);
     const isAsking = cached.isShort && flights.running(flightKey('renew', call)) !== undefined;
     if (!cached.isDue && !isAsking) return cached.token;
     cache.postpone(key, request.minTtl ?? 0);
@@ -67,20 +67,20 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
     return { request, waiting, connection: signing, key: keyOf(credentials.accessKeyId) };
   }
 
-  /** Tries once, and falls back on the cached token: a longer life is a target, and a living token serves. */
+  /** Tries once, and falls back on the cached token: a longer life is only a target. */
   async function renew(call: CallToSign): Promise<IssuedToken> {
     const { waiting, connection } = call;
     const brief = { ...waiting, deadline: Math.min(waiting.deadline, now() + RENEWAL_LIMIT_MS) };
     try {
-      return await ask('renew', { ...call, waiting: brief, connection: { ...connection, maxAttempts: 1 } });
+      return await askShared('renew', { ...call, waiting: brief, connection: { ...connection, maxAttempts: 1 } });
     } catch (error) {
       if (waiting.signal?.aborted || !(error instanceof TokenBrokerError)) throw error;
-      return cache.recall(call.key)?.token ?? ask('ask', call);
+      return cache.recall(call.key)?.token ?? askShared('ask', call);
     }
   }
 
-  /** Callers that ask for the same in the same way share the answer. */
-  function ask(way: Way, call: CallToSign): Promise<IssuedToken> {
+  /** Shares the answer between callers that ask for the same in the same way. */
+  function askShared(way: Way, call: CallToSign): Promise<IssuedToken> {
     const { key, request, waiting } = call;
     return flights.join(flightKey(way, call), waiting, async (limits) => {
       const { minTtl = 0, refused } = request;
@@ -90,7 +90,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
         cache.keep(key, token, number, minTtl);
         return token;
       } catch (error) {
-        // With `refused-again` the broker stands by the token: the service had another reason.
+        // The broker stands by the token after `refused-again`: the service had another reason.
         if (refused !== undefined && !isProblem(error, 'refused-again')) cache.forget(key, refused);
         throw error;
       }
@@ -98,32 +98,32 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
   }
 }
 
-/** The broker answers a renewal within a second or two; meanwhile the cached token serves. */
+/** The limit for a renewal, which usually takes a second or two. The cached token serves meanwhile. */
 const RENEWAL_LIMIT_MS = 5_000;
 
-/** A `report` tells of a refused token. */
+/** `report` asks for the successor of a refused token. */
 type Way = 'ask' | 'renew' | 'report';
 
 function flightKey(way: Way, { key, request: { minTtl = 0 } }: CallToSign): string {
   return way === 'report' ? `report ${key}` : `${way} ${key} ${minTtl}`;
 }
 
-/** A token that is handed out again. All times are epoch milliseconds. */
+/** A token in the cache. All times are epoch milliseconds. */
 interface CachedToken {
   readonly token: IssuedToken;
-  /** The number of the request that brought it. */
+  /** The number of the request that returned the token. */
   readonly request: number;
   readonly receivedAt: number;
-  /** From here on one caller asks for its successor, while the others still get this one. */
+  /** The time from which a single caller requests the successor, while the others get this token. */
   readonly renewAt: number;
-  /** From here on no caller gets it. */
+  /** The time from which no caller gets the token. */
   readonly endsAt: number;
-  /** When a longer-living token was last asked for, and how long a life: seconds. */
+  /** The time of the last request for a longer life, and the life that it asked for in seconds. */
   readonly longerAskedAt: number;
   readonly minTtl: number;
 }
 
-/** The tokens of one process, by pair and the identity that asked; its times follow from how long each token lives. */
+/** The tokens of a process, by pair and signing identity. Their times follow from each token's lifetime. */
 class TokenCache {
   readonly #tokens = new Map<string, CachedToken>();
   readonly #connection: Pick<Connection, 'now' | 'random'>;
@@ -132,7 +132,7 @@ class TokenCache {
     this.#connection = connection;
   }
 
-  /** The token that may be handed out, whether it lives shorter than asked, and whether to ask for another one now. */
+  /** Returns the usable token, whether it lives shorter than asked, and whether to request another now. */
   recall(key: string, minTtl = 0) {
     const now = this.#connection.now();
     const cached = this.#tokens.get(key);
@@ -144,7 +144,7 @@ class TokenCache {
     return { token, isShort, isDue: isShort ? mayAskForLonger : now >= renewAt };
   }
 
-  /** Keeps a token, unless a later request has already brought one; forgets the one that was kept longest ago. */
+  /** Stores a token, unless a later request already brought another. Evicts the token that was stored longest ago. */
   keep(key: string, token: IssuedToken, request: number, minTtl: number): void {
     const before = this.#tokens.get(key);
     if (before !== undefined && before.request > request) return;
@@ -165,7 +165,7 @@ class TokenCache {
     if (this.#tokens.size > MAX_ENTRIES && oldest !== undefined) this.#tokens.delete(oldest);
   }
 
-  /** Waits with the next try for half of the remaining life: few tries, and more often towards the end. */
+  /** Delays the next try by half of the remaining life: few tries, and more often towards the end. */
   postpone(key: string, minTtl: number): void {
     const cached = this.#tokens.get(key);
     if (cached === undefined) return;
@@ -174,7 +174,7 @@ class TokenCache {
     this.#tokens.set(key, { ...cached, renewAt, ...(minTtl > 0 && { longerAskedAt: now, minTtl }) });
   }
 
-  /** Hands this token out no more. */
+  /** Removes this token. */
   forget(key: string, fingerprint: string): void {
     if (this.#tokens.get(key)?.token.fingerprint === fingerprint) this.#tokens.delete(key);
   }
@@ -182,10 +182,10 @@ class TokenCache {
 
 const MAX_ENTRIES = 1_000;
 
-/** The broker requests a longer-living token at most this often, and none when the service has none. */
+/** The broker requests a longer-living token at most this often, if the service issues any. */
 const MIN_TTL_INTERVAL_MS = 30_000;
 
-/** Inside the window in which the broker renews, so that it does; spread, so that processes do not ask together. */
+/** Stays inside the broker's own renewal window, so that it renews. Spread, so that processes do not ask together. */
 function renewalWindowMs(lifetimeMs: number, random: number): number {
   return Math.max(lifetimeMs * 0.15, hardMarginMs(lifetimeMs) * 1.5) * (1 - 0.2 * random);
 }

@@ -2,7 +2,7 @@ import type { IssuedToken } from './answers.ts';
 import { isProblem } from './error.ts';
 import { isSafe } from './sign.ts';
 
-/** Thrown by code that was given a token, when the service turns the token away. */
+/** The error that the user of a token throws when the service refuses the token. */
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused';
 
@@ -11,10 +11,10 @@ export class TokenRefused extends Error {
   }
 }
 
-/** Gives the token of a call, or the successor of the one whose fingerprint is named. @throws TokenBrokerError */
+/** Returns the token of a call, or the successor of the token with this fingerprint. @throws TokenBrokerError */
 type GetToken = (refused?: string) => Promise<IssuedToken>;
 
-/** Runs `use` with a token; when it throws `TokenRefused`, once more with the successor, if there is one. */
+/** Runs `use` with a token, and again with the successor, if any, after `TokenRefused`. */
 export async function useToken<Result>(
   getToken: GetToken,
   use: (token: IssuedToken) => Result | Promise<Result>,
@@ -33,8 +33,8 @@ export async function useToken<Result>(
 type Fetch = typeof globalThis.fetch;
 
 /**
- * `fetch` with a token of the pair. After a 401 of one of the service's `origins`, the token is reported as refused and
- * the request repeated once, when there is a successor and the body can be sent again; otherwise the 401 is the answer.
+ * Calls `fetch` with a token of the pair. After a 401 of one of the service's `origins`, reports the token as refused.
+ * Repeats the request once if a successor exists and the body can be sent again. Otherwise returns the 401.
  */
 export async function fetchWithToken(
   getToken: GetToken,
@@ -45,33 +45,33 @@ export async function fetchWithToken(
   const url = new URL(request?.url ?? String(input));
   // Any party that sees a token on its way can use it (RFC 6750 §5.3).
   if (!isSafe(url)) throw new TypeError('a token is only sent to https:// (http:// only on loopback)');
-  const send = ({ tokenType, accessToken }: IssuedToken) => {
-    // A token of a type that its holder does not know must not be used (RFC 6749 §7.1).
-    if (tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is no bearer token: use withToken');
+  const fetchWith = ({ tokenType, accessToken }: IssuedToken) => {
+    // A client must not use a token of a type that it does not know (RFC 6749 §7.1).
+    if (tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is not a bearer token: use withToken');
     const headers = new Headers(init?.headers ?? request?.headers);
     headers.set('authorization', `Bearer ${accessToken}`);
     return fetch(input, { ...init, headers });
   };
 
   const token = await getToken();
-  const response = await send(token);
-  // After a redirect to another host the 401 says nothing: `fetch` takes no token there, even within the service.
+  const response = await fetchWith(token);
+  // Ignores a 401 of another host after a redirect: `fetch` sends no token there, even within the service.
   const { origin } = new URL(response.url || url);
   if (response.status !== 401 || origin !== url.origin || !origins?.has(origin)) return response;
 
   const isRepeated = isRepeatable(init?.body ?? request?.body);
   const successor = await successorOf(token, getToken).catch(async (error: unknown) => {
-    // The report serves the next call; this one keeps its 401.
+    // The report serves the next call. This call keeps its 401.
     if (!isRepeated) return undefined;
     await response.body?.cancel();
     throw error;
   });
   if (successor === undefined || !isRepeated) return response;
   await response.body?.cancel();
-  return send(successor);
+  return fetchWith(successor);
 }
 
-/** The successor of a refused token; `undefined` when the broker stands by the token. @throws TokenBrokerError */
+/** Returns the successor, or `undefined` when the broker stands by the token. @throws TokenBrokerError */
 async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Promise<IssuedToken | undefined> {
   try {
     const successor = await getToken(fingerprint);
@@ -82,7 +82,7 @@ async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Pr
   }
 }
 
-/** A stream can be sent once, and the body of a `Request` is a stream. */
+/** Returns whether a body can be sent again. A stream cannot, and the body of a `Request` is a stream. */
 function isRepeatable(body: RequestInit['body']): boolean {
   return !(typeof body === 'object' && body !== null && Symbol.asyncIterator in body);
 }

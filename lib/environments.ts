@@ -1,25 +1,25 @@
 import type { EnvironmentForm } from './settings/settings.ts';
 
 /**
- * The settings of every environment: the one file to edit. `npm run cdk -- synth` checks it and names every wrong place.
- * README.md tells how to add a client, a caller or a service. `npm run token-broker -- config <environment>` shows every
- * setting with its default; `settings/settings.ts` and `settings/service.ts` explain them.
+ * The settings of every environment, the only file to edit. `npm run cdk -- synth` checks it and reports every mistake.
+ * README.md explains how to add a client, a caller or a service. `npm run token-broker -- config <environment>` lists
+ * every setting with its default. `settings/settings.ts` and `settings/service.ts` explain the settings.
  */
 export const environments: Readonly<Record<string, EnvironmentForm>> = {
   dev: {
-    // Where the stack TokenBroker-dev is deployed.
+    // The account and the region of the stack TokenBroker-dev.
     account: '111111111111',
     region: 'eu-west-1',
 
-    // Who issues tokens. Only authUrl is required; the token request goes to <authUrl>/auth/v1/token.
+    // The services that issue tokens. Only authUrl is required. Token requests go to <authUrl>/auth/v1/token.
     services: {
       'customer-insights': { authUrl: 'https://auth.customer-insights.dev.example.com' },
       'merchant-payment-cleansing': { authUrl: 'https://auth.merchant-payment-cleansing.dev.example.com' },
     },
 
-    // Who may have which tokens. A client exists when its secret token-broker/dev/<client> does.
+    // The roles and the tokens each may get. A client exists when its secret token-broker/dev/<client> exists.
     accessRules: [
-      // In development, billing may act for every client on every service, and check credentials.
+      // Development: billing may get every token and check every credential.
       {
         role: 'arn:aws:iam::111111111111:role/billing',
         clients: 'all',
@@ -29,7 +29,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
 
-    // How often every credential is checked. Without `notify`, no e-mail is sent.
+    // The interval of credential checks. Without `notify`, no e-mail is sent.
     health: { every: 'rate(1 hour)' },
 
     // A new version gets all calls at once.
@@ -47,10 +47,10 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     },
 
     accessRules: [
-      // The applications have another account than the broker: docs/security.md says why.
+      // The applications run in another account than the broker. docs/security.md explains why.
       { role: 'arn:aws:iam::444444444444:role/billing', clients: ['acme', 'globex'], services: 'all' },
       { role: 'arn:aws:iam::444444444444:role/reporting', clients: ['acme'], services: ['customer-insights'] },
-      // The operators may check credentials, as `client put` does with a new one, and get no token.
+      // Operators may check credentials but get no token. `client put` checks each new credential.
       {
         role: 'arn:aws:iam::333333333333:role/token-broker-operator',
         clients: 'all',
@@ -59,7 +59,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       },
     ],
 
-    // As often as in production, and deployed as there, so that a fault shows here first.
+    // The same interval and the same canary as in production, to find a fault here first.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 90,
@@ -74,9 +74,9 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       'merchant-payment-cleansing': { authUrl: 'https://auth.merchant-payment-cleansing.example.com' },
     },
 
-    // In production every client of a caller is named: a new one is out of reach until a rule says otherwise. And every
-    // role is pinned by its unique id, which `aws iam get-role` shows as RoleId (put in yours): a role that is made again
-    // under the same name is denied.
+    // Production rules name every client, because a new client must not be accessible before a rule allows it. Replace
+    // each roleId with the RoleId that `aws iam get-role` shows. The id denies access to a role that was deleted and
+    // created again under the same name.
     accessRules: [
       {
         role: 'arn:aws:iam::444444444444:role/billing',
@@ -99,15 +99,15 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       },
     ],
 
-    // AWS first asks each address to confirm its subscription.
+    // AWS asks each address to confirm its subscription first.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
 
-    // At most so many calls at a time, 10 times as many a second: a caller in a loop does not use up the account. And so
-    // many secrets that changed are checked at a time. `npm run deploy` says which quota the account must have for both.
+    // Limits concurrent calls, and calls per second to 10 times as many, so that a caller in a loop cannot exhaust the
+    // account. Limits concurrent checks of changed secrets. `npm run deploy` reports the quota that both need.
     reservedConcurrency: 50,
     healthConcurrency: 10,
 
-    // A new version gets 10 % of the calls for 5 minutes first. More settings for production: docs/operations.md.
+    // A new version gets 10 % of the calls for 5 minutes first. docs/operations.md lists more production settings.
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 365,
   },

@@ -25,17 +25,16 @@ export class TokenBrokerStack extends Stack {
     super(scope, id, {
       env: { account: environment.account, region: environment.region },
       description: `Token broker, environment ${environment.name}`,
-      // The URL that every caller knows is gone for good with the function.
+      // Every caller uses the URL of the function, and a deleted URL cannot be recovered.
       terminationProtection: true,
     });
-    // Tags on a dashboard are so new that cfn-lint takes them for a mistake.
+    // cfn-lint does not know tags on dashboards yet and reports them as a mistake.
     const untagged = { excludeResourceTypes: ['AWS::CloudWatch::Dashboard'] };
     Tags.of(this).add('application', 'token-broker', untagged);
     Tags.of(this).add('environment', environment.name, untagged);
     for (const [tag, value] of Object.entries(environment.tags)) Tags.of(this).add(tag, value, untagged);
 
-    // In the code asset a changed rule is only another key: `cdk diff` shows this.
-    // For `npm run diff`, which reads them there.
+    // Makes changed rules visible in `cdk diff` and `npm run diff`. The code asset shows only another hash.
     this.templateOptions.metadata = {
       AccessRules: rulesDigest(environment),
       Services: Object.keys(environment.services).join(' '),
@@ -47,7 +46,7 @@ export class TokenBrokerStack extends Stack {
     if (environment.canary !== 'off' && health.notify.length === 0) {
       Annotations.of(this).addWarningV2(
         'token-broker:no-subscriber',
-        'The alarms of this environment reach no operator until an address in health.notify, or a chat or a pager that subscribes to the topic by itself, confirms its subscription.',
+        'The alarms of this environment reach no operator before a subscriber of the topic confirms: an address in health.notify, or a chat or a pager that subscribes on its own.',
       );
     }
     warnOfCertificates(this, environment);
@@ -98,30 +97,30 @@ export class TokenBrokerStack extends Stack {
   }
 }
 
-/** A role of the broker's account may have a way past the URL, on which no access rule decides. */
+/** Warns of callers in the broker's account. Such a role may bypass the URL and with it the access rules. */
 function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail }: Environment): void {
   const own = accessRules.filter(
     ({ role, operations }) => operations.includes('token') && parseRoleArn(role)?.account === account,
   );
-  // An environment with neither is for trying things out.
+  // An environment with neither setting is for experiments.
   if (own.length === 0 || (canary === 'off' && trail === 'off')) return;
   Annotations.of(stack).addWarningV2(
     'token-broker:caller-in-own-account',
     `Roles of the broker's own account are callers: ${[...new Set(own.map(({ role }) => role))].join(', ')}. A role of this ` +
-      'account that may invoke the function itself can claim to be any caller. Give the callers another account; or ' +
-      'attach the guard (docs/operations.md, "Guard the function"), and acknowledge this.',
+      'account that may invoke the function itself can claim to be any caller. Move the callers to another account, or ' +
+      'attach the guard (docs/operations.md, "Guard the function"), and acknowledge this warning.',
   );
 }
 
-/** A service cannot be reached once the last authority that it is trusted by has ended. */
+/** Warns of certificates that expire soon. Without a valid authority, a service cannot be reached. */
 function warnOfCertificates(stack: Stack, { services }: Environment): void {
   for (const [name, { certificateAuthorities }] of Object.entries(services)) {
     for (const file of certificateAuthorities) {
       const end = endOfCertificates(ENVIRONMENTS_FOLDER, file);
       if (end.getTime() - Date.now() > YEAR_MS) continue;
       const day = end.toISOString().slice(0, 10);
-      const advice = 'put its successor into the list before, and both are trusted';
-      const text = `A certificate in ${file}, by which ${name} is trusted, ends on ${day}: ${advice}.`;
+      const advice = 'Add its successor to the list before that day: the broker trusts both.';
+      const text = `A certificate in ${file}, which verifies ${name}, expires on ${day}. ${advice}`;
       Annotations.of(stack).addWarningV2(`token-broker:certificate-ends:${file}`, text);
     }
   }

@@ -12,7 +12,7 @@ export type Variant = 'broker' | 'calls' | 'empty' | 'sdk' | 'cdk';
 
 export type Bundles = Awaited<ReturnType<typeof makeBundles>>;
 
-/** Makes the token function's bundle as `cdk synth` does, and those of the references beside it. */
+/** Bundles the token function as `cdk synth` does, and the references next to it. */
 export async function makeBundles(folder: string, authUrl: string) {
   const inFolder = (name: string) => join(folder, name);
   const folders: Readonly<Record<Variant, string>> = {
@@ -34,26 +34,26 @@ export async function makeBundles(folder: string, authUrl: string) {
   await bundle('references/sdk.ts', join(folders.sdk, 'index.js'), SMALL);
   await bundle('references/sdk.ts', join(folders.cdk, 'index.js'), {});
 
-  // They name the token endpoint.
+  // The settings name the token endpoint.
   const settings = inFolder('settings.json');
   const services = { [PAIR.service]: exampleService({ authUrl }) };
   await writeFile(settings, JSON.stringify({ services, accessRules: [exampleRule()], provenForSeconds: 3_600 }));
   return { folders, runtimeClient, memoryHits, settings, brokerBytes: Buffer.byteLength(asset['index.mjs'] ?? '') };
 }
 
-/** With the bundler options of the stack for the token function. */
+/** Bundles with the stack's options for the token function. */
 async function bundleAsBroker(entry: string, outfile: string): Promise<void> {
   const { outputFiles } = await bundleAsStack(fileOf(entry));
   await writeFile(outfile, outputFiles[0]?.contents ?? '');
 }
 
-/** Without further options as the CDK's `NodejsFunction` does it when it is told nothing but to bundle the SDK. */
+/** Bundles by default as the CDK's `NodejsFunction` does if its only option is to bundle the SDK. */
 async function bundle(entry: string, outfile: string, options: BuildOptions): Promise<void> {
   const usual = { bundle: true, platform: 'node', target: 'node24', logLevel: 'error' } as const;
   await build({ entryPoints: [fileOf(entry)], outfile, ...usual, ...options });
 }
 
-/** As CommonJS the SDK starts sooner. */
+/** The options for a fast start. The SDK starts faster as CommonJS. */
 const SMALL: BuildOptions = { format: 'cjs', mainFields: ['module', 'main'], minify: true };
 
 function fileOf(path: string): string {

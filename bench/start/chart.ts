@@ -2,7 +2,7 @@ import { bar, drawing, line, text, ticksUpTo } from '../../test/support/svg.ts';
 import { KINDS, type KindName } from './cold-start.ts';
 import { CONDITIONS, type Condition, isLoaded, median, type Samples, timesOf } from './goals.ts';
 
-/** How long it takes from the start of an instance to its first token, beside the references. */
+/** Draws the time from the start of an instance to its first token, next to the references. */
 export function speedChart({ rounds, node }: Samples): string {
   const loaded = isLoaded({ rounds });
   const groups = (Object.keys(CONDITIONS) as Condition[]).map((condition) => ({

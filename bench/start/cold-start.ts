@@ -4,7 +4,7 @@ import { EVENT, REGION } from './exchange.ts';
 import { type Instance, startInstance } from './instance.ts';
 import { type StandIns, TABLES } from './stand-ins.ts';
 
-/** The kinds of start: a bundle with its variables, and the source of the token that its first answer must name. */
+/** The kinds of start: a bundle, its table, and the source of the token that its first answer must name. */
 export const KINDS = {
   empty: { variant: 'empty' },
   broker: { variant: 'broker', says: 'fwd=miss' },
@@ -22,18 +22,18 @@ interface Kind {
   readonly table?: string;
 }
 
-/** The measurements of a cold start; `undefined` where the machine has none. */
+/** The measurements of a cold start, `undefined` if the machine does not support them. */
 export interface ColdStart {
-  /** From the start of the process until it asks for its first invocation: of the broker with its first reads. */
+  /** The time from the start of the process to its first poll for an invocation, including the broker's first reads. */
   readonly initMs: number;
-  /** The first invocation, which needs a token. */
+  /** The time of the first invocation, which needs a token. */
   readonly firstMs: number;
-  /** Processor time of all threads. */
+  /** The processor time of all threads. */
   readonly initCpuMs: number | undefined;
   readonly firstCpuMs: number | undefined;
-  /** How long its threads waited for a processor, until it had started. */
+  /** The time that its threads waited for a processor during the start. */
   readonly waitedMs: number | undefined;
-  /** After the first invocation. */
+  /** The memory after the first invocation. */
   readonly residentBytes: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface World {
   readonly standIns: StandIns;
 }
 
-/** Starts an instance and lets it get a token. */
+/** Measures the start of an instance and its first token. */
 export async function measureColdStart(world: World, name: KindName): Promise<ColdStart> {
   const { variant, says = '', table }: Kind = KINDS[name];
   const instance = await startVariant(world, variant, table);
@@ -64,14 +64,14 @@ export async function measureColdStart(world: World, name: KindName): Promise<Co
   }
 }
 
-/** Fills the table stand-in with a token that lives longer than any measurement. */
+/** Fills the table stand-in with a token that expires after the measurement. */
 export async function fillTable(world: World): Promise<void> {
   const instance = await startVariant(world, 'broker', TABLES.keeping);
   await invoke(instance);
   await instance.close();
 }
 
-/** Starts an instance of one variant. */
+/** Starts an instance of the variant. */
 export function startVariant({ bundles, standIns }: World, variant: Variant, table: string = TABLES.empty) {
   return startInstance({
     runtimeClient: bundles.runtimeClient,
@@ -96,7 +96,7 @@ export function startVariant({ bundles, standIns }: World, variant: Variant, tab
   });
 }
 
-/** Asks for the token of the one pair; throws when there is none. */
+/** Requests the token of the pair. Throws without a token. */
 async function invoke(instance: Instance) {
   const { result, milliseconds } = await instance.invoke(EVENT);
   const answer = JSON.stringify(result) ?? '';

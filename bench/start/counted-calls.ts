@@ -5,7 +5,7 @@ import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleSettings } from '../../test/support/example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
-/** Instances of one fleet whose clients of AWS are real but for the connection, and their calls, sorted. */
+/** Creates instances of a fleet and counts their calls. Only the connections to AWS and the service are replaced. */
 export function countCalls() {
   const calls: string[] = [];
   const items = new Map<string, Item>();
@@ -31,6 +31,6 @@ export function countCalls() {
         return { status: 200, headers: { 'content-type': 'application/json' }, body };
       },
     });
-  /** Gives the calls since it was last asked, in alphabetical order, because some of them are made at once. */
+  /** `calls` returns the calls since its last use, sorted, because some calls run in parallel. */
   return { startInstance, calls: () => calls.splice(0).toSorted() };
 }

@@ -2,7 +2,7 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
 import { exampleRule } from '../../test/support/example.ts';
 
-/** The pair that is asked for. */
+/** The pair that every request names. */
 export const PAIR = { client: 'acme', service: 'customer-insights' };
 
 export const REGION = 'eu-west-1';
@@ -23,7 +23,7 @@ export const EVENT = functionUrlEvent(
   '22222222-3333-4444-8555-666666666666',
 );
 
-/** AWS's answers to the calls of a token request, with the necessary members only. */
+/** Returns AWS's answer to a call of a token request, with the necessary members only. */
 export function answerOfAws(target: string, body: string, items: Map<string, Item>): object {
   return OPERATIONS[target.split('.')[1] ?? '']?.(JSON.parse(body), items) ?? {};
 }
@@ -48,7 +48,7 @@ interface Parameters {
 }
 
 const OPERATIONS: Readonly<Record<string, (parameters: Parameters, items: Map<string, Item>) => object>> = {
-  /** Every secret holds a credential that a sealing key can be made of as well. */
+  /** Returns the same secret for all names, a credential from which a sealing key can be derived too. */
   GetSecretValue: ({ SecretId, VersionStage = 'AWSCURRENT' }) => ({
     ARN: `arn:aws:secretsmanager:eu-west-1:111111111111:secret:${SecretId}-AbCdEf`,
     Name: SecretId,

@@ -2,14 +2,14 @@ import type { ColdStart, KindName } from './cold-start.ts';
 import type { Measured, Round } from './measure.ts';
 import { LATENCIES_MS } from './stand-ins.ts';
 
-/** All measurements of one run. */
+/** All measurements of a run. */
 export interface Samples extends Measured {
   readonly node: string;
   readonly processors: number;
   readonly bundleBytes: number;
 }
 
-/** 512 MB of the 1 769 MB that make one processor: the share that Lambda gives to an invocation. */
+/** The share of a processor that Lambda allots to an invocation: 512 MB of the 1 769 MB of a full processor. */
 const CPU_SHARE = 0.29;
 
 /** The conditions of a start. */
@@ -21,15 +21,15 @@ export const CONDITIONS = {
 
 export type Condition = keyof typeof CONDITIONS;
 
-/** The result of one measure; a ratio is the median of the ratios within the rounds. */
+/** The result of a measure. A ratio is the median of the ratios within the rounds. */
 export interface Figure {
   readonly id: string;
   readonly name: string;
   readonly condition: Condition | undefined;
   readonly value: number;
-  /** The largest value that is allowed; `undefined` for a measure without a goal. */
+  /** The maximum value, or `undefined` for a measure without a goal. */
   readonly goal: number | undefined;
-  /** Said when the goal is missed: the reason, and the attempts to meet it. */
+  /** The reason for a missed goal, and the attempts to meet it. */
   readonly why: string;
 }
 
@@ -58,7 +58,7 @@ export const MEASURES: readonly Measure[] = [
   single('bundle', 'token bundle, in kB', 95, BUNDLE, ({ bundleBytes }) => bundleBytes / 1_000),
 ];
 
-/** From the start of the process until its first answer, under each condition. */
+/** Measures from the start of the process until its first answer, under each condition. */
 function starts(
   id: string,
   name: string,
@@ -84,20 +84,20 @@ function single(id: string, name: string, goal: number | undefined, why: string,
   return { id, name, condition: undefined, goal, why, measure };
 }
 
-/** The figures of a run, without those that this machine does not tell. */
+/** Returns the figures of a run that this machine can measure. */
 export function figuresOf(samples: Samples): readonly Figure[] {
   const figures = MEASURES.map(({ measure, ...definition }) => ({ ...definition, value: measure(samples) }));
   return figures.filter(({ value }) => !Number.isNaN(value));
 }
 
-/** The figures that have a goal, and whether they meet it. */
+/** Returns the figures that have a goal, and whether they meet it. */
 export function goalsOf(figures: readonly Figure[]) {
   return figures.flatMap(({ id, value, goal }) => (goal === undefined ? [] : { id, value, goal, met: value <= goal }));
 }
 
 /**
- * The two parts of a start. With a share of a processor, processor time counts, and that of the invocation as many times
- * as the share is smaller. On a loaded machine the clock would measure other programs, but waiting takes no processor.
+ * Returns the two parts of a start. The small condition uses processor time, divided by the share for the invocation.
+ * On a loaded machine the clock would measure other programs, but waiting takes no processor.
  */
 export function timesOf(round: Round, kind: KindName, condition: Condition, loaded: boolean) {
   const start = (condition === 'waiting' ? round.waiting : round.atOnce)[kind];
@@ -106,7 +106,7 @@ export function timesOf(round: Round, kind: KindName, condition: Condition, load
   return loaded && condition === 'full' ? { initMs: initCpuMs, firstMs: firstCpuMs } : { initMs, firstMs };
 }
 
-/** How long the threads of a starting instance waited for a processor, as a share of its start. */
+/** Returns the time that threads of a starting instance waited for a processor, as a share of its start. */
 export function waitedShare({ rounds }: Pick<Samples, 'rounds'>): number {
   const waits = rounds.flatMap(({ atOnce }) =>
     Object.values(atOnce).map(({ waitedMs = 0, initMs }) => waitedMs / initMs),
@@ -118,12 +118,12 @@ export function isLoaded(samples: Pick<Samples, 'rounds'>): boolean {
   return waitedShare(samples) > 0.25;
 }
 
-/** The lower one of two in the middle; `NaN` of nothing. */
+/** Returns the lower median, or `NaN` without values. */
 export function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.ceil(values.length / 2) - 1] ?? Number.NaN;
 }
 
-/** A moment's load on the machine slows both sides of a ratio within a round. */
+/** Returns the median of ratios within rounds, because a short load slows both sides of such a ratio. */
 function medianRatio(
   rounds: readonly Round[],
   of: (round: Round, kind: KindName) => number,
@@ -133,7 +133,7 @@ function medianRatio(
   return median(rounds.map((round) => of(round, kind) / of(round, reference)));
 }
 
-/** Of each round the faster start of a kind counts: a short one meets the other work of the machine as a whole or not at all. */
+/** Compares the faster of a round's two starts per kind. Other programs disturb a short start fully or not at all. */
 function fastestInit(kind: KindName, reference: KindName): Measure['measure'] {
   return (samples) => {
     const loaded = isLoaded(samples);

@@ -5,17 +5,17 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** One instance of a function, as Lambda would start it: a process with a runtime client and a bundle. */
+/** An instance of a function as Lambda starts it: a process with a runtime client and a bundle. */
 export type Instance = Awaited<ReturnType<typeof startInstance>>;
 
 interface InstanceOptions {
   readonly runtimeClient: string;
-  /** Holds the bundle and takes the function's log: into a file, so that no reader of it competes for a processor. */
+  /** Contains the bundle and the function's log. A file needs no reader that would compete for a processor. */
   readonly folder: string;
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** Starts an instance and waits until it asks for its first invocation. */
+/** Starts an instance and waits until it polls for its first invocation. */
 export async function startInstance({ runtimeClient, folder, variables }: InstanceOptions) {
   const api = await startRuntimeApi();
   const log = openSync(join(folder, 'function.log'), 'w');
@@ -31,7 +31,7 @@ export async function startInstance({ runtimeClient, folder, variables }: Instan
 
   return {
     initMs,
-    /** `result` is undefined when the function failed; the time is that until its result has arrived. */
+    /** Returns the time until the result arrived. `result` is undefined if the function failed. */
     invoke: (event: object) => Promise.race([api.invoke(event), ended]),
     processorTime: () => orUndefined(() => processorTimeOf(child.pid)),
     residentBytes: () => orUndefined(() => residentBytesOf(child.pid)),
@@ -45,7 +45,7 @@ export async function startInstance({ runtimeClient, folder, variables }: Instan
 }
 
 /**
- * Starts the part of Lambda's Runtime API that one instance needs: it hands out invocations and takes their results.
+ * Starts the part of Lambda's Runtime API that an instance needs, which hands out invocations and takes their results.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
  */
@@ -72,7 +72,7 @@ async function startRuntimeApi() {
 
   return {
     address: `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    /** When the instance asked for its first invocation, by `performance.now()`. */
+    /** The time of the instance's first poll for an invocation, by `performance.now()`. */
     ready: ready.promise,
     async invoke(event: object) {
       const json = JSON.stringify(event);
@@ -97,7 +97,7 @@ async function startRuntimeApi() {
 /** The time-out of the token function. */
 const TIMEOUT_MS = 15_000;
 
-/** Only Linux tells it. */
+/** Returns `undefined` on other systems than Linux, which do not support the reading. */
 function orUndefined<Value>(read: () => Value): Value | undefined {
   try {
     return read();
@@ -106,7 +106,7 @@ function orUndefined<Value>(read: () => Value): Value | undefined {
   }
 }
 
-/** Of all threads since the start, in milliseconds: used, and waited for a processor that another thread had. */
+/** Returns the milliseconds that all threads have used a processor, and waited for a busy processor. */
 function processorTimeOf(pid = 0) {
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ').map(Number),

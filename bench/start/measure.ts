@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type ColdStart, fillTable, KINDS, type KindName, measureColdStart, type World } from './cold-start.ts';
 
-/** The cold starts of all kinds, close to each other in time: with answers at once, and as late as real ones. */
+/** The cold starts of all kinds, close to each other in time, with immediate answers and with real latencies. */
 export interface Round {
   readonly atOnce: ColdStarts;
   readonly waiting: ColdStarts;
@@ -13,23 +13,23 @@ type ColdStarts = Readonly<Record<KindName, ColdStart>>;
 interface Options {
   readonly rounds: number;
   readonly hits: number;
-  /** No round begins after that; by `performance.now()`. */
+  /** The time after which no round begins, by `performance.now()`. */
   readonly until: number;
   readonly onRound: (done: number) => void;
 }
 
 export interface Measured {
-  /** The first one, in which files come from the disk, is not among them. */
+  /** The rounds without the first, in which files come from the disk. */
   readonly rounds: readonly Round[];
-  /** The times of answers from memory within the process, in microseconds. */
+  /** The durations of answers from memory within the process, in microseconds. */
   readonly hits: readonly number[];
 }
 
-/** Measures all kinds in turn, so that the other work of the machine meets all of them. */
+/** Measures all kinds in turn, so that other work of the machine affects all of them. */
 export async function measure(world: World, { rounds: count, hits, until, onRound }: Options): Promise<Measured> {
   await fillTable(world);
   const rounds: Round[] = [];
-  // One more, which is thrown away.
+  // An additional first round is discarded.
   for (let n = 0; n <= count && (n < 2 || performance.now() < until); n += 1) {
     world.standIns.waitBeforeAnswers(false);
     const atOnce = await measureAll(world, n);
@@ -42,7 +42,7 @@ export async function measure(world: World, { rounds: count, hits, until, onRoun
   return { rounds, hits: JSON.parse(stdout) };
 }
 
-/** Each round begins with another kind. */
+/** Measures each kind once, and begins each round with another kind. */
 async function measureAll(world: World, n: number): Promise<ColdStarts> {
   const names = Object.keys(KINDS) as KindName[];
   const starts: [KindName, ColdStart][] = [];

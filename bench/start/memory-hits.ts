@@ -1,5 +1,5 @@
-// A program that answers a request from memory as often as it is told, and prints how many microseconds each answer took. It
-// has the token function's code as the stack bundles it; AWS and the service are in the process, and no line is written.
+// A program that answers a request from memory as often as its argument says, and prints the microseconds per answer.
+// It contains the token function as the stack bundles it. AWS and the service are in the process. Logs are discarded.
 
 import { countCalls } from './counted-calls.ts';
 import { EVENT } from './exchange.ts';
@@ -11,7 +11,7 @@ const hit = () => handler(EVENT, { getRemainingTimeInMillis: () => 15_000 });
 
 await hit();
 calls();
-// First without a look at the clock: until then Node is busy compiling code that runs often.
+// Warms up without measuring, while Node compiles the code that runs often.
 for (let n = 0; n < count; n += 1) await hit();
 
 const microseconds: number[] = [];

@@ -1,6 +1,6 @@
 import { CONDITIONS, type Condition, type Figure, figuresOf, isLoaded, type Samples, waitedShare } from './goals.ts';
 
-/** A run as Markdown: for people, and for docs/performance.md. */
+/** Returns a run as Markdown, for people and for docs/performance.md. */
 export function reportOf(samples: Samples): string {
   const figures = figuresOf(samples);
   const ratios = Map.groupBy(
@@ -33,7 +33,7 @@ export function reportOf(samples: Samples): string {
   ].join('\n');
 }
 
-/** Which goals are missed, and by how much: a line for those that have the same reason. */
+/** Lists the missed goals and by how much, on a line for each reason. */
 export function missedOf(figures: readonly Figure[]): readonly string[] {
   const missed = figures.flatMap(({ name, condition = 'full', goal, value, why }) => {
     if (goal === undefined || value <= goal) return [];

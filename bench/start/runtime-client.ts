@@ -1,4 +1,4 @@
-// The program of an instance: the steps of Lambda's own runtime client, and no others.
+// The program of an instance. It takes only the steps of Lambda's own runtime client.
 
 const http = process.getBuiltinModule('node:http');
 const { existsSync } = process.getBuiltinModule('node:fs');
@@ -21,7 +21,7 @@ for (;;) {
   }
 }
 
-/** An ES module is imported, so that it can wait for something first; anything else is required. */
+/** Imports an ES module, which may await its first reads, and requires any other module. */
 async function loadHandler(): Promise<Handler> {
   const file = `${LAMBDA_TASK_ROOT}/index`;
   if (existsSync(`${file}.mjs`)) return (await import(`${file}.mjs`)).handler;

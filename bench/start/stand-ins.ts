@@ -11,13 +11,13 @@ import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 /** The servers that a function reaches over the network. */
 export type StandIns = Awaited<ReturnType<typeof startStandIns>>;
 
-/** The tables: one in which nothing is ever kept, and one that keeps a token. */
+/** The tables: the first discards every write, the second keeps a token. */
 export const TABLES = { empty: 'pairs', keeping: 'pairs-kept' };
 
-/** Until an answer begins: of Secrets Manager, DynamoDB in the region, and a service elsewhere. */
+/** The latencies of Secrets Manager, of DynamoDB in the region, and of a service elsewhere. */
 export const LATENCIES_MS = [12, 4, 60] as const;
 
-/** Starts Secrets Manager, DynamoDB and a token endpoint on this machine, behind TLS; `folder` takes the certificate. */
+/** Starts Secrets Manager, DynamoDB and a token endpoint here, behind TLS. Stores the certificate in `folder`. */
 export async function startStandIns(folder: string) {
   const authority = await createCertificateAuthority();
   const certificate = await authority.issue();
@@ -37,14 +37,14 @@ export async function startStandIns(folder: string) {
     return `https://localhost:${typeof address === 'object' ? address?.port : ''}`;
   });
   return {
-    /** Lead the SDK and Node to them. */
+    /** The variables that direct the SDK and Node to the servers. */
     variables: {
       NODE_EXTRA_CA_CERTS: caFile,
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager,
       AWS_ENDPOINT_URL_DYNAMODB: dynamodb,
     },
     authUrl,
-    /** From now on each answer takes as long as its real counterpart's does, or no time. */
+    /** Switches between real latencies and immediate answers. */
     waitBeforeAnswers(value: boolean): void {
       waits = value;
     },

@@ -4,6 +4,7 @@ import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseJsonObject } from '../../functions/broker/json.ts';
+import { parsePairKey } from '../../functions/broker/pair.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
@@ -12,16 +13,16 @@ import { awsRegion } from './shared/aws-config.ts';
 import { isLocal } from './shared/environment-name.ts';
 import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
 
-/** `audit`: the calls about one client, from the audit lines of the token function. */
+/** Adds `audit`, which shows the calls for one client from the audit lines of the token function. */
 export function addAuditCommand(program: Command, shell: Shell): void {
   const since = new Option('--since <time>', 'how far back: 90s, 15m, 1h, 7d').default(3_600_000, '1h');
   addAwsOptions(program.command('audit'))
-    .description('Show who asked for what of a client, and what came of it, from the log of the token function.')
+    .description('Show the calls for a client, their callers and their outcomes, from the log of the token function.')
     .argument('<client>', 'the client', parseName)
     .addOption(since.argParser(parseSince))
     .option('--caller <role>', 'the calls of this role only: its name or its ARN', parseCaller)
     .option('--outcome <outcome>', 'issued, a finding of a check, or the type of a problem', parseOutcome)
-    .option('--follow', 'go on with what is new, until Ctrl-C; with --json a line for each call')
+    .option('--follow', 'continue with new calls, until Ctrl-C; with --json a line for each call')
     .action(
       operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
         const { environment, client, follow, json } = options;
@@ -32,7 +33,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
         else for (const line of linesOf(calls, options)) printLine(shell, line);
         if (calls.length === 0 && !follow) {
           const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
-          talk(shell, `No ${such}call about ${client} since ${timeText(from)}.`);
+          talk(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
         }
         while (follow) {
           await pause(shell, POLL_MS);
@@ -56,7 +57,7 @@ interface AuditOptions extends ClientOptions {
 }
 
 const POLL_MS = 2_000;
-/** How late a line may appear in the log. */
+/** The longest delay until a line appears in the log. */
 const LATE_MS = 2 * 60_000;
 
 function parseSince(text: string): number {
@@ -77,10 +78,10 @@ function parseOutcome(text: string): string {
   throw new InvalidArgumentError('It is issued, a finding of a check, or the type of a problem (docs/callers.md).');
 }
 
-/** One audit line, and when it was written. */
+/** An audit line, with the time at which it was written. */
 type AuditLine = Readonly<Record<string, unknown>>;
 
-/** A caller as the audit lines write it: `partition:account:role/session`. */
+/** Splits the caller of an audit line, `partition:account:role/session`. */
 function callerOf({ caller }: AuditLine) {
   const [, account, name, session] = /^[\w-]+:(\d{12}):([^/]+)\/(.*)$/.exec(`${caller}`) ?? [];
   return { account, name, session };
@@ -92,17 +93,17 @@ function linesOf(calls: readonly AuditLine[], { json, follow }: AuditOptions): r
     const { account, name, session } = callerOf(call);
     const { time, operation, pair, outcome, probe, cache, fingerprint } = call;
     const role = name === undefined ? '-' : `${account}:${name}/${session}`;
-    const told = [operation, `${pair}`.split('/')[1], probe ? `${outcome} (probe)` : outcome];
+    const told = [operation, parsePairKey(`${pair}`)?.service, probe ? `${outcome} (probe)` : outcome];
     const cells = [timeText(Date.parse(`${time}`)), role, ...told, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
-  // `--follow` would repeat the header.
+  // No header with `--follow`, which would repeat it.
   if (follow || rows.length === 0) return rows.map((row) => row.join('  '));
   const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
   return tableText(header, rows).trimEnd().split('\n');
 }
 
-/** Opens the log of the token function; each read gives the calls that are new since the last one, oldest first. */
+/** Opens the log of the token function. Each read returns the calls since the previous read, oldest first. */
 async function openLog(
   shell: Shell,
   options: AuditOptions,
@@ -119,7 +120,7 @@ async function openLog(
     logGroupName = LoggingConfig?.LogGroup;
   }
   let startTime = from;
-  /** The events of the last read; only these can come again. */
+  /** The events of the previous read. Only these can appear again. */
   let seen = new Set<string>();
   return async () => {
     const readAt = Date.now();
@@ -145,7 +146,7 @@ async function openLog(
 const EVENT = z.object({ eventId: z.string(), timestamp: z.number(), message: z.string() });
 const PAGE = z.object({ events: z.array(EVENT).default([]), nextToken: z.string().optional() });
 
-/** The call of an event, if it is about the client and passes the filters. */
+/** Returns the call of an event, if it is for this client and passes the filters. */
 function readCall(
   { timestamp, message }: z.output<typeof EVENT>,
   { client, caller, outcome }: AuditOptions,
@@ -153,7 +154,7 @@ function readCall(
   const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(message) ?? {};
   const { account, name } = callerOf(line);
   const isCaller = caller === undefined || (caller.name === name && (caller.account ?? account) === account);
-  const isCall = `${line.pair}`.startsWith(`${client}/`) && line.requestId !== undefined;
+  const isCall = parsePairKey(`${line.pair}`)?.client === client && line.requestId !== undefined;
   const isMeant = isCall && isCaller && (outcome === undefined || line.outcome === outcome);
   return isMeant ? [{ time: new Date(timestamp).toISOString(), ...line }] : [];
 }

@@ -4,14 +4,14 @@ import type { Shell } from '../../client/commands/shell.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { parseEnvironmentName } from './shared/environment-name.ts';
 
-/** Runs the named command with the streams and the variables of the shell; gives the exit code. */
+/** Runs the named command with the streams and variables of the shell. Returns the exit code. */
 export function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
-  const environment = new Option('--environment <name>', 'whose broker it is').env('TOKEN_BROKER_ENVIRONMENT');
+  const environment = new Option('--environment <name>', 'which broker').env('TOKEN_BROKER_ENVIRONMENT');
   const program = createProgram('token-broker', shell)
-    .description('Asks a token broker, and looks after one.')
+    .description('Use and operate a token broker.')
     .version(packageJson.version, '--version', 'print the version of this command line')
     .addOption(environment.default('local').argParser(parseEnvironmentName));
-  // The commands of the client package know no environment, and none may be meant as long as it is not named.
+  // Commands of the client package do not use an environment: check the service only if an environment is named.
   program.hook('preAction', async (_, command) => {
     const { environment, client, service } = command.optsWithGlobals();
     if (!/^(token|doctor)$/.test(command.name()) || program.getOptionValueSource('environment') === 'default') return;
@@ -21,12 +21,12 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
   return runProgram(program, args, shell, async () => {
     const client = program
       .command('client')
-      .description("Look after the clients' credentials.")
-      .addHelpText('after', '\ndocs/operations.md tells which of them to use when.');
+      .description("Manage the clients' credentials.")
+      .addHelpText('after', '\ndocs/operations.md says when to use which command.');
     const words = program.parseOptions([...args]).operands.slice(0, 2);
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');
-    // Help, completion and an unknown command need all of them.
+    // Help, completion and an unknown command need all commands.
     for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
       (await load())(name.startsWith('client ') ? client : program, shell);
     }
@@ -36,7 +36,7 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
 
 type AddCommands = (parent: Command, shell: Shell) => unknown;
 
-/** The commands of each file; only the file of the named command is loaded. */
+/** The commands of each file. Only the file of the named command is loaded. */
 const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
   [['token'], async () => (await import('../../client/commands/token.ts')).addTokenCommand],
   [['whoami'], async () => (await import('../../client/commands/whoami.ts')).addWhoamiCommand],
@@ -61,10 +61,10 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 
-/** Words of other tools, which are near to none of ours. */
+/** Command names of other tools that are spelled unlike ours. */
 const SYNONYMS = new Map([['remove', 'client delete']]);
 
-/** Wrong usage; suggests the commands nearest to the typed word, also below `client`. */
+/** Fails as wrong usage, and suggests the commands nearest to the typed word, also below `client`. */
 async function refuse(program: Command, typed: string): Promise<void> {
   const { nearestNames } = await import('./shared/client-secret.ts');
   const lastOf = (name: string) => name.slice(name.indexOf(' ') + 1);

@@ -1,21 +1,21 @@
 import { Argument, type Command } from 'commander';
 import type { Shell } from '../../client/commands/shell.ts';
 
-/** `completion`: a script that completes the commands and options of this command line. */
+/** Adds `completion`, which prints a script that completes the commands and options of this command line. */
 export function addCompletionCommand(program: Command, { stdout }: Shell): void {
   program
     .command('completion')
-    .description('Print what makes a shell complete the commands and options of token-broker.')
-    .addArgument(new Argument('<shell>', 'which one').choices(Object.keys(SHELLS)))
+    .description('Print a script that makes a shell complete the commands and options of token-broker.')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SHELLS)))
     .addHelpText('after', HELP)
     .action((shell: keyof typeof SHELLS) => {
       stdout.write(SHELLS[shell](placesOf(program, '')));
     });
 }
 
-/** A command and the words that can follow it. */
+/** A command, and the words that can follow it. */
 interface Place {
-  /** The words that lead there, `''` for the beginning. */
+  /** The words before it, `''` at the beginning. */
   readonly path: string;
   readonly commands: readonly string[];
   readonly options: readonly string[];
@@ -35,10 +35,7 @@ const SHELLS = {
   fish: (places: readonly Place[]) => `complete -c token-broker -f\n${places.map(fishLines).join('')}`,
 } as const;
 
-/**
- * Follows the words typed so far to the place of the next one. zsh takes a letter after the colon for
- * a modifier, so the length is a sum.
- */
+/** Follows the typed words to their place. zsh reads a letter after the colon as a modifier, so the length is a sum. */
 function bash(places: readonly Place[]): string {
   const known = places.flatMap(({ path }) => (path === '' ? [] : [`"${path}"`]));
   const lists = places.map(
@@ -71,8 +68,7 @@ function fishLines({ path, commands, options }: Place): string {
 }
 
 const HELP = `
-It completes the name token-broker, so give the command line that name. In bash and zsh, which completes an alias as the
-command that it stands for:
+The script completes the name token-broker, so define a function or an alias of that name. In bash and zsh:
   token-broker() { npm run --silent token-broker -- "$@"; }
 In fish:
   alias token-broker='npm run --silent token-broker --'

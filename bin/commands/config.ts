@@ -10,12 +10,12 @@ import { parseEnvironmentName } from './shared/environment-name.ts';
 import { operate } from './shared/operate.ts';
 import { knownSettings } from './shared/settings.ts';
 
-/** `config`: the settings that an environment would be deployed with. */
+/** Adds `config`, which prints the settings with which an environment would be deployed. */
 export function addConfigCommand(program: Command, shell: Shell): void {
   program
     .command('config')
-    .description('Print all settings of an environment, its defaults too; offline, without AWS credentials.')
-    .argument('[environment]', 'which one (default: --environment)', parseEnvironmentName)
+    .description('Print all settings of an environment, including defaults; works offline, without AWS credentials.')
+    .argument('[environment]', 'the environment (default: --environment)', parseEnvironmentName)
     .option('--json', 'answer in JSON')
     .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
     .action(
@@ -36,7 +36,7 @@ interface ConfigOptions extends CommandOptions {
   readonly keyPolicy?: boolean;
 }
 
-/** Loads the CDK only here, because that takes a second. */
+/** Loads the CDK here only, because that takes a second. */
 async function policyOfKey(environment: string, env: { readonly account: string; readonly region: string }) {
   const [{ App, Stack }, { keyPolicy }] = await Promise.all([
     import('aws-cdk-lib'),

@@ -14,7 +14,7 @@ import { isLocal } from './shared/environment-name.ts';
 import { openSecrets } from './shared/secrets.ts';
 import { knownSettings, settingsOf } from './shared/settings.ts';
 
-/** The `doctor` of the client package, the steps that only an operator can take, and `doctor --stack`. */
+/** Adds the client package's `doctor` with the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
   addDoctorCommand(program, shell, { functionOf, lookFurther })
@@ -23,7 +23,7 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
       "the service's authUrl, to try both documented token paths there, without a credential",
       parseAuthUrl,
     )
-    .option('--stack', 'prove what only a deployed stack can show, and change nothing')
+    .option('--stack', 'prove what only a deployed stack can show; changes nothing')
     .addOption(ofStack('--report <file.md>', 'write the lines, dated, as Markdown').argParser(parseReport))
     .addOption(ofStack('--profile-deploy <name>', 'an AWS profile of the role that deploys'))
     .addOption(ofStack('--profile-emergency <name>', 'an AWS profile of the role for emergencies'))
@@ -43,7 +43,7 @@ function ofStack(flags: string, description: string, ...further: readonly string
   return new Option(flags, text).implies(Object.fromEntries(implied.map((name) => [name, true])));
 }
 
-// `commander` gives a command all its options: those of the client package, and those that are added here.
+// `commander` passes all options to the action: those of the client package, and those added here.
 type OperatorOptions = StackOptions & { readonly authUrl?: string };
 
 async function* lookFurther(
@@ -60,12 +60,12 @@ async function* lookFurther(
   }
   const settings = stack ? settingsOf(options.environment) : undefined;
   if (settings === undefined) return;
-  // Imported only here, because its clients of AWS take a second to load.
+  // Imported here only, because its AWS clients take a second to load.
   const { examineStack } = await import('./doctor/stack.ts');
   yield* examineStack(shell, settings, options, steps);
 }
 
-/** A file that is there is replaced: the ending keeps a typing error from any that is no report. */
+/** Requires the ending `.md`: the report replaces an existing file, and a typo must not replace any other kind. */
 function parseReport(file: string): string {
   if (!file.endsWith('.md')) throw new InvalidArgumentError('It must end in .md.');
   return file;
@@ -77,16 +77,13 @@ function parseAuthUrl(text: string): string {
   return text;
 }
 
-/**
- * Sends an empty POST, without a credential, to both documented paths of a token endpoint: the path that
- * exists answers neither 404 nor 405.
- */
+/** Sends an empty POST without a credential to both documented paths. An existing path answers neither 404 nor 405. */
 async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep> {
   const answers: string[] = [];
   const [present, silent]: [string[], string[]] = [[], []];
   for (const path of DOCUMENTED_PATHS) {
     const answer = await ask(new URL(`${authUrl.replace(/\/$/, '')}${path}`), 'POST', shell.signal);
-    answers.push(`${path} ${'code' in answer ? `gives no answer (${answer.code})` : `answers ${answer.status}`}`);
+    answers.push(`${path} ${'code' in answer ? `does not answer (${answer.code})` : `answers ${answer.status}`}`);
     if ('code' in answer) silent.push(path);
     else if (!isMissing(answer.status)) present.push(path);
   }
@@ -94,19 +91,19 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
   if (silent.length === answers.length) return failed('token-path', 'auth-url-unreachable', detail);
   const [tokenPath, ...others] = present;
   if (tokenPath === undefined || others.length > 0) {
-    return unknown('token-path', `${detail}: this does not tell which is right`);
+    return unknown('token-path', `${detail}: this does not show which is right`);
   }
   return { ...ok('token-path', `${detail}: set tokenPath to ${tokenPath}`), tokenPath };
 }
 
-/** The specification's examples have the first, its prose the second. */
+/** The specification's examples use the first path, its prose the second. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
 
-/** Why the broker has no credential for a client, as far as the operator's rights reach; reads no value. */
+/** Explains a missing credential as far as the operator's rights allow, without reading a value. */
 async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair): Promise<DoctorStep> {
   const step = 'secret';
   const name = secretName(options.environment, pair.client);
-  // The secrets of a local broker are where the variable says, and nowhere else.
+  // A local broker's secrets are only at the endpoint of this variable.
   if (isLocal(options.environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
     return unknown(step, `Where ${name} is stored is not set`);
   }
@@ -115,8 +112,8 @@ async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair)
     if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
     const isThere = versionWith('AWSCURRENT', secret) !== undefined;
     if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
-    const others = 'was it stored just now, or is the broker one of another environment?';
-    return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
+    const others = 'was it stored just now, or does the broker belong to another environment?';
+    return unknown(step, `${name} exists: does it name ${pair.service}, ${others}`);
   } catch (error) {
     if (!isRefused(error)) throw error;
     return unknown(step, `You cannot look at ${name} yourself: ${error.detail}`);

@@ -11,13 +11,13 @@ import { findingsTable, summaryOf } from './shared/health-run.ts';
 import { operate, pause } from './shared/operate.ts';
 import { openSecrets } from './shared/secrets.ts';
 
-/** `health`: which credentials work, now. */
+/** Adds `health`, which checks every credential now. */
 export function addHealthCommand(program: Command, shell: Shell): void {
-  const every = new Option('--every <seconds>', 'how long --watch waits').default(60);
+  const every = new Option('--every <seconds>', 'the time between two rounds of --watch').default(60);
   addConnectionOptions(program.command('health'))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .option('--run', 'let the local broker run its schedule first')
-    .addOption(new Option('--watch', 'again and again, until Ctrl-C').conflicts(['json', 'run']))
+    .addOption(new Option('--watch', 'repeat until Ctrl-C').conflicts(['json', 'run']))
     .addOption(every.argParser(parseWhole('seconds', 1, 3_600)))
     .action(
       operate<HealthOptions>(shell, [], async (options, command) => {
@@ -40,9 +40,9 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
         else shell.stdout.write(findingsTable(found));
         talk(shell, summaryOf(found));
-        // Every check of an empty list succeeds, but an empty list is seldom meant.
+        // An empty list is usually a mistake, although all of its checks succeed.
         if (checks.length === 0) talk(shell, NOTHING);
-        // A disabled client was stopped on purpose.
+        // A disabled client was stopped intentionally.
         const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
         const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
@@ -57,7 +57,7 @@ interface HealthOptions extends ConnectionOptions, CommandOptions {
   readonly every: number;
 }
 
-/** Repeats `look` and shows its text until Ctrl-C. A first failure ends the command; a later one is shown. */
+/** Repeats `look` and shows its text until Ctrl-C. A failure of the first round ends the command, others are shown. */
 async function watch(shell: Shell, look: () => Promise<string>, { environment, every }: HealthOptions) {
   for (let round = 1; ; round += 1) {
     try {
@@ -71,10 +71,10 @@ async function watch(shell: Shell, look: () => Promise<string>, { environment, e
   }
 }
 
-/** Moves to the top left of the terminal and clears the screen below. */
+/** Moves the cursor to the top left of the terminal, and clears the screen below. */
 const CLEAR = '\u001b[H\u001b[J';
 
-const NOTHING = 'There is nothing to check: is it the right environment, and is there a client?';
+const NOTHING = 'There is nothing to check: is this the right environment, and does it have a client?';
 
 function findingsOf(checks: readonly PairCheck[]) {
   return checks.map((check) => ({ client: check.client, service: check.service, finding: findingOf(check) }));

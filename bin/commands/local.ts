@@ -1,24 +1,29 @@
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printLine, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { readPort } from '../local/config.ts';
-import { exportLine, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
+import { exportLine, powershellLines, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
 import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { isLocal } from './shared/environment-name.ts';
 import { checkService } from './shared/settings.ts';
 
-/** `env`: the variables with which a terminal asks the broker of `npm start` as one of its callers. */
+/** Adds `env`, which prints the variables that make a terminal a caller of the broker of `npm start`. */
 export function addEnvCommand(program: Command, shell: Shell): void {
   program
     .command('env')
-    .description('Print what makes a terminal a caller of the local broker, for eval; without a name, its callers.')
+    .description(
+      'Print, for eval, what makes a terminal a caller of the local broker; without a name, list its callers.',
+    )
     .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
-    .option('--unset', 'print what takes the variables away')
-    .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {
+    .option('--unset', 'print the command that removes the variables')
+    .addOption(
+      new Option('--powershell', 'print it for PowerShell, to be piped to Invoke-Expression').conflicts('unset'),
+    )
+    .action(async (name: string | undefined, { unset, powershell }: EnvOptions, command: Command) => {
       if (unset) return printLine(shell, UNSET_LINE);
       await explainFailure(shell, command.optsWithGlobals(), async () => {
         const { callers } = readShellFile(portOf(shell, command));
@@ -31,9 +36,14 @@ export function addEnvCommand(program: Command, shell: Shell): void {
         if (variables === undefined) {
           return command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
         }
-        printLine(shell, exportLine(variables));
+        for (const line of powershell ? powershellLines(variables) : [exportLine(variables)]) printLine(shell, line);
       });
     });
+}
+
+interface EnvOptions {
+  readonly unset?: boolean;
+  readonly powershell?: boolean;
 }
 
 function portOf({ env }: Shell, command: Command): number {
@@ -44,7 +54,7 @@ function portOf({ env }: Shell, command: Command): number {
   }
 }
 
-/** The file that the broker of a port left for this user; a killed broker leaves it behind. */
+/** Reads the file that a running broker keeps for its port. The process id shows whether the file is stale. */
 function readShellFile(port: number): ShellFile {
   try {
     const left: ShellFile = JSON.parse(readFileSync(shellFile(port), 'utf8'));
@@ -54,28 +64,27 @@ function readShellFile(port: number): ShellFile {
     throw new CommandFailure(
       'broker-not-running',
       `No local broker of this folder runs on port ${port}`,
-      'Start it with npm start; when it listens elsewhere, set PORT to its port.',
+      'Start it with npm start; if it listens on another port, set PORT to that port.',
     );
   }
 }
 
-/** `service`: plays an incident of a service on this machine. */
+/** Adds `service`, which rehearses an incident of a service on this machine. */
 export function addServiceCommand(program: Command, shell: Shell): void {
   const command = program
     .command('service')
-    .description('Let a service of npm start fail, to rehearse an incident, or work again.')
-    .argument('<service>', 'which one', parseName);
+    .description('Make a service of npm start fail, to rehearse an incident, or work again.')
+    .argument('<service>', 'the service', parseName);
   for (const [mode, { says }] of Object.entries(INCIDENTS)) command.option(`--${mode}`, says);
   command.action(async (service: string, chosen: Readonly<Record<string, boolean>>) => {
     const options: { readonly environment: string } = command.optsWithGlobals();
     const modes = Object.entries(INCIDENTS).filter(([mode]) => chosen[mode]);
     const [mode] = modes;
     const flags = Object.keys(INCIDENTS).map((each) => `--${each}`);
-    if (mode === undefined || modes.length > 1)
-      return command.error(`error: say what it does: one of ${flags.join(', ')}`);
+    if (mode === undefined || modes.length > 1) return command.error(`error: choose one of ${flags.join(', ')}`);
     if (!isLocal(options.environment)) {
       return command.error(
-        `error: only a service of npm start does what it is told, not one of "${options.environment}"`,
+        `error: only a service of npm start can be told to fail, not a service of "${options.environment}"`,
       );
     }
     checkService(shell, service, options.environment, command);
@@ -87,7 +96,7 @@ export function addServiceCommand(program: Command, shell: Shell): void {
   });
 }
 
-/** Sends an unsigned order to the broker that this terminal's variable names; refuses an address elsewhere. */
+/** Sends an unsigned order to the broker that the terminal's variable names. Rejects any address but this machine's. */
 export async function orderLocalBroker(
   { env, signal }: Shell,
   place: 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL',

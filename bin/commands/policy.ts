@@ -10,12 +10,12 @@ import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies
 import { arn, resourcesOf } from './policy/statements.ts';
 import { knownSettings, settingsOf } from './shared/settings.ts';
 
-/** The `policy` of the client package, with the settings' function and access rules, and the account's own denials. */
+/** Adds the client package's `policy` with the settings' access rules, the roles' own policies and the guard. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   const policy = addPolicyCommand(program, shell, {
     functionArn: (environment, command) => resourcesOf(knownSettings(environment, command)).alias,
     rulesOf(arn, environment) {
-      // Matched on account and name, because a caller arrives without its role's path.
+      // Compares account and name, because AWS reports a caller without its role's path.
       const role = JSON.stringify(parseRoleArn(arn));
       const { accessRules = [] } = settingsOf(environment) ?? {};
       return accessRules.filter((rule) => JSON.stringify(parseRoleArn(rule.role)) === role);
@@ -39,7 +39,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     },
   });
   for (const [flag, , text] of Object.values(OWN_POLICIES)) policy.option(flag, `print the policy of the role ${text}`);
-  const trust = "print the trust policy with which GitHub's workflow of this environment may be the role that deploys";
+  const trust = "print the trust policy that lets GitHub's workflow of this environment assume the role that deploys";
   policy
     .option('--deploy-trust <owner/repository>', trust, parseRepository)
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
@@ -48,7 +48,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       const options = command.opts<ChosenOptions>();
       const choices = command.options.filter((one) => CHOICES.some((choice) => choice === one.attributeName()));
       if (CHOICES.filter((choice) => options[choice]).length + command.args.length > 1) {
-        command.error(`error: a role, ${choices.map(({ long }) => long).join(', ')}: name one of them alone`);
+        command.error(`error: a role, ${choices.map(({ long }) => long).join(', ')}: name only one of them`);
       }
       if (options.breakGlass !== undefined && !options.guard) {
         command.error('error: --break-glass is an exception to --guard');
@@ -67,7 +67,7 @@ interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], 
   readonly json?: boolean;
 }
 
-/** Prints the policy for a role of the environment itself, in two where it is too long for one, and its limits. */
+/** Prints the policy of a role of the environment, as two policies where it is too long, and its limits. */
 export function printOwnPolicies(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
   kind: (typeof KINDS)[number],
@@ -78,21 +78,21 @@ export function printOwnPolicies(
   const [policy = {}] = policies;
   printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
-    const room = `a managed policy has room for ${MAX_CHARACTERS} characters`;
-    talk(shell, `These are ${policies.length} policies, because ${room}: store each, and give the role all of them.`);
+    const room = `a managed policy has at most ${MAX_CHARACTERS} characters`;
+    talk(shell, `These are ${policies.length} policies, because ${room}: store each, and attach all to the role.`);
   }
   if (kind !== 'execution') return;
   const page = 'docs/operations.md, "Who deploys"';
   talk(
     shell,
     boundary === undefined
-      ? `cdk.json demands no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
-      : `It makes no role without the permissions boundary of cdk.json, ${boundary}.`,
+      ? `cdk.json requires no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
+      : `It creates no role without the permissions boundary of cdk.json, ${boundary}.`,
   );
 }
 
 /**
- * The permissions boundary that `cdk.json` demands of every role of the stack; `undefined` when it demands none.
+ * Returns the permissions boundary that `cdk.json` requires of every role of the stack, if it requires a boundary.
  *
  * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
  */
@@ -108,7 +108,7 @@ export function permissionsBoundary(environment: Environment, context?: object):
   return written?.replace(/\$\{([\w:]+)\}/g, (placeholder, key: string) => values[key] ?? placeholder);
 }
 
-/** The members of the context of `cdk.json` that the bootstrap of the account goes by, with the CDK's own default. */
+/** Reads the bootstrap's members from the context of `cdk.json`. The default qualifier is the CDK's own. */
 export function cdkContext(context: object = cdkJson.context) {
   const { [BOUNDARY]: boundary, [QUALIFIER]: qualifier } = contextSchema.parse(context);
   return { boundary, qualifier };
@@ -122,8 +122,8 @@ const contextSchema = z.object({
 });
 
 /**
- * Lets the workflow of one repository be the role, in the GitHub environment of the same name alone: its reviewers then
- * stand before the role. Without wildcards, because these would let in other branches and repositories.
+ * Lets the workflow of one repository assume the role, only in the GitHub environment of the same name, whose reviewers
+ * then protect the role. No wildcards, because these would admit other branches and repositories.
  *
  * @see https://docs.github.com/en/actions/reference/security/oidc
  */
@@ -147,8 +147,8 @@ function parseRepository(text: string): string {
 }
 
 /**
- * Forbids every role of the broker's account to invoke the function except through its URL, where AWS itself says who
- * calls; a direct event can claim any caller. A request that does not say how it came is a direct one.
+ * Denies direct invocations to every role of the broker's account. A direct event can claim any caller, while AWS
+ * itself identifies the caller of the URL. A request without the context key counts as direct.
  *
  * @see https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html
  */

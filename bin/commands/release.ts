@@ -12,13 +12,15 @@ import { askService, isRefused, openClient } from './shared/ask-aws.ts';
 import { operate } from './shared/operate.ts';
 import { knownSettings } from './shared/settings.ts';
 
-/** `release list` and `release back`: the versions of the token function, and the way back to an earlier one. */
+/** Adds `release list` and `release back`, which list the token function's versions and go back to a version. */
 export function addReleaseCommands(program: Command, shell: Shell): void {
-  const parent = program.command('release').description('See the versions of the token function, and go back to one.');
+  const parent = program
+    .command('release')
+    .description('List the versions of the token function, and go back to an earlier version.');
 
   parent
     .command('list')
-    .description('List the versions that there are, newest first, and which of them callers get.')
+    .description('List the versions, newest first, and their share of the calls.')
     .option('--json', 'answer in JSON')
     .action(
       operate(shell, [], async ({ environment, json }, command) => {
@@ -33,8 +35,8 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
     );
 
   addChangeOptions(parent.command('back'))
-    .description('Give all calls to an earlier version, at once; a deployment that is under way is stopped.')
-    .option('--to <version>', 'to this version (default: the one before)', parseWhole('numbers', 1, 99_999))
+    .description('Send all calls to an earlier version at once; stops a deployment that is under way.')
+    .option('--to <version>', 'to this version (default: the previous version)', parseWhole('numbers', 1, 99_999))
     .option('--json', 'answer in JSON')
     .action(
       operate<ChangeOptions & { readonly to?: number }>(shell, [], async (options, command) => {
@@ -45,8 +47,8 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         const deployments = settings.canary === 'off' ? [] : await releases.deployments();
         const { version, published, code } = targetOf(release, deployments, options.to);
         const changes = [
-          ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then takes back`),
-          `gives all calls to version ${version} (${published}, code ${code}), whose access rules and settings are then in force again`,
+          ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then rolls back`),
+          `sends all calls to version ${version} (${published}, code ${code}), whose access rules and settings then apply again`,
         ];
         if (!(await isConfirmed(shell, changes, options, command))) return;
         for (const id of deployments) await releases.stop(id);
@@ -59,18 +61,18 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
 }
 
 const BEFORE_THE_NEXT =
-  'The repair goes out in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that is not where the last deployment left it; 2. see the run of health with which that deployment ends; 3. set the canary again and deploy once more. docs/operations.md, "Go back to an earlier version", says the same.';
+  'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/operations.md, "Go back to an earlier version".';
 
 type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 
-/** All that the commands do with the token function. */
+/** Opens the token function's releases. */
 function openReleases(shell: Shell, { name: environment, region }: Environment) {
   const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment, region });
   const ask = askService(shell, region);
   const FunctionName = functionName(environment);
   const send = { abortSignal: shell.signal };
   return {
-    /** The alias, and all versions, newest first. */
+    /** Reads the alias and all versions, newest first. */
     async read() {
       const alias = await lambda.getAlias({ FunctionName, Name: ALIAS }, send);
       const versions: ReturnType<typeof readVersion>[] = [];
@@ -80,7 +82,7 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
       versions.sort((one, other) => Number(other.version) - Number(one.version));
       return { alias, weights: alias.RoutingConfig?.AdditionalVersionWeights ?? {}, versions };
     },
-    /** The deployments under way. Going back must not depend on CodeDeploy's answer. */
+    /** Lists the deployments under way. Without CodeDeploy's answer the list is empty: going back must not need it. */
     async deployments(): Promise<readonly string[]> {
       const includeOnlyStatuses = ['Created', 'Queued', 'InProgress', 'Ready'];
       const group = { applicationName: FunctionName, deploymentGroupName: FunctionName, includeOnlyStatuses };
@@ -93,7 +95,7 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
       }
     },
     stop: (deploymentId: string) => ask('codedeploy', 'StopDeployment', { deploymentId, autoRollbackEnabled: true }),
-    /** Without weights, so that no other version keeps a part of the calls. */
+    /** Removes the weights too, so that no other version keeps a part of the calls. */
     moveTo(FunctionVersion: string, RevisionId: string | undefined) {
       const RoutingConfig = { AdditionalVersionWeights: {} };
       return lambda.updateAlias({ FunctionName, Name: ALIAS, FunctionVersion, RoutingConfig, RevisionId }, send);
@@ -101,7 +103,7 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
   };
 }
 
-/** `code` is the beginning of the digest of code and settings. */
+/** Reads a version. `code` is the beginning of the digest of code and settings. */
 function readVersion({ Version: version = '', LastModified = '', CodeSha256 = '' }: FunctionConfiguration) {
   return { version, published: timeText(Date.parse(LastModified)), code: CodeSha256.slice(0, 12) };
 }
@@ -113,7 +115,7 @@ function percentOf(version: string, { alias, weights }: Release): number {
   return Math.round(100 * (version === alias.FunctionVersion ? 1 - others : (weights[version] ?? 0)));
 }
 
-/** During a canary, the alias still names the version before it. */
+/** Chooses the version to go back to. During a canary, the alias still names the previous version. */
 function targetOf({ alias, versions, weights }: Release, deployments: readonly string[], to: number | undefined) {
   const current = Number(alias.FunctionVersion);
   const isShared = deployments.length > 0 || Object.keys(weights).length > 0;
@@ -128,6 +130,6 @@ function targetOf({ alias, versions, weights }: Release, deployments: readonly s
   throw new CommandFailure(
     'version-missing',
     to === undefined ? `There is no version before ${current}` : `There is no version ${to}`,
-    'See release list; without an earlier version, deploy what was there before, or stop the broker.',
+    'See release list; without an earlier version, deploy the previous code, or stop the broker.',
   );
 }

@@ -10,12 +10,12 @@ import { addAwsOptions, operate } from './shared/operate.ts';
 import { openSecretsManager } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
 
-/** `sealing-key rotate` and `sealing-key retire`: the key that seals the tokens in the table. */
+/** Adds `sealing-key rotate` and `sealing-key retire`, for the key that seals the tokens in the table. */
 export function addSealingKeyCommands(program: Command, shell: Shell): void {
   const parent = program.command('sealing-key').description('Change the key that seals the tokens in the table.');
 
   addAwsOptions(parent.command('rotate'))
-    .description('Make a new version of the sealing key the current one; the one before still opens what it sealed.')
+    .description('Make a new version of the sealing key current; the previous version still opens what it sealed.')
     .action(
       operate(shell, ['SECRETS_MANAGER'], async (options) => {
         const { environment, json } = options;
@@ -30,8 +30,8 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
     );
 
   addAwsOptions(parent.command('retire'))
-    .description('End the version before the current one, once no living token can be sealed with it.')
-    .option('--force', 'at once, after a leak: the broker requests the tokens again that it sealed')
+    .description('Retire the previous version, once every token that it sealed has expired.')
+    .option('--force', 'at once, after a leak: the broker requests again the tokens that it sealed')
     .action(
       operate<CommandOptions & { readonly force?: boolean }>(shell, ['SECRETS_MANAGER'], async (options) => {
         const { environment, force, json } = options;
@@ -40,16 +40,16 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
           throw new CommandFailure(
             'version-missing',
             'No version of the sealing key waits to be retired (AWSPREVIOUS)',
-            'Nothing: only the current version opens tokens. sealing-key rotate makes another one.',
+            'Nothing to do: only the current version opens tokens. sealing-key rotate makes another version.',
           );
         }
         const at = retirableAt(current, environment);
         if (!force && Date.now() < at) {
           const advice = `Run it again after ${timeText(at)}; after a leak, at once with --force.`;
-          throw new CommandFailure('too-early', 'Tokens that the version before has sealed may still live', advice);
+          throw new CommandFailure('too-early', 'Tokens of the previous version may not have expired yet', advice);
         }
         const retired = previous.VersionId;
-        // A version without a stage opens nothing any more.
+        // Without a stage, a version can no longer be read, so it opens no token.
         const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: retired };
         await client.updateSecretVersionStage(input, send);
         if (json) printJson(shell, { environment, retired });
@@ -59,7 +59,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
     );
 }
 
-/** The commands write values of the key and read none. */
+/** Finds the key's versions. The commands write the key's values, and never read them. */
 async function openSealingKey(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const SecretId = sealingKeyName(options.environment);
@@ -69,20 +69,20 @@ async function openSealingKey(shell: Shell, options: CommandOptions) {
   return { client, SecretId, send, current: find('AWSCURRENT'), previous: find('AWSPREVIOUS') };
 }
 
-/** When every token that the previous version could have sealed has expired. */
+/** Returns when every token that the previous version could have sealed has expired. */
 function retirableAt(current: SecretVersionsListEntry | undefined, environment: string): number {
   const services = Object.values(settingsOf(environment)?.services ?? {});
   const longestSeconds = Math.max(...services.map(({ maxLifetimeSeconds }) => maxLifetimeSeconds), LEAST_SECONDS);
   return (current?.CreatedDate?.getTime() ?? Date.now()) + HAND_OVER_MS + longestSeconds * 1_000;
 }
 
-/** An instance of the function reads the key once an hour. */
+/** The interval at which an instance of the function reads the key. */
 const HAND_OVER_MS = 3_600_000;
 
-/** The default of `maxLifetimeSeconds`, for an environment whose settings are not at hand. */
+/** The default of `maxLifetimeSeconds`, for an environment without settings in this checkout. */
 const LEAST_SECONDS = 86_400;
 
 const ROTATED =
-  'Every instance of the function seals with it within an hour. Retire the version before with sealing-key retire, a day later; after a leak, at once with --force.';
+  'Every instance of the function seals with it within an hour. Retire the previous version with sealing-key retire, a day later; after a leak, at once with --force.';
 const RETIRED =
-  'Within an hour it opens nothing any more. A token that it sealed is requested again; callers notice nothing but a slower answer.';
+  'Within an hour it opens no token. A token that it sealed is requested again; callers only notice a slower answer.';

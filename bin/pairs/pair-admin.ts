@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDB, GetItemInput, UpdateItemInput } from '@aws-sdk/client-dynamodb';
 import type { CircuitBreaker } from '../../functions/aws/calls.ts';
 import { createPairTable } from '../../functions/aws/pair-table/table.ts';
@@ -5,27 +6,30 @@ import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { cleared } from '../../functions/broker/pair/transitions.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 
-/** The records of pairs as an operator reads and changes them: without the sealing key. Every change can be repeated. */
+/** Reads and changes the records of pairs without the sealing key. Every change is idempotent. */
 export type PairAdmin = ReturnType<typeof createPairAdmin>;
 
 export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSignal: AbortSignal, now = Date.now) {
   const getItem = async (input: GetItemInput) => (await dynamodb.getItem(input, { abortSignal })).Item;
   const updateItem = async (input: UpdateItemInput) => (await dynamodb.updateItem(input, { abortSignal })).Attributes;
-  // The SDK has limits of its own, and its errors say more.
+  // No circuit breaker: the SDK has its own limits, and its errors contain more.
   const breaker: CircuitBreaker = (_terms, call) => call(abortSignal);
   const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breaker });
   return {
     read: async (pair: Pair) => (await table.read(pair, Infinity)).record,
     disable: (pair: Pair) => table.disable(pair, abortSignal),
     enable: (pair: Pair) => table.enable(pair, abortSignal),
-    /** Lets every version of the pair's secret be sent again, at once; gives the record that stood in the way. */
+    /** Removes latches, holds and the pause of a pair. Returns the previous record. */
     async clear(pair: Pair): Promise<PairRecord> {
       for (;;) {
         const seen = await table.read(pair, Infinity);
         const { rejected, held, pause } = seen.record;
         const isClear = rejected.size === 0 && held.size === 0 && pause === undefined;
         if (isClear || (await table.replace(pair, seen, cleared(seen.record), Infinity))) return seen.record;
+        await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
       }
     },
   };
 }
+
+const MAX_BACKOFF_MS = 500;

@@ -4,21 +4,21 @@ import type { Pair } from '../../functions/broker/pair.ts';
 import type { Finding } from '../../functions/vocabulary.ts';
 import type { PairAdmin } from './pair-admin.ts';
 
-/** The state of a pair by its record. Times are epoch milliseconds. */
+/** The state of a pair, read from its record. Times are epoch milliseconds. */
 export interface PairState extends Pair {
-  /** If several apply, the most urgent for an operator. */
+  /** The most urgent state for an operator, if several apply. */
   readonly state: 'disabled' | 'rejected' | 'held' | 'paused' | 'ok' | 'unproven';
-  /** Absent when the record does not tell, and for `ok` and `unproven`. */
+  /** Absent for `ok` and `unproven`, and when the record does not contain it. */
   readonly since?: number | undefined;
-  /** When a pause or a hold ends by itself. */
+  /** When a pause or a hold expires. */
   readonly until?: number | undefined;
-  /** When the service last gave a token for the current version. */
+  /** When the service last issued a token for the current version. */
   readonly provenAt?: number | undefined;
-  /** The end of the token in use, whichever version it came from. */
+  /** When the token in use expires, also a token of another version. */
   readonly tokenExpiresAt?: number | undefined;
 }
 
-/** Reads the state of a pair from the table, for the version of the credential that is the current one. */
+/** Reads the state of a pair from the table. `current` is the id of the credential's current version. */
 export async function readPairState(
   table: Pick<PairAdmin, 'read'>,
   pair: Pair,
@@ -41,17 +41,17 @@ export async function readPairState(
   return { ...told, state: isProven ? 'ok' : 'unproven' };
 }
 
-/** The state in a few words: `rejected since 2026-01-01T00:00:00Z`. */
+/** Returns the state in a few words: `rejected since 2026-01-01T00:00:00Z`. */
 export function stateText({ state, since, until }: PairState): string {
   const time = since ?? until;
   if (time === undefined) return state;
   return `${state} ${until === undefined ? 'since' : 'until'} ${timeText(time)}`;
 }
 
-/** How a state or a finding is to be seen: as good, stopped or not proven yet, one that passes by itself, one to act on. */
+/** The severity of a state or finding: good, idle (stopped or unproven), passing, or bad (needs an operator). */
 export type Severity = 'good' | 'idle' | 'passing' | 'bad';
 
-/** The severity of each word that `client list` and `health` have for a pair. */
+/** The severity of each state in `client list` and each finding in `health`. */
 export const SEVERITIES = {
   ok: 'good',
   accepted: 'good',

@@ -9,11 +9,11 @@ import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName }
 import { printJson, printLine, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
-/** The additions of operators to `doctor`. */
+/** The parts that only operators add to `doctor`. */
 export interface OperatorView {
-  /** The function of an environment: `<name>:<alias>`. */
+  /** Returns the function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
-  /** Adds steps after those of the call. */
+  /** Adds steps after the steps of the call. */
   readonly lookFurther: (
     shell: Shell,
     options: DoctorOptions,
@@ -27,7 +27,7 @@ export interface DoctorOptions extends CallerOptions {
   readonly functionArn?: string;
 }
 
-/** `doctor`: why does a call fail? Gives the command, for the options of an operator. */
+/** Adds `doctor`, which finds out why a call fails. Returns the command, so that operators can add options. */
 export function addDoctorCommand(program: Command, shell: Shell, view?: OperatorView): Command {
   return addConnectionOptions(program.command('doctor'))
     .description('Find out why a call to the broker fails, as your AWS identity.')
@@ -38,7 +38,7 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
       const options = command.optsWithGlobals<DoctorOptions>();
       const { client, service, json } = options;
       if ((client === undefined) !== (service === undefined)) {
-        command.error('error: a call has a client and a service: give both, or neither');
+        command.error('error: a call needs a client and a service: give both, or neither');
       }
       await explainFailure(shell, options, async () => {
         const steps: DoctorStep[] = [];
@@ -91,23 +91,23 @@ async function* examine(
   }
 }
 
-/** Makes the call itself; without a pair `whoami`, which shows whether the broker can be called. */
+/** Makes the call. Without a pair, calls `whoami`, which shows whether the broker can be called. */
 async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): Promise<DoctorStep> {
   const step = 'call';
   const { environment, client, service } = options;
   try {
     if (client === undefined || service === undefined) {
       const { role, rules } = await broker.whoami({ signal: shell.signal });
-      const words = `The broker takes your signature: you are ${role}`;
+      const words = `The broker accepts your signature: you are ${role}`;
       return rules.length > 0 ? ok(step, words) : unknown(step, `${words}, which no access rule names`);
     }
     const { fingerprint, expiresAtBroker, isCached } = await broker.token({ client, service, signal: shell.signal });
     const words = `A token was issued, ${fingerprint}, until ${expiresAtBroker}`;
-    return isCached ? { ...ok(step, `${words}; the broker had it already`), isUnproven: true } : ok(step, words);
+    return isCached ? { ...ok(step, `${words}; the broker had cached it`), isUnproven: true } : ok(step, words);
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
-    // A broker that may not read the secret does not ask its caller to come back later.
+    // A broker that may not read the secret sends no `Retry-After`.
     const isDenied = type === 'secrets-unavailable' && retryAfterSeconds === undefined;
     if (isDenied) return failed(step, 'secret-denied', message);
     const shape = problem?.response_shape;
@@ -119,9 +119,9 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
 }
 
 const UNPROVEN =
-  'The call works. This does not prove the service, because the broker had the token already: an operator proves it with client check.';
+  'The call works. This does not prove the service, because the broker had cached the token: an operator proves it with client check.';
 
-/** The last cause: a later step only makes it more exact. */
+/** Returns the last cause: a later step only makes the cause more exact. */
 function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {
   return steps.findLast(({ cause }) => cause !== undefined);
 }

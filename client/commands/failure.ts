@@ -3,13 +3,12 @@ import { TokenBrokerError } from '../index.ts';
 import { printJson, talk } from './output.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
 
-/** A failure of a command that is neither the broker's nor wrong usage. No text of it holds a secret. */
+/** A failure of a command that is neither the broker's nor wrong usage. No text of it contains a secret. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
-  /** For programs; `aborted` when the person or the shell gave up waiting. */
+  /** The type for programs. `aborted` when the person or the shell stopped waiting. */
   readonly type: string;
   readonly detail: string;
-  /** What to do about it. */
   readonly advice: string;
 
   constructor(type: string, detail: string, advice: string) {
@@ -20,18 +19,18 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Ctrl-C. */
+/** Returns the failure of a command that Ctrl-C interrupted. */
 export function aborted(): CommandFailure {
   return new CommandFailure('aborted', 'The command was interrupted', 'Run it again.');
 }
 
-/** The subject of a failure, as far as that is one environment and one client. */
+/** The environment and the client of a failure. Absent when a command concerns several. */
 export interface About {
   readonly environment?: string | undefined;
   readonly client?: string | undefined;
 }
 
-/** Does a command's work; explains a failure, with advice, and ends with 1; after Ctrl-C with 130. */
+/** Runs the work of a command. Explains a failure, with advice, and exits with 1, after Ctrl-C with 130. */
 export async function explainFailure(
   shell: Shell,
   options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
@@ -43,20 +42,24 @@ export async function explainFailure(
     if (error instanceof CommanderError) throw error;
     const failure = isFailure(error) ? error : defect(error);
     if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
-    if (options.json) printJson(shell, asProblem(failure));
-    const silent = silentPlace(shell, failure, options.url);
-    talk(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
-    talk(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
-    const profile = emptyProfile(shell);
-    if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
-    const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
-    if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
-    if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
+    printFailure(shell, failure, options);
     shell.exitCode = 1;
   }
 }
 
-/** Where on this machine nothing listens: at the URL of the broker, or at that of a stand-in for a service of AWS. */
+function printFailure(shell: Shell, failure: Failure, options: Parameters<typeof explainFailure>[1]): void {
+  if (options.json) printJson(shell, asProblem(failure));
+  const silent = silentPlace(shell, failure, options.url);
+  talk(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
+  talk(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
+  const profile = emptyProfile(shell);
+  if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
+  const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
+  if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
+  if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
+}
+
+/** Returns the local URL where nothing listens: the broker's, or that of a stand-in for an AWS service. */
 function silentPlace({ env }: Shell, failure: Failure, url: string | undefined): string | undefined {
   const [, service] = /: (\w+):\w+ .*\(ECONNREFUSED\)$/.exec(failure.detail) ?? [];
   const isOf = (name: string) => service && name.replaceAll('_', '').toLowerCase().endsWith(service);
@@ -67,25 +70,25 @@ function silentPlace({ env }: Shell, failure: Failure, url: string | undefined):
 }
 
 const SILENT_ADVICE =
-  'Correct the port, start the local broker with npm start, or take away the variables of one that has ended: eval "$(npm run --silent token-broker -- env --unset)".';
+  'Correct the port, start the local broker with npm start, or remove the variables of a local broker that has ended: eval "$(npm run --silent token-broker -- env --unset)".';
 
-/** A sentence about the profile that the shell names, when no credentials came of it. */
+/** Returns a hint about the profile that the shell names, when it provided no credentials. */
 export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {
   return profile && `AWS_PROFILE is "${profile}": check that it exists and that you are signed in to it.`;
 }
 
 type Failure = TokenBrokerError | CommandFailure;
 
-/** Whether a command explains the error; any other error is a defect. */
+/** Returns whether a command explains the error. Any other error is a defect. */
 export function isFailure(error: unknown): error is Failure {
   return error instanceof TokenBrokerError || error instanceof CommandFailure;
 }
 
-/** Tells only the name and the places of a defect: its message may quote a secret. */
+/** Reports only the name and the places of a defect, because its message may quote a secret. */
 function defect(error: unknown): CommandFailure {
   const { name, stack = '' } = error instanceof Error ? error : { name: typeof error };
   const lines = stack.split('\n');
-  // Only the last lines that are all places: a line of the message can look like one.
+  // Takes only the last lines that are all places: a line of the message can look like a place.
   const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
   const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
   const at = places.map((line) => line.trim()).join(' ');
@@ -95,25 +98,25 @@ function defect(error: unknown): CommandFailure {
 const PLACE =
   /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
 
-/** The form of a service's answer, which has no value in it, under the name by which an advice refers to it. */
+/** Returns the form of a service's answer, without values, under the name that advice refers to. */
 export function shapeText(shape: unknown): string {
   return `response_shape: ${JSON.stringify(shape)}`;
 }
 
-/** Failures that are not the broker's get the same shape, so that a script reads one. */
+/** Returns any failure in the shape of the broker's problems, so that scripts read a single shape. */
 export function asProblem(error: Failure): Readonly<Record<string, unknown>> {
   if (error instanceof CommandFailure) return { type: error.type, detail: error.detail };
   const { type, detail, status, retryable, problem, caller } = error;
   return { ...(problem ?? { type, detail, status, retryable }), ...(caller && { caller }) };
 }
 
-/** What to do about a failure. */
+/** Returns the advice for a failure. */
 export function adviceFor({ advice }: Pick<Failure, 'advice'>, about: About): string {
   const unknown = 'This command line does not know the problem: read its detail, or update it.';
   return withNames(advice ?? unknown, about);
 }
 
-/** An advice of the contract for one environment and, if there is a single one, one client. */
+/** Fills the environment and the client into an advice of the contract, where they are known. */
 export function withNames(advice: string, { environment = '<environment>', client = '<client>' }: About): string {
   return advice.replaceAll('`', '').replaceAll('<environment>', environment).replaceAll('<client>', client);
 }

@@ -10,12 +10,12 @@ export interface ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** The options of a caller's command; only the command line of operators knows environments. */
+/** The options of a caller's command. Only the operators' command line has environments. */
 export interface CallerOptions extends ConnectionOptions {
   readonly environment?: string;
 }
 
-/** Adds the options that say where the broker is, and `--json`. */
+/** Adds the options for the broker's address, and `--json`. */
 export function addConnectionOptions(command: Command): Command {
   return command
     .option('--json', 'answer in JSON, failures too')
@@ -23,12 +23,12 @@ export function addConnectionOptions(command: Command): Command {
     .option('--region <region>', 'its AWS region (default: as its URL says, else env: AWS_REGION)', parseRegion);
 }
 
-/** The broker that the options name; wrong usage when they name none. */
+/** Creates the client for the broker in the options. A missing or invalid address is wrong usage. */
 export function connect(
   shell: Shell,
   { url = '', region }: ConnectionOptions,
   command: Command,
-  // A person sees the first failure, and every command asks anew.
+  // A person sees the first failure, and every command asks again.
   more: Partial<TokenBrokerOptions> = { credentials: shell.credentials, cache: false, maxAttempts: 1 },
 ): TokenBroker {
   if (url === '') {
@@ -44,23 +44,23 @@ export function connect(
   }
 }
 
-/** What leads a plain terminal to the broker of `npm start`. */
+/** The hint that leads a plain terminal to the broker of `npm start`. */
 export const TO_LOCAL = 'for the broker of npm start: eval "$(npm run --silent token-broker -- env operator)"';
 
-/** The name of a client, a service or an environment. */
+/** Parses the name of a client, a service or an environment. */
 export function parseName(text: string): string {
   const rule = 'A name has letters, digits, ".", "_" and "-", at most 63, the first a letter or digit.';
   if (!NAME_PATTERN.test(text)) throw new InvalidArgumentError(rule);
   return text;
 }
 
-/** The ARN of a function with its alias. */
+/** Parses the ARN of a function with its alias. */
 export function parseFunctionArn(text: string): string {
   if (/^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[\w-]{1,64}:[\w-]{1,128}$/.test(text)) return text;
   throw new InvalidArgumentError('It looks like arn:aws:lambda:<region>:<account>:function:<name>:<alias>.');
 }
 
-/** How a person calls the program, for examples in its help. */
+/** Returns how a person starts the program, for examples in its help. */
 export function invocation(program: Command): string {
   return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx --no ${program.name()}`;
 }
@@ -70,7 +70,7 @@ export function parseRegion(text: string): string {
   return text;
 }
 
-/** Reads an option that takes a whole number of a unit. */
+/** Returns a parser of an option that takes a whole number of a unit. */
 export function parseWhole(unit: string, least: number, most: number): (text: string) => number {
   return (text) => {
     const number = Number(text);
@@ -79,15 +79,15 @@ export function parseWhole(unit: string, least: number, most: number): (text: st
   };
 }
 
-/** `commander`'s message on wrong usage, without values: a person may type a secret in a wrong place. */
+/** Removes values from `commander`'s message on wrong usage: a person may type a secret in a wrong place. */
 export function withoutValues(error: string): string {
   return REPEATING.reduce((text, [pattern, silent]) => text.replace(pattern, silent), error);
 }
 
-/** Greedy: a value may have quotes and line breaks of its own. */
+/** Greedy patterns: a value may contain quotes and line breaks. */
 const REPEATING: readonly (readonly [RegExp, string])[] = [
   [/^(error: unknown option '(?:--[a-z-]+|-[a-z])?).*'/is, "$1'"],
-  // A mistyped command has only small letters; a secret has others, too.
+  // A mistyped command has only small letters. A secret has other characters, too.
   [/^error: unknown command '(?![a-z][a-z-]{0,19}'(?:\n|$)).*'/s, 'error: unknown command'],
   [/^(error: option '[^']+') argument '.*' is invalid/s, '$1 is invalid'],
   [/^(error: option '[^']+') value '.*' from env '(\w+)' is invalid/s, '$1 from $2 is invalid'],

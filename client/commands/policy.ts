@@ -8,14 +8,14 @@ import type { Shell } from './shell.ts';
 
 /** The settings of an environment, for a command line that has them. */
 export interface SettingsView {
-  /** The broker's function with its alias. */
+  /** Returns the broker's function with its alias. */
   readonly functionArn: (environment: string, command: Command) => string;
   readonly rulesOf: (role: string, environment: string) => readonly CallerRule[];
   /** Runs in place of the command when no role is named. */
   readonly withoutRole: (command: Command) => void;
 }
 
-/** `policy`: the policy that a caller's role needs in its own account; sends nothing. */
+/** Adds `policy`, which prints the policy that a caller's role needs in its own account. Sends nothing. */
 export function addPolicyCommand(program: Command, shell: Shell, settings?: SettingsView): Command {
   return program
     .command('policy')
@@ -34,7 +34,7 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
         const policy = identityPolicy(Resource);
         const rules = view?.rulesOf(role, environment);
         printJson(shell, json ? { role, environment: view && environment, policy, access_rules: rules } : policy);
-        const without = 'An access rule must name the role, too: whoami tells.';
+        const without = 'An access rule must name the role, too: whoami shows its rules.';
         talk(shell, rules ? wordsAbout(rules, environment) : without);
       });
     });
@@ -47,7 +47,7 @@ export function parseRole(text: string): string {
 }
 
 /**
- * Both permissions that calling a Function URL takes, on the alias that carries the URL.
+ * Returns the two permissions that a call of a Function URL requires, on the alias that carries the URL.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
  */
@@ -69,5 +69,5 @@ export function identityPolicy(Resource: string) {
 function wordsAbout(rules: readonly CallerRule[], environment: string): string {
   const none = `No access rule of ${environment} names this role, so the broker would refuse it`;
   if (rules.length === 0) return `${none}: add one to lib/environments.ts and deploy.`;
-  return `The access rules of ${environment} let it: ${rules.map(ruleText).join('; ')}.`;
+  return `The access rules of ${environment} allow it: ${rules.map(ruleText).join('; ')}.`;
 }

@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { withoutValues } from './options.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
 
-/** A command line without commands: data on stdout, talk on stderr. */
+/** Creates a command line without commands: data on stdout, messages on stderr. */
 export function createProgram(name: string, { stdout, stderr, env }: Shell): Command {
   return new Command(name)
     .configureHelp({ showGlobalOptions: true })
@@ -18,7 +18,7 @@ export function createProgram(name: string, { stdout, stderr, env }: Shell): Com
     });
 }
 
-/** The shell's variables stand for options that were not given; `commander` knows those of the process alone. */
+/** Sets missing options from the shell's variables, because `commander` reads only those of the process. */
 function readVariables(command: Command, env: Shell['env']): void {
   for (const option of command.options) {
     const { envVar = '', flags, parseArg } = option;
@@ -34,7 +34,7 @@ function readVariables(command: Command, env: Shell['env']): void {
   }
 }
 
-/** Runs the named command. Gives the exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
+/** Runs the named command. Returns the exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
 export async function runProgram(
   program: Command,
   args: readonly string[],

@@ -8,12 +8,12 @@ import { addConnectionOptions, type CallerOptions, connect, invocation, parseWho
 import { printJson, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
-/** `serve`: is the broker of programs on this machine, as the AWS identity that runs the command. */
+/** Adds `serve`, which is the broker of programs on this machine, as the AWS identity of the command. */
 export function addServeCommand(program: Command, shell: Shell): void {
   addConnectionOptions(program.command('serve'))
-    .description('Be the broker of programs on this machine: they call it with a key and any OAuth 2.0 library.')
-    .option('--port <n>', 'where to listen on 127.0.0.1; 0: a free one', parseWhole('numbers', 0, 65_535), 2_775)
-    .option('--key-file <path>', 'where to write the key that is made (default: into a new folder)')
+    .description('Run a broker for programs on this machine: they call it with a key and any OAuth 2.0 library.')
+    .option('--port <n>', 'the port on 127.0.0.1; 0 selects a free port', parseWhole('numbers', 0, 65_535), 2_775)
+    .option('--key-file <path>', 'where to write the new key (default: in a new folder)')
     .addHelpText('after', help(invocation(program)))
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
@@ -22,7 +22,7 @@ export function addServeCommand(program: Command, shell: Shell): void {
         command.error('error: TOKEN_BROKER_SERVE_KEY must have 32 to 256 letters, digits or _ . ~ -');
       }
       if (given !== undefined && options.keyFile !== undefined) {
-        command.error('error: with TOKEN_BROKER_SERVE_KEY no key is made for --key-file: give one of the two');
+        command.error('error: give either TOKEN_BROKER_SERVE_KEY or --key-file');
       }
       const broker = connect(shell, options, command, {});
       await explainFailure(shell, options, async () => {
@@ -34,7 +34,7 @@ export function addServeCommand(program: Command, shell: Shell): void {
           if (options.json) printJson(shell, { url: server.url, key_file: made?.file });
           else shell.stdout.write(usage(server.url, made?.file));
           if (!shell.signal.aborted) await once(shell.signal, 'abort');
-          talk(shell, 'Ending; answers under way have 30 s.');
+          talk(shell, 'Stopping: open requests have 30 s.');
           await server.close(30_000);
         } finally {
           await made?.remove();
@@ -48,7 +48,7 @@ interface ServeOptions extends CallerOptions {
   readonly keyFile?: string;
 }
 
-/** Where it listens and how to call it: neither a key nor a token. */
+/** The address and how to call it, without a key or a token. */
 const usage = (url: string, file: string | undefined) => `\
 Listening on ${url}; Ctrl-C ends it. The key is in ${file ?? 'TOKEN_BROKER_SERVE_KEY'}.
 An OAuth 2.0 library takes the token URL ${url}/token, the client as client_id,
@@ -59,12 +59,12 @@ the key as client_secret, and the service as scope. In a shell:
 
 const failWith = (type: string, detail: string, advice: string) => (error: unknown) =>
   Promise.reject(new CommandFailure(type, `${detail} (${causeWord(error)})`, advice));
-const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port: a program has it.');
+const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port: it is in use.');
 const NO_KEY_FILE = failWith('key-file-failed', 'The key cannot be written', 'Give --key-file in a folder of yours.');
 
 const help = (run: string) => `
-The key is in TOKEN_BROKER_SERVE_KEY, or is made and kept in a file until the end.
-A program that has it gets what the access rules allow your role.
+The key is in TOKEN_BROKER_SERVE_KEY. Without it, a file contains a new key until the end.
+A program with the key gets what the access rules allow your role.
 
 Examples:
   $ ${run} serve

@@ -1,19 +1,19 @@
 import type { Readable, Writable } from 'node:stream';
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 
-/** A command's whole view of its process. */
+/** The complete view that a command has of its process. */
 export interface Shell {
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  /** For data. */
+  /** The stream for data. */
   readonly stdout: Output;
-  /** For words to a person. */
+  /** The stream for messages to a person. */
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** From the AWS SDK's chain; rejects on Ctrl-C. */
+  /** The AWS SDK's chain of credentials. Rejects on Ctrl-C. */
   readonly credentials: ReturnType<typeof defaultProvider>;
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
-  /** From here on SIGTERM aborts the signal too, instead of ending the process at once. */
+  /** Makes SIGTERM abort the signal too, instead of ending the process at once. */
   readonly heedTermination: () => void;
   /** The exit code of a command that did not fail otherwise. */
   exitCode: 0 | 1;
@@ -21,13 +21,13 @@ export interface Shell {
 
 type Output = Writable & { readonly isTTY?: boolean };
 
-/** The shell of this process, and the only code of a command line that knows it. */
+/** Returns the shell of this process. Commands reach the process only through it. */
 export function processShell(): Shell {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   const { stdin, stdout, stderr, env } = process;
   for (const stream of [stdout, stderr]) {
-    // The reader of our output may stop early (`| head`), and then the rest has no reader.
+    // The reader of the output may stop early (`| head`), which is not a failure.
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') return;
       if (stream === stdout) stderr.write(`error: the output cannot be written (${error.code})\n`);
@@ -40,10 +40,10 @@ export function processShell(): Shell {
   return { stdin, stdout, stderr, env, credentials, signal, heedTermination, exitCode: 0 };
 }
 
-/** The standard chain, loaded when first needed. It may search for minutes, and hears no signal itself. */
+/** Loads the standard chain when first needed. The chain may search for minutes, and ignores signals. */
 function standardCredentials(signal: AbortSignal): Shell['credentials'] {
   const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-  // It is no unhandled rejection when no search has begun.
+  // Avoids an unhandled rejection when no search has begun.
   aborted.catch(() => undefined);
   let chain: Promise<Shell['credentials']> | undefined;
   return async (properties) => {
@@ -59,5 +59,5 @@ export function endProcess(exitCode: number): void {
   process.exitCode = exitCode;
 }
 
-/** As a shell expects it of Ctrl-C. */
+/** The exit code that a shell expects after Ctrl-C. */
 export const INTERRUPTED = 130;

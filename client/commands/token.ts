@@ -6,7 +6,7 @@ import { addConnectionOptions, type CallerOptions, connect, invocation, parseNam
 import { printJson, printMembers, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
-/** `token`: asks the broker for a token, as the AWS identity that runs the command. */
+/** Adds `token`, which asks the broker for a token, as the AWS identity that runs the command. */
 export function addTokenCommand(program: Command, shell: Shell): void {
   addConnectionOptions(program.command('token'))
     .description('Ask for a token, as your AWS identity; shows its fingerprint, not the token.')
@@ -48,14 +48,14 @@ interface TokenCommandOptions extends CallerOptions {
 }
 
 function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: TokenCommandOptions): void {
-  // Named as on the wire, so that a script reads the same members here and there.
+  // The names of the wire, so that a script reads the same members here and there.
   const { access_token, ...shown } = tokenMembers(token);
-  // Further members may be as secret as the token: a refresh token, for example.
+  // A further member may be as secret as the token, for example a refresh token.
   const members = reveal ? { access_token, ...shown, ...token.passThrough } : shown;
   const lifetime = shown.expires_in;
-  // A second for the way.
+  // Tolerates a second for the way.
   if (lifetime + 1 < minTtl) {
-    const why = 'the broker could get none that lives longer';
+    const why = 'the broker could not get a token that lives longer';
     talk(shell, `The token lives for ${lifetime} s, less than the ${minTtl} s of --min-ttl: ${why}.`);
   }
   if (json) printJson(shell, members);
@@ -63,7 +63,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
   if (!json && !reveal) talk(shell, 'The token is hidden; --reveal shows it.');
 }
 
-/** npm must not talk where a program reads. */
+/** `npm` must print nothing where a program reads. */
 const examples = (run: string, silent = run.replace('npm run', 'npm run --silent')) => `
 Examples:
   $ ${run} token --client acme --service customer-insights

@@ -5,7 +5,7 @@ import { addConnectionOptions, type CallerOptions, connect } from './options.ts'
 import { printJson, printLine, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
-/** `whoami`: which role the broker sees, and what its access rules allow it. */
+/** Adds `whoami`, which prints the role that the broker sees, and what its access rules allow. */
 export function addWhoamiCommand(program: Command, shell: Shell): void {
   addConnectionOptions(program.command('whoami'))
     .description('Print the role that signs your calls, and what the access rules of the broker allow it.')

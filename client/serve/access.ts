@@ -4,7 +4,7 @@ import { type BrokerResponse, respond } from '../../functions/broker/http/token-
 import { Problem } from '../../functions/broker/problem.ts';
 import { isLoopback } from '../../functions/vocabulary.ts';
 
-/** A request that is not answered: its caller is not on this machine, or has not the key. */
+/** The refusal of a request whose caller is not on this machine, or does not have the key. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly answer: BrokerResponse;
@@ -12,39 +12,39 @@ export class Refusal extends Error {
   constructor(status: number, type: string, detail: string, headers: Record<string, string> = {}) {
     super(`${type}: ${detail}`);
     const told = { type, title: 'The request is refused', status, detail, retryable: false, request_id: randomUUID() };
-    // Some OAuth libraries know a failure by its `error` alone.
+    // Some OAuth libraries recognize a failure only by its `error`.
     const error = status === 401 ? 'invalid_client' : 'invalid_request';
     this.answer = respond(status, { ...told, error, error_description: detail }, headers);
   }
 }
 
-/** Refuses what a web page or a proxy has sent: neither is a program on this machine. @throws Refusal */
+/** Refuses requests from web pages and proxies, which are not programs on this machine. @throws Refusal */
 export function refuseForeign(headers: IncomingHttpHeaders): void {
   const hostname = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
-  // A page of another site gets here under a name of its own that leads to 127.0.0.1 (DNS rebinding).
-  if (!isLoopback(hostname)) throw new Refusal(421, 'foreign-host', 'Ask for 127.0.0.1 or localhost.');
+  // A page of another site can arrive under its own name, which resolves to 127.0.0.1 (DNS rebinding).
+  if (!isLoopback(hostname)) throw new Refusal(421, 'foreign-host', 'Send the request to 127.0.0.1 or localhost.');
   if (headers.origin !== undefined) throw new Refusal(403, 'foreign-origin', 'Web pages get no answer.');
   if (['x-forwarded-for', 'forwarded', 'via'].some((name) => name in headers)) {
-    throw new Refusal(400, 'forwarded', 'Proxies get no answer: ask directly.');
+    throw new Refusal(400, 'forwarded', 'Proxies get no answer: send the request directly.');
   }
 }
 
 export function unauthorized(): Refusal {
-  const detail = 'Show the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.';
+  const detail = 'Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.';
   return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
 }
 
-/** Looks for the key where callers show it, and for the client that HTTP Basic names beside it. */
+/** Finds the key in a request, and the client that HTTP Basic names next to it. */
 export function createAccess(key: string) {
   const expected = Buffer.from(key);
   const isKey = (text: string) => {
     const given = Buffer.from(text);
-    // The length of a key is no secret.
+    // The length of a key is not secret.
     return given.length === expected.length && timingSafeEqual(given, expected);
   };
 
   return {
-    /** `undefined` when the headers show no key. @throws Refusal when they show another one */
+    /** Returns `undefined` when the headers contain no key. @throws Refusal for a wrong key */
     inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders) {
       const basic = authorization === undefined ? undefined : parseBasic(authorization);
       const keys = [basic?.password, header].flat().filter((one) => one !== undefined);
@@ -52,7 +52,7 @@ export function createAccess(key: string) {
       if (!keys.every(isKey)) throw unauthorized();
       return { clientId: basic?.user };
     },
-    /** The form, with the client that the headers name. @throws Refusal without the key; Problem where the two differ */
+    /** Returns the form with the headers' client. @throws Refusal without the key, Problem where the two differ */
     inForm(form: URLSearchParams, shown: { readonly clientId: string | undefined } | undefined): URLSearchParams {
       const keys = form.getAll('client_secret');
       if (shown === undefined && !(keys.length > 0 && keys.every(isKey))) throw unauthorized();
@@ -67,7 +67,7 @@ export function createAccess(key: string) {
   };
 }
 
-/** User name and password, each in form encoding (RFC 6749 §2.3.1); the password is empty when there is none. */
+/** Returns user name and password, each form-decoded (RFC 6749 §2.3.1). A missing password is empty. */
 function parseBasic(authorization: string) {
   const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization)?.[1] ?? '';
   const [, ...parts] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];

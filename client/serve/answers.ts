@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { oauthError } from '../../functions/broker/http/oauth.ts';
+import type { Dialect } from '../../functions/broker/http/request.ts';
 import {
   type BrokerResponse,
   problemResponse,
@@ -10,7 +11,7 @@ import { Problem } from '../../functions/broker/problem.ts';
 import { type IssuedToken, TokenBrokerError } from '../index.ts';
 import { Refusal } from './access.ts';
 
-/** A token in the members of the broker's contract, without those that the broker hands on. */
+/** Returns a token in the members of the broker's contract, without `passThrough`. */
 export function tokenMembers(token: IssuedToken) {
   return {
     access_token: token.accessToken,
@@ -23,21 +24,21 @@ export function tokenMembers(token: IssuedToken) {
   };
 }
 
-/** The answer to a failure; and a line for the log, unless the caller itself has caused it. */
-export function failureAnswer(error: unknown, isOAuth: boolean): { answer: BrokerResponse; line?: string } {
+/** Returns the answer to a failure, and a line for the log unless the caller itself caused the failure. */
+export function failureAnswer(error: unknown, dialect: Dialect): { answer: BrokerResponse; line?: string } {
   if (error instanceof Refusal) return { answer: error.answer };
   const request_id = randomUUID();
-  if (error instanceof Problem) return { answer: problemResponse(error, request_id, isOAuth) };
+  if (error instanceof Problem) return { answer: problemResponse(error, request_id, dialect) };
   if (!(error instanceof TokenBrokerError)) {
-    // The message of a defect may quote what the code stumbled over.
+    // The message of a defect may quote the data that caused it.
     const line = `internal: ${error instanceof Error ? error.name : typeof error} (request ${request_id})`;
-    return { answer: problemResponse(new Problem('internal', 'The command has a defect.'), request_id, isOAuth), line };
+    return { answer: problemResponse(new Problem('internal', 'The command has a defect.'), request_id, dialect), line };
   }
   const { type, detail, retryable, retryAfterSeconds, message: line } = error;
-  // As the broker has it: 5xx where trying again makes sense, 424 where an operator must act.
+  // The status of the broker: 5xx where a repetition makes sense, 424 where an operator must act.
   const own = {
     type,
-    title: 'The broker gave no answer',
+    title: 'The broker did not answer',
     status: retryable ? 503 : 424,
     detail,
     retryable,
@@ -45,8 +46,9 @@ export function failureAnswer(error: unknown, isOAuth: boolean): { answer: Broke
   };
   const told = error.problem ?? own;
   const waiting = retryAfter(retryAfterSeconds);
-  const answer = isOAuth
-    ? respond(told.status, { ...told, ...oauthError(told) }, waiting)
-    : respond(told.status, told, { 'content-type': 'application/problem+json', ...waiting });
+  const answer =
+    dialect === 'oauth'
+      ? respond(told.status, { ...told, ...oauthError(told) }, waiting)
+      : respond(told.status, told, { 'content-type': 'application/problem+json', ...waiting });
   return { answer, line };
 }

@@ -3,16 +3,16 @@ import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** Makes a key, in a file that its owner alone can read until `remove`. @throws the error of Node when it cannot */
+/** Creates a key in a file that only its owner can read. `remove` deletes the file. @throws the error of Node */
 export async function makeKey(path: string | undefined) {
   const key = randomBytes(32).toString('base64url');
   const file = path === undefined ? join(await mkdtemp(join(tmpdir(), 'token-broker-')), 'key') : resolve(path);
-  // Renamed, because a file that is there already may be another user's, or lead elsewhere.
+  // Renames a new file, because an existing file may be another user's, or a link to elsewhere.
   const fresh = `${file}.${process.pid}`;
   await writeFile(fresh, key, { mode: 0o600, flag: 'wx' });
   await rename(fresh, file);
   const remove = async () => {
-    // Another server may have put its own key there.
+    // Another server may have written its own key to the file.
     if ((await readFile(file, 'utf8').catch(() => '')) !== key) return;
     await rm(path === undefined ? join(file, '..') : file, { recursive: true });
   };

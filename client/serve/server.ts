@@ -1,6 +1,12 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { oauthToken, parseOAuthForm, readOAuthForm } from '../../functions/broker/http/oauth.ts';
-import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/http/request.ts';
+import { oauthToken } from '../../functions/broker/http/oauth.ts';
+import type { Dialect } from '../../functions/broker/http/request.ts';
+import {
+  parseIssueRequest,
+  parseOAuthForm,
+  parseWhoamiRequest,
+  readOAuthForm,
+} from '../../functions/broker/http/request.ts';
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenBroker } from '../index.ts';
@@ -10,13 +16,13 @@ import { failureAnswer, tokenMembers } from './answers.ts';
 interface Options {
   readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
   readonly key: string;
-  /** 0: a free one. */
+  /** The port. 0 selects a free port. */
   readonly port: number;
-  /** Notes a failure, once for all callers that waited; the line holds no token and no key. */
+  /** Logs a failure, once for all callers that waited. The line contains no token and no key. */
   readonly note: (line: string) => void;
 }
 
-/** The broker's contract on 127.0.0.1, for callers that show the key. @throws the error of Node when it cannot listen */
+/** Serves the broker's contract on 127.0.0.1 to callers with the key. @throws Node's error when it cannot listen */
 export async function startServer({ broker, key, port, note }: Options) {
   const access = createAccess(key);
   const noted = new WeakSet<Error>();
@@ -27,14 +33,14 @@ export async function startServer({ broker, key, port, note }: Options) {
     const ending = isEnding ? { connection: 'close' } : {};
     response.writeHead(status, { ...headers, ...ending, 'content-length': Buffer.byteLength(body) }).end(body);
   });
-  // Further ones are closed without an answer.
+  // Further connections are closed without an answer.
   server.maxConnections = 1_000;
   await new Promise<void>((resolve, reject) => server.on('error', reject).listen(port, '127.0.0.1', resolve));
   const address = server.address();
 
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`,
-    /** Takes no new requests, and ends those under way after so many milliseconds at the latest. */
+    /** Accepts no new requests. Ends open requests after `patienceMs` at the latest. */
     close: async (patienceMs: number) => {
       isEnding = true;
       const timer = setTimeout(() => server.closeAllConnections(), patienceMs);
@@ -43,48 +49,63 @@ export async function startServer({ broker, key, port, note }: Options) {
     },
   };
 
-  /** Never throws. */
+  /** Answers every failure, and never throws. */
   async function answer(request: IncomingMessage): Promise<BrokerResponse> {
-    let form: URLSearchParams | undefined;
     try {
       const { method, url: path, headers } = request;
       refuseForeign(headers);
       if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
-      const shown = access.inHeaders(headers);
-      // A form may hold the key, on this path alone.
-      const mayShowLater = method === 'POST' && path === '/token';
-      if (shown === undefined && !mayShowLater) throw unauthorized();
-      if (path !== '/token' && path !== '/whoami') {
-        throw new Problem('not-found', 'There are POST /token, POST /whoami and GET /ping.');
-      }
-      if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
+      const shown = admit(request);
       const body = await readBody(request);
-      if (path === '/whoami') {
-        parseWhoamiRequest(body);
-        return respond(200, await broker.whoami());
-      }
-      const contentType = headers['content-type'];
-      form = readOAuthForm(contentType, body);
-      if (form === undefined && shown === undefined) throw unauthorized();
+      if (path === '/token') return await answerToken(headers['content-type'], body, shown);
+      parseWhoamiRequest(body);
+      return respond(200, await broker.whoami());
+    } catch (error) {
+      return answerFailure(error, 'broker');
+    }
+  }
+
+  /** Returns what the headers show of the key, for a request to a known path. @throws Refusal, Problem */
+  function admit({ method, url: path, headers }: IncomingMessage) {
+    const shown = access.inHeaders(headers);
+    // A form may contain the key, but only on this path.
+    const mayShowLater = method === 'POST' && path === '/token';
+    if (shown === undefined && !mayShowLater) throw unauthorized();
+    if (path !== '/token' && path !== '/whoami') {
+      throw new Problem('not-found', 'The server answers POST /token, POST /whoami and GET /ping.');
+    }
+    if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
+    return shown;
+  }
+
+  /** Answers failures too, in the dialect of the request. @throws Refusal without the key */
+  async function answerToken(contentType: string | undefined, body: Uint8Array, shown: ReturnType<typeof admit>) {
+    const form = readOAuthForm(contentType, body);
+    if (form === undefined && shown === undefined) throw unauthorized();
+    try {
       const wanted = form ? parseOAuthForm(access.inForm(form, shown)) : parseIssueRequest(contentType, body);
       const { pair, minTtlMs, refused } = wanted;
       const token = await broker.token({ ...pair, minTtl: minTtlMs / 1_000, refused });
       const members = { ...token.passThrough, ...tokenMembers(token) };
       return respond(200, form ? oauthToken(members) : members);
     } catch (error) {
-      const { answer, line } = failureAnswer(error, form !== undefined);
-      // All callers that waited for one request get the same error.
-      if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
-      if (error instanceof Error) noted.add(error);
-      return answer;
+      return answerFailure(error, form === undefined ? 'broker' : 'oauth');
     }
+  }
+
+  function answerFailure(error: unknown, dialect: Dialect): BrokerResponse {
+    const { answer, line } = failureAnswer(error, dialect);
+    // All callers that waited for the same request get the same error.
+    if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
+    if (error instanceof Error) noted.add(error);
+    return answer;
   }
 }
 
-/** Milliseconds. Most clients end an idle connection sooner, so that no request meets one that is being closed. */
+/** Milliseconds. Most clients close an idle connection earlier, so that no request meets a closing connection. */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
 
-/** As large as the broker takes; the rest of a larger one is read past. */
+/** The broker's own limit. The rest of a larger body is read and dropped. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 function readBody(request: IncomingMessage): Promise<Uint8Array> {
@@ -97,6 +118,6 @@ function readBody(request: IncomingMessage): Promise<Uint8Array> {
       else reject(new Problem('content-too-large', `The body has more than ${MAX_BODY_BYTES} bytes.`));
     });
     request.on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', () => reject(new Problem('invalid-request', 'The body broke off.')));
+    request.on('error', () => reject(new Problem('invalid-request', 'The body is incomplete.')));
   });
 }

@@ -45,7 +45,7 @@ export async function withRetry<Answer>(
       attempts.made += 1;
       return await call();
     } catch (error) {
-      if (THROTTLED.has(causeWord(error))) attempts.throttled += 1;
+      if (isThrottled(error)) attempts.throttled += 1;
       if (isDefinitive(error) || attempts.made > 1) throw error;
     }
     await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
@@ -114,6 +114,18 @@ export function isConditionFailed(error: unknown): boolean {
   return isOfAnswer && error instanceof Error && error.name === 'ConditionalCheckFailedException';
 }
 
+/** Returns whether AWS refused a call because of too many calls. AWS has not begun such a call. */
+export function isThrottled(error: unknown): boolean {
+  return THROTTLED.has(causeWord(error));
+}
+
+/** DynamoDB's names for too many requests to a key, a table or an account. */
+const THROTTLED: ReadonlySet<string> = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+]);
+
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
 export interface CallTerms {
@@ -125,6 +137,12 @@ export interface CallTerms {
   readonly isPatient?: boolean | undefined;
   /** A write whose first attempt went unanswered may have happened. */
   readonly isWrite?: boolean;
+}
+
+export interface StoreLimits {
+  readonly connectedMs?: number;
+  readonly patientMs?: number;
+  readonly limitTime?: typeof withTimeLimit;
 }
 
 export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
@@ -140,7 +158,7 @@ export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) 
  */
 export function createCircuitBreaker(
   now: () => number,
-  { connectedMs = 150, patientMs = 1_000, limitTime = withTimeLimit } = {},
+  { connectedMs = 150, patientMs = 1_000, limitTime = withTimeLimit }: StoreLimits = {},
 ) {
   let state: 'closed' | 'open' | 'probing' = 'closed';
   let failures = 0;
@@ -192,12 +210,6 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-/** DynamoDB's names for too many requests to a key, a table or an account. */
-const THROTTLED: ReadonlySet<string> = new Set([
-  'ProvisionedThroughputExceededException',
-  'ThrottlingException',
-  'RequestLimitExceeded',
-]);
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
 /** The time for which an idle connection is reused. */

@@ -9,8 +9,9 @@ import {
 import { AwsSolutionsChecks } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
 import { secretPrefix } from '../../functions/vocabulary.ts';
+import { partitionOf } from '../settings/regions.ts';
 
-/** Checks every template of the app with cdk-nag and the CDK's own rules; a finding that is not acknowledged fails synth. */
+/** Checks every template of the app with cdk-nag and the CDK's rules. An unacknowledged finding fails synth. */
 export function checkTemplates(app: App): void {
   Validations.of(app).addPlugins(
     withoutWarnings(new AwsSolutionsChecks(app)),
@@ -24,11 +25,11 @@ function withoutWarnings(plugin: Pick<IPolicyValidationPlugin, 'validate'>): IPo
     const violations = plugin.validate(context).violations.map((one) => ({ ...one, severity: 'error' }));
     return { violations, success: violations.length === 0 };
   };
-  // Still an instance of its class, or the CDK adds its own rules a second time.
+  // Keeps the class of the plugin. Otherwise the CDK adds its own rules a second time.
   return Object.create(plugin, { validate: { value: validate } });
 }
 
-/** Lets the checks pass over the findings; a stack without the construct of one has no such finding. */
+/** Makes the checks ignore the findings. A finding whose construct the stack does not contain is skipped. */
 export function acknowledge(stack: Stack, acknowledged: readonly Acknowledgement[]): void {
   for (const { construct, ...rule } of acknowledged) {
     const steps = construct.split('/');
@@ -37,18 +38,19 @@ export function acknowledge(stack: Stack, acknowledged: readonly Acknowledgement
   }
 }
 
-/** A finding that stays, at a construct and those inside it. */
+/** An accepted finding of a construct and of the constructs inside it. */
 interface Acknowledgement {
   /** The path within the stack. */
   readonly construct: string;
-  /** As the report of the checks shows it. */
+  /** The id of the finding in the report of the checks. */
   readonly id: string;
   readonly reason: string;
 }
 
-/** The findings of cdk-nag that stay. A test fails for each one that the checks no longer find. */
+/** The accepted findings of cdk-nag. A test fails for each finding that the checks no longer report. */
 export function acknowledgements({ region, account }: Stack, environment: string): readonly Acknowledgement[] {
-  const resource = (service: string, rest: string) => `IAM5[Resource::arn:aws:${service}:${region}:${account}:${rest}]`;
+  const resource = (service: string, rest: string) =>
+    `IAM5[Resource::arn:${partitionOf(region)}:${service}:${region}:${account}:${rest}]`;
   const everySecret = resource('secretsmanager', `secret:${secretPrefix(environment)}*`);
   const lists = 'Lists, looks and traces, for which AWS knows no narrower resource; a test names each such action';
   const interfaces = 'Lambda chooses the ids of the interfaces; a Deny keeps the code of the function from using this';

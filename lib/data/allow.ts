@@ -16,7 +16,7 @@ export function allow(
   role.addToPrincipalPolicy(new PolicyStatement({ actions: [...actions], resources: [resource], conditions }));
 }
 
-/** Lets a role use the key through one service only, and only with this encryption context. */
+/** Lets a role use the key only through the service and only with this encryption context. */
 export function allowKey(
   role: IPrincipal,
   key: IKey,
@@ -29,12 +29,12 @@ export function allowKey(
   allow(role, actions, key.keyArn, { StringEquals: { ...through, ...Object.fromEntries(context) } });
 }
 
-/** The service that calls KMS for a principal, as the condition `kms:ViaService` names it. */
+/** Returns the value of the condition `kms:ViaService` for calls of KMS by the service. */
 export function viaService(service: string, region: string): string {
   return `${service}.${region}.amazonaws.com`;
 }
 
-/** Lets a role of this stack call the URL of an alias, and the alias in no other way. */
+/** Lets a role of this stack call an alias through its URL only. */
 export function allowUrlCalls(role: IPrincipal, { functionArn }: Alias): void {
   allow(role, ['lambda:InvokeFunctionUrl'], functionArn, {
     StringEquals: { 'lambda:FunctionUrlAuthType': FunctionUrlAuthType.AWS_IAM },

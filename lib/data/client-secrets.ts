@@ -11,6 +11,7 @@ import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { secretPrefix } from '../../functions/vocabulary.ts';
 import { functionName, topicName } from '../settings/names.ts';
+import { urlSuffixOf } from '../settings/regions.ts';
 import { allow, viaService } from './allow.ts';
 
 interface ClientSecretsProps {
@@ -20,8 +21,8 @@ interface ClientSecretsProps {
 }
 
 /**
- * Where the clients' secrets live: `token-broker/<environment>/<client>`, under one key. An operator creates the secrets
- * by hand; no template ever holds one.
+ * The place of the clients' secrets: `token-broker/<environment>/<client>`, encrypted with a single key. An operator
+ * creates the secrets by hand. Templates never contain a client's secret.
  */
 export class ClientSecrets extends Construct {
   /** Encrypts the clients' secrets. */
@@ -40,13 +41,13 @@ export class ClientSecrets extends Construct {
         : new Key(this, 'Key', {
             description: `Encrypts the client secrets ${secretPrefix(environment)}* and what the token broker keeps`,
             enableKeyRotation: true,
-            // The secrets outlive the stack. A creation that fails leaves no key behind: nothing was encrypted with it yet.
+            // The secrets outlive the stack. A failed creation deletes the key, which has not encrypted anything yet.
             removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
             policy: keyPolicy(Stack.of(this), environment),
           });
   }
 
-  /** Lets a role read every client's secret, only as the token function, and use the key for nothing else. */
+  /** Lets a role read every client's secret, only as the token function, and use the key only for that. */
   allowReading(role: IRole): void {
     const secrets = this.#secretArns();
     allow(role, ['secretsmanager:GetSecretValue'], secrets, asTokenFunction(this, this.#environment));
@@ -56,12 +57,12 @@ export class ClientSecrets extends Construct {
     });
   }
 
-  /** Lets a role see a client's secret from outside: its tags and versions, never a value. */
+  /** Lets a role read the tags and versions of every client's secret, but no value. */
   allowDescribing(role: IRole): void {
     allow(role, ['secretsmanager:DescribeSecret'], this.#secretArns());
   }
 
-  /** Lets a role list all secrets of the account: IAM cannot narrow a list. */
+  /** Lets a role list all secrets of the account, because IAM cannot narrow a list. */
   allowListing(role: IRole): void {
     allow(role, ['secretsmanager:ListSecrets'], '*');
   }
@@ -77,8 +78,8 @@ export class ClientSecrets extends Construct {
 }
 
 /**
- * The condition that a request comes from the token function itself, so that its role is of no use to another function or
- * a person. The ARN is written out, because the function itself waits for its role's policy.
+ * The condition that a request comes from the token function, so that its role is useless to another function or a
+ * person. The ARN is a string, because the function depends on the policy of its role.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html
  */
@@ -88,8 +89,8 @@ export function asTokenFunction(scope: Construct, environment: string) {
 }
 
 /**
- * The policy that the key of an environment needs, one given as `keyArn` too. It names no resource that a new stack would
- * make again, so a later stack can use the key unchanged.
+ * The policy that the key of an environment needs, a key from `keyArn` too. A later stack can use the key unchanged,
+ * because the policy names no resource that a new stack would create again.
  */
 export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
   const { account, region } = stack;
@@ -102,10 +103,10 @@ export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
     resourceName: `${stack.stackName}-*`,
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
-  const logs = new ServicePrincipal(`logs.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`);
+  const logs = new ServicePrincipal(`logs.${region}.${urlSuffixOf(region)}`);
   const statements = [
     statement('AdministerByIam', ofAccount, ADMINISTRATION),
-    // IAM alone lets no principal decrypt: only through the service that holds the encrypted data.
+    // Principals can decrypt only through the service that stores the encrypted data. A right in IAM does not suffice.
     statement('UseByIamThroughServices', ofAccount, ENVELOPE_USE, {
       StringEquals: {
         'kms:CallerAccount': account,
@@ -115,7 +116,7 @@ export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
     statement('LendToTheTable', ofAccount, ['CreateGrant'], {
       StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': via('dynamodb') },
     }),
-    // An alarm publishes as CloudWatch, which no policy of this account's roles covers.
+    // Alarms publish as CloudWatch, which is not covered by the policies of this account's roles.
     statement('UseForAlarms', new ServicePrincipal('cloudwatch.amazonaws.com'), DATA_KEY_USE, {
       StringEquals: { 'aws:SourceAccount': account, 'kms:EncryptionContext:aws:sns:topicArn': topic },
     }),
@@ -124,7 +125,7 @@ export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
   return new PolicyDocument({ statements });
 }
 
-/** In a key's own policy `*` means this key. */
+/** Creates a statement of a key's policy, in which `*` means this key. */
 function statement(sid: string, principal: IPrincipal, uses: readonly string[], conditions = {}): PolicyStatement {
   const actions = uses.map((use) => `kms:${use}`);
   return new PolicyStatement({ sid, principals: [principal], actions, resources: ['*'], conditions });

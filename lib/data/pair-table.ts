@@ -15,8 +15,9 @@ interface PairTableProps {
 }
 
 /**
- * The state that all instances of the token function share: one item per pair, its token sealed, and the sealing key.
- * A cache: it has no backups, and goes with its stack. Protected, because it also holds the operators' flags.
+ * The state that all instances of the token function share: an item per pair with its sealed token, and the sealing
+ * key. The table is a cache, without backups and deleted with its stack. It is protected, because it also stores the
+ * operators' flags.
  */
 export class PairTable extends Construct {
   readonly tableName: string;
@@ -30,7 +31,7 @@ export class PairTable extends Construct {
     super(scope, id);
     this.#environment = environment;
     this.#key = key;
-    // Written out, because the table is created after its users.
+    // A string, not a reference, because the table is created after its users.
     this.tableName = tableName(environment);
     this.#tableArn = Stack.of(this).formatArn({ service: 'dynamodb', resource: 'table', resourceName: this.tableName });
     this.#table = new Table(this, 'Table', {
@@ -44,9 +45,9 @@ export class PairTable extends Construct {
       deletionProtection: true,
     });
 
-    // The CDK's own construct would add wildcards to the policy of the key.
+    // The CDK's `Secret` would add wildcards to the policy of the key.
     const sealingKey = new CfnSecret(this, 'SealingKey', {
-      // Outside the clients' prefix: a right to read or list client secrets does not reach it.
+      // Outside the clients' prefix, so that a right to read client secrets does not cover it.
       name: sealingKeyName(environment),
       description: `Seals the tokens in the table of environment ${environment}`,
       kmsKeyId: key.keyArn,
@@ -56,12 +57,12 @@ export class PairTable extends Construct {
     this.#sealingKeyArn = sealingKey.ref;
   }
 
-  /** Creates the table last: a protected table would keep CloudFormation from undoing a failed creation. */
+  /** Creates the table last, because CloudFormation cannot roll back the creation of a protected table. */
   createAfter(...others: IDependable[]): void {
     this.#table.node.addDependency(...others);
   }
 
-  /** Lets one role, and no other role of the account, open the tokens of the pairs, and read and change the pairs. */
+  /** Lets a role read and change the pairs and open their tokens. Denies the sealing key to every other role. */
   allowSharing(role: IRole): void {
     allow(role, ITEM_ACTIONS, this.#tableArn);
     this.#allowTableKey(role);
@@ -82,9 +83,9 @@ export class PairTable extends Construct {
     this.createAfter(policy);
   }
 
-  /** Lets a role keep the memory of notifications in items beside the pairs, without access to any pair. */
+  /** Lets a role store the state of notifications in items next to the pairs, without access to the pairs. */
   allowRemembering(role: IRole): void {
-    // No name of a client holds a colon, so no pair's key begins like this.
+    // A client's name contains no colon, so the key of a pair cannot begin with this.
     const besidePairs = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } };
     allow(role, ITEM_ACTIONS, this.#tableArn, besidePairs);
     this.#allowTableKey(role);
@@ -95,7 +96,7 @@ export class PairTable extends Construct {
       'aws:dynamodb:tableName': this.tableName,
       'aws:dynamodb:subscriberId': Stack.of(this).account,
     });
-    // A call without an encryption context.
+    // DescribeKey takes no encryption context.
     allowKey(role, this.#key, ['kms:DescribeKey'], 'dynamodb');
   }
 }

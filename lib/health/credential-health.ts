@@ -33,8 +33,8 @@ interface CredentialHealthProps {
 }
 
 /**
- * Proves on a schedule that every credential works, and that a role without an access rule is refused; and checks a
- * client's new credential as soon as it is put into use, so that callers never notice that it changed.
+ * Proves on a schedule that every credential works and that a role without an access rule is refused. Checks a client's
+ * new credential as soon as it becomes current, so that callers never notice the change.
  */
 export class CredentialHealth extends Construct {
   constructor(scope: Construct, id: string, props: CredentialHealthProps) {
@@ -62,12 +62,12 @@ export class CredentialHealth extends Construct {
       environment: { ...variables },
       observability: props.observability,
       onFailure: props.failedEvents,
-      // Lambda has one setting for runs and for events of secrets. An event takes 70 s at most, and Lambda repeats it after
-      // one and after two minutes: within ten. A run that used up its time is older than that, so the next run takes its
-      // place; a run that failed at once, because it could list nothing, is repeated.
+      // Applies to runs and to events of secrets. An event takes 70 s at most. Lambda repeats it after one and after
+      // two minutes, within maxEventAge. A run that timed out is older, so the next run replaces it. A run that failed
+      // at once, because it could not list secrets, is repeated.
       retryAttempts: 2,
       maxEventAge: Duration.minutes(10),
-      // Each event of a secret starts it once; further events wait.
+      // Each event of a secret takes a concurrent execution. Events above the limit wait.
       ...(concurrency !== 'none' && { reservedConcurrentExecutions: concurrency }),
     });
     endpoint.allowChecks(role);
@@ -90,12 +90,12 @@ export class CredentialHealth extends Construct {
       schedule: ScheduleExpression.expression(every),
       target: new LambdaInvoke(lambdaFunction, {
         role: schedulerRole.withoutPolicyUpdates(),
-        // Lambda may be busy for a moment; a second try may not meet the next run.
+        // Retries once, for a short throttle. The maximum age keeps the retry from overlapping the next run.
         retryAttempts: 1,
         maxEventAge: Duration.minutes(5),
       }),
     });
-    // Its first run comes at once, and would be denied without the policy of the role.
+    // The first run starts at once and needs the policy of the role.
     schedule.node.addDependency(schedulerRole);
 
     new Rule(this, 'Rule', {
@@ -106,12 +106,12 @@ export class CredentialHealth extends Construct {
         detailType: ['Secret Label Updated'],
         detail: { name: Match.prefix(secrets.namePrefix), labelUpdated: ['AWSCURRENT'] },
       },
-      // After an hour traffic or a run has found the new version.
+      // Within an hour, traffic or a run finds the new version.
       targets: [new EventTarget(lambdaFunction, { retryAttempts: 2, maxEventAge: Duration.hours(1) })],
     });
   }
 
-  /** Made here, because the CDK's own may invoke every version of the function too. */
+  /** Replaces the CDK's role, which may also invoke every version of the function. */
   #schedulerRole({ functionArn }: LambdaFunction): Role {
     const stack = Stack.of(this);
     const group = stack.formatArn({ service: 'scheduler', resource: 'schedule-group', resourceName: 'default' });

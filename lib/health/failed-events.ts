@@ -6,8 +6,8 @@ import { Construct } from 'constructs';
 import { allow, allowKey } from '../data/allow.ts';
 
 /**
- * Where Lambda puts the events that a function failed to handle for good, for an operator to read. A dead-letter queue of the
- * schedule or of the rule would stay empty: to them an event is delivered once the function has been called.
+ * The queue of events whose handling failed after all retries, for an operator to read. A dead-letter queue of the
+ * schedule or the rule would stay empty, because for them an asynchronous call is already a delivery.
  */
 export class FailedEvents extends Construct implements IDestination {
   readonly queue: IQueue;
@@ -24,7 +24,7 @@ export class FailedEvents extends Construct implements IDestination {
     });
   }
 
-  /** Makes this a function's `onFailure`; Lambda writes to the queue with the rights of the function's own role. */
+  /** Makes this a function's `onFailure`. Lambda writes to the queue with the rights of the function's role. */
   bind(_scope: Construct, { grantPrincipal: role }: IFunction): DestinationConfig {
     allow(role, ['sqs:SendMessage'], this.queue.queueArn);
     allowKey(role, this.#key, ['kms:Decrypt', 'kms:GenerateDataKey'], 'sqs', { 'aws:sqs:arn': this.queue.queueArn });

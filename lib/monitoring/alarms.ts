@@ -6,17 +6,17 @@ import type { BrokerMetric, CalledFunction } from './metrics.ts';
 /** The condition of an alarm, and its message. */
 export interface AlarmDefinition<Watched> {
   readonly watch: (watched: Watched) => Metric;
-  /** Rings at this value, 1 by default. `msBeyondServices` is added to the longest `requestTimeoutMs` of the services. */
+  /** The value that rings, 1 by default. `msBeyondServices` is added to the longest `requestTimeoutMs` of a service. */
   readonly threshold?: number | { readonly msBeyondServices: number };
-  /** The threshold is a percentage of `whole`, and applies from `atLeast` on: a share of few requests says nothing. */
+  /** Makes the threshold a percentage of `whole`. Below `atLeast` requests, a percentage has no meaning. */
   readonly shareOf?: { readonly whole: (watched: Watched) => Metric; readonly atLeast: number };
-  /** What the metric follows: requests, each run of health, or (`silence`) the absence of runs. */
+  /** The subject of the metric: requests, runs of health, or (`silence`) the absence of runs. */
   readonly of?: 'traffic' | 'run' | 'silence';
-  /** The period for traffic, 5 by default; for runs of health it is their interval. */
+  /** The period for traffic, 5 by default. Alarms on runs of health use their interval. */
   readonly minutes?: number;
-  /** Rings when `count` of the last `of` periods are bad; 1 of 1 by default. */
+  /** Rings when `count` of the last `of` periods are bad. The default is 1 of 1. */
   readonly bad?: readonly [count: number, of: number];
-  /** One sentence: the event. */
+  /** The event, in a sentence. */
   readonly means: string;
   /** The remedy. */
   readonly act: string;
@@ -29,9 +29,9 @@ export interface WatchedBroker {
   readonly failedEvents: IQueue;
 }
 
-/** The alarms that tell the operators, by name; docs/operations.md repeats their messages. */
+/** The alarms that notify the operators, by name. docs/operations.md repeats their messages. */
 export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = {
-  // Answers to callers: missing, late, or too often a refusal.
+  // Missing or late answers, and too many refusals.
   errors: {
     watch: ({ called }) => called.metricErrors(),
     means: 'The token function crashed, ran out of memory or ran into its time-out: callers got no answer.',
@@ -70,7 +70,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     act: 'The audit lines with the outcome access-denied name them: a role lacks a rule, or tries what it can reach.',
   },
 
-  // Credentials, and the stores of tokens and credentials, as traffic finds them.
+  // Faults of credentials, DynamoDB and Secrets Manager that traffic finds.
   'credential-rejected': {
     watch: ({ broker }) => broker('CredentialRejected'),
     means: 'A service rejected a credential.',
@@ -80,8 +80,14 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     watch: ({ broker }) => broker('SharedCacheUnavailable'),
     threshold: 5,
     bad: [2, 3],
-    means: 'DynamoDB is down, slow or throttled: every instance of the function requests tokens for itself.',
+    means: 'DynamoDB is down or slow: every instance of the function requests tokens for itself.',
     act: 'Callers get their tokens. Look at the table and the state of AWS, and at whether the services bear more requests.',
+  },
+  'shared-cache-busy': {
+    watch: ({ broker }) => broker('SharedCacheBusy'),
+    threshold: 5,
+    means: 'DynamoDB throttles the table: calls without a living token wait, and nothing is sent beside the lease.',
+    act: 'Follow "A busy table": a hot key, the throughput of the table, a quota of the account, or KMS.',
   },
   'secrets-stale': {
     watch: ({ broker }) => broker('SecretStale'),
@@ -90,7 +96,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     act: 'Look at the state of AWS and at what the function may do with secrets and key. Rotate nothing until it is over.',
   },
 
-  // Runs of health: their findings and their absence. Runs differ in length, so an interval may see no end of one.
+  // Findings and absence of health runs. Runs differ in length, so an interval may contain no end of a run.
   'latch-active': {
     ...ofRuns('PairsRejected'),
     means: 'Credentials are latched: their services rejected them, and they are not sent any more.',
@@ -126,13 +132,13 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   },
 };
 
-/** The most that a run of health has found. */
+/** Watches the maximum that a run of health reported. */
 function ofRuns(metricName: MetricName) {
   const watch = ({ broker }: WatchedBroker) => broker(metricName, {}, { statistic: 'Maximum' });
   return { watch, of: 'run' as const };
 }
 
-/** The sources of a new version's alarms: none of the previous version, whose bugs must not stop their repair. */
+/** The sources of a new version's alarms. Errors of the previous version must not block the release that fixes them. */
 export interface WatchedVersion {
   readonly calls: (metricName: 'Errors' | 'Duration', statistic: string) => Metric;
   readonly requests: (outcome: string) => Metric;
@@ -141,8 +147,8 @@ export interface WatchedVersion {
 const GOES_BACK = 'During a deployment it is taken back by itself; mend it and deploy again.';
 
 /**
- * The alarms that roll a new version back, by its own share of the traffic. They send no message: the alarms above count
- * every version. A credential that a service rejects rings none of them.
+ * The alarms that roll a new version back, which watch only its own traffic. They send no message, because the alarms
+ * above count every version. A rejected credential rings no alarm of this list.
  */
 export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedVersion>>> = {
   'new-version-errors': {
@@ -167,12 +173,12 @@ export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<Watched
   },
 };
 
-/** The source of the trail's alarms: the number of records that match a filter. */
+/** The source of the trail's alarms, the number of records that match a filter. */
 export interface WatchedTrail {
   readonly records: (metricName: string) => Metric;
 }
 
-/** The alarms that there are with the setting `trail`. CloudTrail's records come within about five minutes. */
+/** The alarms of the setting `trail`. CloudTrail delivers a record within about five minutes. */
 export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>>> = {
   'direct-invocation': {
     watch: ({ records }) => records('DirectInvocations'),
@@ -214,5 +220,5 @@ export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>
   },
 };
 
-/** The names that `alarms.off` may have. */
+/** The names that `alarms.off` accepts. */
 export const ALARM_NAMES: readonly string[] = [ALARMS, NEW_VERSION_ALARMS, TRAIL_ALARMS].flatMap(Object.keys);

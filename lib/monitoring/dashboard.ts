@@ -9,7 +9,7 @@ import {
 } from '../../functions/vocabulary.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
-/** One row from edge to edge: a question with a hint, graphs side by side, or queries of the log. */
+/** A full-width row: a question with a hint, graphs side by side, or log queries. */
 export type Row = { readonly question: string; readonly hint: string } | readonly (Graph | Query)[];
 
 type Query = { readonly title: string; readonly lines: readonly string[] };
@@ -19,9 +19,9 @@ interface Graph {
   /** The label of the left axis. */
   readonly unit: string;
   readonly left: readonly IMetric[];
-  /** Percent, on an axis of its own. */
+  /** A percentage, on the right axis. */
   readonly percent?: IMetric;
-  /** The length of a period; 5 by default. */
+  /** The length of a period, 5 by default. */
   readonly minutes?: number;
   readonly stacked?: boolean;
 }
@@ -30,11 +30,11 @@ interface Shown {
   readonly services: readonly string[];
   readonly broker: BrokerMetric;
   readonly called: CalledFunction;
-  /** From one run of health to the next. */
+  /** The interval between runs of health. */
   readonly healthMinutes: number;
 }
 
-/** The rows in the order of an operator's search at an alarm: callers, each service, the broker. */
+/** The rows in the order in which an operator looks for a cause: callers, each service, the broker. */
 export function dashboardRows(shown: Shown): readonly Row[] {
   return [
     ...callerRows(shown),
@@ -133,7 +133,7 @@ function query(title: string, ...lines: readonly string[]): Query {
   return { title, lines };
 }
 
-/** The filter of the lines that count for a metric. */
+/** The filter for log lines that a metric counts. */
 const counts = (name: MetricName) => `${name} = 1`;
 
 function share(label: string, fraction: string, usingMetrics: Record<string, IMetric>): IMetric {
@@ -144,7 +144,7 @@ function graph(title: string, unit: string, left: readonly IMetric[], more: Part
   return { title, unit, left, ...more };
 }
 
-/** A service: its token requests, their time, and whether its clients' credentials work. */
+/** The rows of a service: its token requests, their duration, and the health of its credentials. */
 function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown): readonly Row[] {
   const perPeriod = 'requests in 5 minutes';
   const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, { service }, props));
@@ -199,7 +199,11 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
       ),
       graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
       graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
-        ...counted({ SharedCacheUnavailable: 'shared cache unavailable', SecretStale: 'last known credential' }),
+        ...counted({
+          SharedCacheUnavailable: 'shared cache unavailable',
+          SharedCacheBusy: 'shared cache busy',
+          SecretStale: 'last known credential',
+        }),
         ...unreadable,
       ]),
     ],
@@ -213,7 +217,7 @@ function lines(labels: Labels, metric: (name: MetricName, props: { readonly labe
   return Object.entries(labels).map(([name, label]) => metric(name as MetricName, { label }));
 }
 
-/** The broker itself: the token function and the runs of health. */
+/** The rows of the broker itself: the token function and the runs of health. */
 function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly Row[] {
   const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, {}, props));
   const ofRuns = (title: string, unit: string, labels: Labels) => {

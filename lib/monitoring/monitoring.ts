@@ -27,14 +27,14 @@ import type { OperatorTopic } from './operator-topic.ts';
 interface MonitoringProps {
   readonly environment: Environment;
   readonly called: CalledFunction;
-  /** Of the token function. */
+  /** The log of the token function. */
   readonly log: ILogGroup;
-  /** The queue of events that a function failed to handle for good. */
+  /** The queue of events whose handling failed after all retries. */
   readonly failedEvents: IQueue;
   readonly operators: OperatorTopic;
 }
 
-/** The alarms that tell the operators to act, and the dashboard for finding the cause. */
+/** The alarms that notify the operators, and the dashboard that helps to find the cause. */
 export class Monitoring extends Construct {
   /** Opens the dashboard in the console. */
   readonly dashboardUrl: string;
@@ -47,7 +47,7 @@ export class Monitoring extends Construct {
     const alarms = createAlarms(new Construct(this, 'Alarms'), environment, ALARMS, watched);
     for (const alarm of alarms) operators.tellOf(alarm);
 
-    // An account has one list of dashboards for all its regions.
+    // Names of dashboards are unique in an account, across its regions.
     const dashboardName = `${functionName(name)}-${region}`;
     const dashboard = new Dashboard(new Construct(this, 'Dashboard'), 'Dashboard', {
       dashboardName,
@@ -62,14 +62,14 @@ export class Monitoring extends Construct {
   }
 }
 
-/** The alarms that the settings do not switch off. */
+/** Creates the alarms that the settings do not switch off. */
 export function createAlarms<Watched>(
   scope: Construct,
   environment: Environment,
   definitions: Readonly<Record<string, AlarmDefinition<Watched>>>,
   watched: Watched,
 ): readonly Alarm[] {
-  // Longer calls are not a service's fault.
+  // A call that takes longer is slow because of the broker, not because of a service.
   const longestRequestMs = Math.max(...Object.values(environment.services).map((one) => one.requestTimeoutMs));
   return Object.entries(definitions)
     .filter(([name]) => !environment.alarms.off.includes(name))
@@ -105,17 +105,17 @@ function watchedMetric<Watched>(
       period,
     });
   }
-  // Values may come five minutes late: a shorter period would be judged empty and not evaluated again.
+  // Values may arrive five minutes late. CloudWatch would evaluate a shorter filled period as empty, and only once.
   if (of === 'run' || minutes < 5) return metric.with({ period });
-  // Without values CloudWatch takes older ones: an alarm would ring again after its cause is over, or late for silence.
+  // Without FILL, CloudWatch uses older values, so an alarm would ring again after its cause, or late for silence.
   return new MathExpression({ expression: 'FILL(found, 0)', usingMetrics: { found: metric }, period });
 }
 
-/** Without data, traffic is fine, and an alarm on runs keeps the state that the last run left. */
+/** Missing data means that traffic is fine. An alarm on runs keeps the state of the last run. */
 const MISSING = {
   traffic: TreatMissingData.NOT_BREACHING,
   run: TreatMissingData.IGNORE,
-  // Also before the first run: a schedule that never worked is silent, too.
+  // Rings before the first run too, because a schedule may never have worked.
   silence: TreatMissingData.BREACHING,
 } as const;
 

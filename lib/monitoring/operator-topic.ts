@@ -12,11 +12,11 @@ import { topicName } from '../settings/names.ts';
 interface OperatorTopicProps {
   readonly environment: string;
   readonly key: IKey;
-  /** E-mail addresses; each gets a message of AWS to confirm its subscription. */
+  /** E-mail addresses. AWS asks each address to confirm its subscription. */
   readonly notify: readonly string[];
 }
 
-/** The topic by which the functions and the alarms of this stack tell the operators to act. */
+/** The topic through which the functions and the alarms of this stack notify the operators. */
 export class OperatorTopic extends Construct {
   readonly topic: ITopic;
   readonly #key: IKey;
@@ -25,14 +25,14 @@ export class OperatorTopic extends Construct {
     super(scope, id);
     this.#key = key;
     this.topic = new Topic(this, 'Topic', {
-      // A fixed name, so that chats and pagers can subscribe too.
+      // A fixed name lets chats and pagers subscribe too.
       topicName: topicName(environment),
       displayName: `Token broker ${environment}`,
       masterKey: key,
       enforceSSL: true,
     });
     for (const address of notify) this.topic.addSubscription(new EmailSubscription(address));
-    // An alarm publishes as CloudWatch; the key's policy lets it use the key for this topic.
+    // Alarms publish as CloudWatch. The key's policy allows CloudWatch to use the key for this topic.
     this.topic.addToResourcePolicy(
       new PolicyStatement({
         principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
@@ -43,7 +43,7 @@ export class OperatorTopic extends Construct {
     );
   }
 
-  /** Lets a role of this stack tell the operators something, and see whether the topic has a subscriber. */
+  /** Lets a role of this stack notify the operators, and read whether the topic has a subscriber. */
   allowPublishing(role: IRole): void {
     const { topicArn } = this.topic;
     allow(role, ['sns:GetTopicAttributes', 'sns:Publish'], topicArn);
@@ -51,7 +51,7 @@ export class OperatorTopic extends Construct {
     allowKey(role, this.#key, ['kms:Decrypt', 'kms:GenerateDataKey'], 'sns', { 'aws:sns:topicArn': topicArn });
   }
 
-  /** Tells the operators when the alarm begins and when it is over. */
+  /** Notifies the operators when the alarm begins and when it is over. */
   tellOf(alarm: Alarm): void {
     const action = new SnsAction(this.topic);
     alarm.addAlarmAction(action);

@@ -8,7 +8,8 @@ import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3'
 import { Construct } from 'constructs';
 import { sealingKeyName, secretPrefix } from '../../functions/vocabulary.ts';
 import { allow } from '../data/allow.ts';
-import { functionName, healthFunctionName, partitionOf, releaseCheckName, tokenRoleName } from '../settings/names.ts';
+import { functionName, healthFunctionName, releaseCheckName, tokenRoleName } from '../settings/names.ts';
+import { partitionOf } from '../settings/regions.ts';
 import type { Environment } from '../settings/settings.ts';
 import { TRAIL_ALARMS } from './alarms.ts';
 import { createAlarms } from './monitoring.ts';
@@ -21,8 +22,8 @@ interface TrailProps {
 }
 
 /**
- * Records who invokes the token function, and every change and read in this region of the account, and tells the
- * operators of the acts that neither the URL nor a deployment explains. The records outlive the stack.
+ * Records invocations of the token function, and every change and read in this region of the account. Notifies the
+ * operators of actions that neither the URL nor a deployment explains. The records outlive the stack.
  */
 export class Trail extends Construct {
   constructor(scope: Construct, id: string, { environment, key, operators }: TrailProps) {
@@ -35,7 +36,7 @@ export class Trail extends Construct {
     };
     const retention = environment.logRetentionDays;
     const bucket = this.#bucket(from, retention);
-    // Its name begins as the stack's, so the key lets it in. Unlike the bucket it can go with a creation that fails.
+    // The key's policy allows log groups with the stack's prefix. A failed creation deletes the log, not the bucket.
     const removalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
     const log = new LogGroup(this, 'Log', { encryptionKey: key, retention, removalPolicy });
     const role = new Role(this, 'LogsRole', {
@@ -53,7 +54,7 @@ export class Trail extends Construct {
       cloudWatchLogsRoleArn: role.roleArn,
       advancedEventSelectors: eventSelectors(stack.formatArn({ service: 'lambda', resource: `function:${trailName}` })),
     });
-    // CloudTrail tries at once whether it may write to both.
+    // CloudTrail checks at once that it may write to both.
     trail.node.addDependency(bucket, role);
 
     const metricNamespace = `TokenBrokerTrail/${environment.name}`;
@@ -62,7 +63,7 @@ export class Trail extends Construct {
       new MetricFilter(this, metricName, { logGroup: log, filterPattern, metricNamespace, metricName });
     }
     const alarms = createAlarms(new Construct(this, 'Alarms'), environment, TRAIL_ALARMS, {
-      // Its dimensions could only come from the records themselves.
+      // A metric filter takes dimensions from records only, so the namespace names the environment.
       records: (metricName) => new Metric({ namespace: metricNamespace, metricName, statistic: 'Sum' }),
     });
     for (const alarm of alarms) operators.tellOf(alarm);
@@ -82,7 +83,7 @@ export class Trail extends Construct {
           abortIncompleteMultipartUploadAfter: Duration.days(1),
         },
       ],
-      // CloudTrail writes to it at once, and CloudFormation deletes no bucket that holds something.
+      // CloudTrail writes to the bucket at once, and CloudFormation can only delete an empty bucket.
       removalPolicy: RemovalPolicy.RETAIN,
     });
     const allowTrail = (action: string, resource: string, conditions: Readonly<Record<string, string>> = {}) =>
@@ -103,8 +104,8 @@ export class Trail extends Construct {
 }
 
 /**
- * CloudTrail cannot narrow management events to a resource, nor reads to Secrets Manager, so every one is recorded. IAM's
- * are in us-east-1.
+ * Selects every management event, because CloudTrail can filter neither these events by resource nor reads by service.
+ * The events of IAM are in us-east-1.
  */
 function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
   return [
@@ -113,7 +114,7 @@ function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
       fieldSelectors: [
         { field: 'eventCategory', equalTo: ['Data'] },
         { field: 'resources.type', equalTo: ['AWS::Lambda::Function'] },
-        // Either: a direct invocation may name a version or the alias.
+        // Matches either form, because a direct invocation may name a version or the alias.
         { field: 'resources.ARN', equalTo: [arn], startsWith: [`${arn}:`] },
       ],
     },
@@ -125,8 +126,8 @@ function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
 }
 
 /**
- * The filter pattern of each metric, for the records of CloudTrail. A record of an action that an AWS service took for a
- * deployment has the service's name in place of an address.
+ * The filter pattern of each metric, for the records of CloudTrail. Actions of an AWS service during a deployment have
+ * the name of the service in place of an address.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html
  */
@@ -152,7 +153,7 @@ function trailPatterns(environment: Environment, keyId: string): Readonly<Record
     releaseCheckName(name),
   );
   const sealingKey = `$.requestParameters.secretId = "*${sealingKeyName(name)}*"`;
-  // No deployment writes these policies, and none reads a value.
+  // Deployments neither write these policies nor read these values.
   const ofSecrets = (...events: readonly string[]) => [
     '$.eventSource = "secretsmanager.amazonaws.com"',
     eventIs(...events),

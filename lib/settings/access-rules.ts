@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ROLE_ARN, roleArnFault } from '../../functions/vocabulary.ts';
-import { partitionOf } from './names.ts';
+import { partitionOf } from './regions.ts';
 import { type Fault, listOf, nameFault, text } from './schema.ts';
 
 const notEmpty = { error: 'must not be empty' };
@@ -9,10 +9,10 @@ const namesOrAll = z.union([z.literal('all'), listOf(text(listedNameFault)).min(
   error: ({ input }) => (input === undefined ? 'is missing' : "must be 'all' or a list of names"),
 });
 
-/** Which role may act for which clients on which services. */
+/** A rule: the role, and the clients and services for which it may act. */
 export const accessRuleSchema = z.strictObject({
   role: text(roleArnFault),
-  // Shuts out a role that was deleted and made again under the same name; `aws iam get-role` shows it as RoleId.
+  // Denies a role that was deleted and created again under the same name. `aws iam get-role` shows the id as RoleId.
   roleId: text((id) =>
     /^AROA[A-Z0-9]{12,124}$/.test(id) ? undefined : 'must be the unique id of a role: AROA…',
   ).optional(),
@@ -28,8 +28,8 @@ function listedNameFault(name: string): string | undefined {
 }
 
 /**
- * The contradictions between valid access rules, and between a rule and the services and the region of its environment;
- * the schema finds the faults within a rule.
+ * Returns the contradictions between valid access rules, and between a rule and the services and region of its
+ * environment. The schema finds the faults within a rule.
  */
 export function accessRuleFaults(settings: unknown): readonly Fault[] {
   const { region, services, accessRules } = readable.parse(settings);
@@ -47,14 +47,14 @@ export function accessRuleFaults(settings: unknown): readonly Fault[] {
         ? []
         : [{ path: at('services', place), reason: `is not one of the services (${known.join(', ')})` }],
     );
-    // A caller arrives without its role's path, so the broker could not tell two such roles apart.
+    // The identity of a caller omits the path of its role, so the broker could not distinguish the roles.
     const first = firstOf.get(JSON.stringify(role)) ?? { index, arn: rule.role };
     firstOf.set(JSON.stringify(role), first);
     if (first.arn !== rule.role) {
       const reason = `differs only by its path from the role of accessRules[${first.index}], which the broker cannot see`;
       faults.push({ path: at('role'), reason });
     }
-    // A role signs for its own partition only, so a rule for another one would never apply.
+    // A role signs for its own partition only, so a rule of another partition would never apply.
     if (region !== '' && role.partition !== partition) {
       faults.push({ path: at('role'), reason: `must start with arn:${partition}: like the region's own` });
     }
@@ -62,7 +62,7 @@ export function accessRuleFaults(settings: unknown): readonly Fault[] {
   });
 }
 
-/** The readable part of settings that may be wrong anywhere. */
+/** Extracts the readable part of settings that may be wrong anywhere. */
 const readable = z
   .object({
     region: z.string().catch(''),
@@ -71,28 +71,28 @@ const readable = z
   })
   .catch({ region: '', services: {}, accessRules: [] });
 
-/** The parts of a role's ARN that a caller arrives with; the path of the role is not among them. */
+/** The parts of a role's ARN that the identity of a caller contains. It omits the path of the role. */
 export interface Role {
   readonly partition: string;
   readonly account: string;
   readonly name: string;
 }
 
-/** Reads `arn:aws:iam::<account>:role/<path/><name>`; `undefined` for anything else, see `roleArnFault`. */
+/** Parses `arn:aws:iam::<account>:role/<path/><name>`. Returns `undefined` for anything else, see `roleArnFault`. */
 export function parseRoleArn(arn: string): Role | undefined {
   const [, partition, account, name] = ROLE_ARN.exec(arn) ?? [];
   if (partition === undefined || account === undefined || name === undefined) return undefined;
   return { partition, account, name };
 }
 
-/** The accounts whose roles the access rules name, each once. */
+/** Returns the accounts whose roles the access rules name, without duplicates. */
 export function callerAccounts(accessRules: readonly { readonly role: string }[]): readonly string[] {
   const accounts = accessRules.map(({ role }) => parseRoleArn(role)?.account ?? '');
   return [...new Set(accounts)].toSorted();
 }
 
 /**
- * The limit of the alias's policy: 20 480 bytes, with two statements for each account.
+ * The number of accounts that fit into the alias's policy of 20 480 bytes, with two statements for each account.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */

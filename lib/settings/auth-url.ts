@@ -1,13 +1,13 @@
 /**
- * Why a service's `authUrl` is not `https://<DNS name>` with an optional base path; loopback is this machine, with any port
- * and with http. The text itself is judged, not its parsed URL: a parser turns backslashes into slashes, drops
- * white space and reads `0x7f.1` as 127.0.0.1.
+ * Returns why a service's `authUrl` is not `https://<DNS name>` with an optional base path. Loopback allows this machine
+ * with any port and with http. Checks the text, because a parser turns backslashes into slashes, drops white space and
+ * reads `0x7f.1` as 127.0.0.1.
  */
 export function authUrlFault(url: string, { allowLoopback }: { readonly allowLoopback: boolean }): string | undefined {
   if (url === '') return `must not be empty: ${EXAMPLE}`;
-  if (/[\s\p{Cc}]/u.test(url)) return 'must not hold white space or control characters';
-  if (/[^!-~]/.test(url)) return 'must be ASCII: other letters can look like the ones that are meant';
-  if (url.includes('\\')) return 'must not hold a backslash';
+  if (/[\s\p{Cc}]/u.test(url)) return 'must not contain white space or control characters';
+  if (/[^!-~]/.test(url)) return 'must be ASCII: other letters can look like the intended letters';
+  if (url.includes('\\')) return 'must not contain a backslash';
 
   const [, scheme = '', authority = '', path = ''] = PARTS.exec(url) ?? [];
   if (scheme === '') return `must be an https URL: ${EXAMPLE}`;
@@ -23,29 +23,29 @@ const PARTS = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(.*)$/;
 const LOOPBACK = /^(?:127\.0\.0\.1|\[::1\]|localhost)(?::[1-9]\d{0,4})?$/;
 
 function authorityFault(authority: string): string | undefined {
-  if (authority.includes('@')) return 'must not hold a user name or password';
+  if (authority.includes('@')) return 'must not contain a user name or password';
   if (authority.startsWith('[')) return 'must name a host, not an IP address';
 
   const [, host = '', port = '443'] = /^(.*?)(?::(.*))?$/.exec(authority) ?? [];
   if (port !== '443') return 'must use port 443';
   if (host.endsWith('.')) return 'must not have a dot at the end of the host name';
-  // A host that ends in a number is read as an IPv4 address: 127.1, 2130706433, 0177.0.0.1, 0x7f000001.
+  // Parsers read a host that ends in a number as an IPv4 address: 127.1, 2130706433, 0177.0.0.1, 0x7f000001.
   if (/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(host)) return 'must name a host, not an IP address';
   if (/[A-Z]/.test(host)) return 'must have its host name in lower case';
-  if (/(^|\.)xn--/.test(host)) return 'must not have an xn-- host name: it can look like another one';
+  if (/(^|\.)xn--/.test(host)) return 'must not have an xn-- host name: it can look like another name';
   if (/^(localhost|.*\.(localhost|local|internal))$/.test(host)) return 'must not name a local host';
   return HOST.test(host) ? undefined : 'must have a full DNS host name such as auth.example.com';
 }
 
 const HOST = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Why a text is not a path that every URL parser reads alike: no escapes, no dot segments, no empty ones. */
+/** Returns why URL parsers may read a path differently. Rejects escapes, dot segments and empty segments. */
 export function pathFault(path: string): string | undefined {
-  if (/[?#]/.test(path)) return 'must not hold a query or a fragment: put a query into parameters';
+  if (/[?#]/.test(path)) return 'must not contain a query or a fragment: put a query into parameters';
   if (!path.startsWith('/')) return 'must start with a slash';
-  if (path.includes('//')) return 'must not hold two slashes in a row';
-  if (path.includes('..') || /\/\.(\/|$)/.test(path)) return 'must not hold . or .. as a step';
+  if (path.includes('//')) return 'must not contain two slashes in a row';
+  if (path.includes('..') || /\/\.(\/|$)/.test(path)) return 'must not contain . or .. as a step';
   return /^[A-Za-z0-9/._~:@!$&'()*+,;=-]*$/.test(path)
     ? undefined
-    : "must hold only letters, digits and / . _ ~ : @ ! $ & ' ( ) * + , ; = -";
+    : "must contain only letters, digits and / . _ ~ : @ ! $ & ' ( ) * + , ; = -";
 }

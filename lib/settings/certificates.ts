@@ -6,26 +6,28 @@ import { fileURLToPath } from 'node:url';
 /** The folder of lib/environments.ts. */
 export const ENVIRONMENTS_FOLDER = fileURLToPath(new URL('..', import.meta.url));
 
-/** Why a file does not hold certificates alone; its content travels in the code asset of the token function. */
+/** Returns why a file is not a list of certificates. Its content becomes a part of the token function's code asset. */
 export function certificateFault(folder: string, path: string): string | undefined {
-  if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(path)) return 'must be the path of a file beside the settings';
+  if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(path)) return 'must be the path of a file next to the settings';
   try {
     const text = readFileSync(join(folder, path), 'utf8');
-    if (text.includes('PRIVATE KEY')) return 'holds a private key: it must hold certificates alone';
+    if (text.includes('PRIVATE KEY')) return 'contains a private key: it must contain only certificates';
     const certificates = certificatesIn(text).map((pem) => new X509Certificate(pem));
-    return certificates.length === 0 ? 'must hold a certificate in PEM' : undefined;
+    return certificates.length === 0 ? 'must contain a certificate in PEM' : undefined;
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    return isMissing ? 'is not there: paths begin in the folder of the settings' : 'must hold certificates in PEM';
+    return isMissing
+      ? 'does not exist: paths are relative to the folder of the settings'
+      : 'must contain certificates in PEM';
   }
 }
 
-/** The certificates of files, each in PEM. */
+/** Returns the certificates of the files, each in PEM. */
 export function readCertificates(folder: string, paths: readonly string[]): readonly string[] {
   return paths.flatMap((path) => certificatesIn(readFileSync(join(folder, path), 'utf8')));
 }
 
-/** The first day on which a certificate of a file has ended. */
+/** Returns the time at which the first certificate of a file expires. */
 export function endOfCertificates(folder: string, path: string): Date {
   const ends = readCertificates(folder, [path]).map((pem) => new X509Certificate(pem).validToDate.getTime());
   return new Date(Math.min(...ends));

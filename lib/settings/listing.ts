@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { showPath } from './schema.ts';
 import { type Environment, environmentSchema } from './settings.ts';
 
-/** One setting, down to its last step. */
+/** A single setting with its full path. */
 export interface ListedSetting {
-  /** As the messages about wrong settings write it: `services.customer-insights.tokenPath`. */
+  /** The path, in the form of error messages: `services.customer-insights.tokenPath`. */
   readonly path: string;
-  /** `undefined` when it is not set and has no default. */
+  /** The value, or `undefined` without a default. */
   readonly value: unknown;
   readonly source: 'written' | 'default' | 'not set';
 }
 
-/** All settings of an environment, those that `form` leaves to their defaults and those that could be set too. */
+/** Lists all settings of an environment, including defaults and settings that are not set. */
 export function listSettings(form: unknown, { name: _name, ...settings }: Environment): readonly ListedSetting[] {
   return listed(environmentSchema, settings, form, []);
 }
@@ -29,14 +29,14 @@ function listed(schema: unknown, value: unknown, written: unknown, steps: readon
   });
 }
 
-/** The members of an object, or of a list of objects; a list of names is one value. */
+/** Returns the members of an object or of a list of objects. A list of names is a single value. */
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return {};
   if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return {};
   return Object.fromEntries(Object.entries(value));
 }
 
-/** The members that an object may have, also behind a default, or as one of several forms. */
+/** Returns the members that a schema allows, also of a schema with a default and of a union. */
 function shapeOf(schema: unknown): Readonly<Record<string, unknown>> {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return shapeOf(schema.unwrap());
   if (schema instanceof z.ZodUnion) return shapeOf(schema.options.find((option) => option instanceof z.ZodObject));
@@ -48,10 +48,10 @@ function elementOf(schema: unknown): unknown {
   return schema instanceof z.ZodArray ? schema.element : undefined;
 }
 
-/** The prefix of the names of roles' access in a template; `npm run diff` looks for it. */
+/** The prefix of the metadata keys that list a role's access. `npm run diff` searches for it. */
 export const ACCESS_KEY = 'Access of ';
 
-/** Access by role, then by operation and service: in the code asset a changed rule is only another hash. */
+/** Lists access by role, then by operation and service, for the template. The code asset shows only another hash. */
 export function listAccess(rules: Environment['accessRules']) {
   const access: Record<string, Record<string, readonly string[]>> = {};
   for (const { role, clients, services, operations } of rules) {

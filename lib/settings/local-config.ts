@@ -12,20 +12,20 @@ export interface LocalConfig extends BrokerSettings {
   readonly credentials: Readonly<Record<string, z.output<typeof credentialSchema>>>;
 }
 
-/** The roles that may sign requests to the broker on this machine, and their access keys. */
+/** A role that may sign requests to the broker on this machine, and its access key. */
 export interface LocalCaller {
   readonly role: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
 }
 
-/** Reads a local configuration that lies in the folder; throws a `SettingsError` that names every wrong place and none of the secrets. */
+/** Parses a local configuration whose files are in the folder. A `SettingsError` lists every fault but no secret. */
 export function parseLocalConfig(input: unknown, folder = '.'): LocalConfig {
   const { data, faults } = check(localConfigSchema(folder), input);
   const all = [...faults, ...accessRuleFaults(input)];
   if (data === undefined || all.length > 0) throw new SettingsError(all);
   const { services, health, callers, credentials } = data;
-  // The ids of roles are AWS's own: no role on this machine has them.
+  // AWS assigns the ids of roles, so a role on this machine has no id.
   const accessRules = data.accessRules.map(({ roleId: _, ...rule }) => rule);
   return { ...toBrokerSettings({ services, accessRules, health }, folder), callers, credentials };
 }
@@ -38,7 +38,7 @@ const callerSchema = z.strictObject({
   ),
 });
 
-/** As in Secrets Manager: strings, and in `services` its services. A missing member is reported on use. */
+/** The content of a secret: strings, and the services in `services`. A missing member is reported on use. */
 const credentialSchema = z
   .object({
     services: z
@@ -51,7 +51,7 @@ const credentialSchema = z
 
 const localConfigSchema = (folder: string) =>
   z.strictObject({
-    // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
+    // Accepted, so that an environment's settings can be pasted, but ignored.
     account: environmentSchema.shape.account.optional(),
     region: environmentSchema.shape.region.optional(),
     principalOrgId: environmentSchema.shape.principalOrgId,

@@ -1,9 +1,5 @@
-/** The names of an environment's parts in AWS: fixed, so that callers, operators and policies can rely on them. */
+/** The name of the stack. All names here are fixed, so that callers, operators and policies can rely on them. */
 export const stackName = (environment: string) => `TokenBroker-${environment}`;
-
-/** The beginning of a region's ARNs, after `arn:`. */
-export const partitionOf = (region: string) =>
-  region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
 
 /** The function that issues tokens. */
 export const functionName = (environment: string) => `token-broker-${environment}`;
@@ -11,16 +7,16 @@ export const functionName = (environment: string) => `token-broker-${environment
 /** The function that proves the credentials. */
 export const healthFunctionName = (environment: string) => `token-broker-health-${environment}`;
 
-/** The function that asks a new version before a caller does. */
+/** The function that calls a new version before a caller does. */
 export const releaseCheckName = (environment: string) => `token-broker-release-check-${environment}`;
 
-/** The alias that has the Function URL; it names the version which is in use. */
+/** The alias that has the Function URL, for the version in use. */
 export const ALIAS = 'live';
 
-/** The alias of the version that was deployed last, whether callers reach it or not. */
+/** The alias of the version that was deployed last, which callers may not reach yet. */
 export const NEXT_ALIAS = 'next';
 
-/** The role of the token function, named in resource policies on clients' secrets. */
+/** The role of the token function. Resource policies of clients' secrets name it. */
 export const tokenRoleName = (environment: string) => `token-broker-${environment}`;
 
 /** The table of pairs. A new key schema needs a new name, or CloudFormation cannot replace the table. */
@@ -29,10 +25,10 @@ export const tableName = (environment: string) => `token-broker-${environment}`;
 /** The topic of the operators. */
 export const topicName = (environment: string) => `token-broker-${environment}`;
 
-/** Where stacks of the same account find the broker: a parameter of Systems Manager that holds its URL. */
+/** The parameter of Systems Manager that contains the broker's URL, for stacks of the same account. */
 export const urlParameterName = (environment: string) => `/token-broker/${environment}/url`;
 
-/** The environment of `npm start`, whose stand-ins run on this machine: a client's secret is `token-broker/local/<client>`. */
+/** The environment of `npm start` on this machine. A client's secret is `token-broker/local/<client>`. */
 export const LOCAL_ENVIRONMENT = 'local';
 
 /** The account of the stand-ins of `npm start`. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 
-/** A string in which `faultOf` finds no fault. */
+/** A schema for strings in which `faultOf` finds no fault. */
 export function text(faultOf: FaultOf) {
   return z.string().superRefine((value, context) => {
     const reason = faultOf(value);
@@ -9,21 +9,21 @@ export function text(faultOf: FaultOf) {
   });
 }
 
-/** Why a text is wrong, or `undefined`; the reason must not quote it. */
+/** Returns why a text is wrong, or `undefined`. The reason must not quote the text. */
 export type FaultOf = (text: string) => string | undefined;
 
-/** A list without duplicates. */
+/** A schema for lists without duplicates. */
 export function listOf<Item extends z.ZodType>(item: Item, keyOf: (item: z.output<Item>) => unknown = (one) => one) {
   return z.array(item).superRefine((items, context) => {
     const keys = items.map(keyOf);
     for (const index of keys.keys()) {
       if (keys.indexOf(keys[index]) < index)
-        context.addIssue({ code: 'custom', path: [index], message: 'is there twice' });
+        context.addIssue({ code: 'custom', path: [index], message: 'is a duplicate' });
     }
   });
 }
 
-/** An object with any member names in which `faultOf` finds no fault. */
+/** A schema for objects with any member names in which `faultOf` finds no fault. */
 export function recordOf<Value extends z.ZodType>(faultOf: FaultOf, value: Value) {
   return z.record(z.string(), value).superRefine((record, context) => {
     for (const name of Object.keys(record)) {
@@ -33,21 +33,21 @@ export function recordOf<Value extends z.ZodType>(faultOf: FaultOf, value: Value
   });
 }
 
-/** Why a text cannot name a client or a service. An access rule says `all` for all of them. */
+/** Returns why a text cannot name a client or a service. Access rules reserve `all`. */
 export function nameFault(name: string): string | undefined {
-  if (name === 'all') return "must not be called 'all'";
+  if (name === 'all') return "must not be named 'all'";
   return NAME_PATTERN.test(name)
     ? undefined
     : 'must be 1 to 63 letters, digits or . _ - and start with a letter or digit';
 }
 
-/** One wrong place in the settings. */
+/** A fault in the settings, and its place. */
 export interface Fault {
   readonly path: readonly PropertyKey[];
   readonly reason: string;
 }
 
-/** Names every wrong place, one a line: `environments.dev.account: must be 12 digits in quotes`. */
+/** Lists every fault on a line of its own: `environments.dev.account: must be 12 digits in quotes`. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 
@@ -59,11 +59,11 @@ export class SettingsError extends Error {
   }
 }
 
-/** Parses an input, or lists everything that is wrong in it. No reason quotes a value: it may be a secret. */
+/** Parses an input and lists all its faults. A reason never quotes a value, because it may be a secret. */
 export function check<Schema extends z.ZodType>(schema: Schema, input: unknown) {
   const { data, error } = schema.safeParse(input, { error: reasonFor });
   const faults = (error?.issues ?? []).flatMap((issue) => faultsOfIssue(issue, []));
-  // Of a text that stands where a list must be, zod judges the length too: each place has one reason.
+  // Keeps the first reason of each place, because zod also reports the length of a string that should be a list.
   const places = Map.groupBy(faults, ({ path }) => showPath(path));
   return { data, faults: [...places.values()].flatMap(([first]) => first ?? []) };
 }
@@ -74,7 +74,7 @@ function faultsOfIssue(issue: z.core.$ZodIssue, outer: Fault['path']): Fault[] {
     return issue.keys.map((key) => ({ path: [...path, key], reason: issue.message }));
   }
   if (issue.code === 'invalid_union') {
-    // The faults inside the form that was probably meant say more than "none of the forms fits".
+    // Reports the faults of the most similar option, which help more than a fault of the union.
     const nearest = issue.errors.find((issues) =>
       issues.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
     );
@@ -83,7 +83,7 @@ function faultsOfIssue(issue: z.core.$ZodIssue, outer: Fault['path']): Fault[] {
   return [{ path, reason: issue.message }];
 }
 
-/** The reasons that are the same for every member; the schemas say the others. */
+/** Returns the reasons that all members share. The schemas contain the others. */
 function reasonFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -113,12 +113,12 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-/** A place in the settings, as messages name it. */
+/** Returns a place in the settings, in the form of messages. */
 export function showPath(path: Fault['path']): string {
   return path.length === 0 ? 'the file' : path.map((step, index) => showStep(step, index === 0)).join('');
 }
 
-/** A name that holds a dot or white space is quoted, so that a path can be read in one way only. */
+/** Quotes a name with a dot or white space, so that a path is unambiguous. */
 function showStep(step: PropertyKey, isFirst: boolean): string {
   if (typeof step === 'number') return `[${step}]`;
   const name = String(step);

@@ -4,13 +4,13 @@ import { certificateFault } from './certificates.ts';
 import { listOf, recordOf, text } from './schema.ts';
 
 export interface SettingsPlace {
-  /** Whether a service may be on this machine, over http. */
+  /** Whether a service may run on this machine, over http. */
   readonly allowLoopback: boolean;
-  /** Where the files lie that the settings name. */
+  /** The folder of the files that the settings name. */
   readonly folder: string;
 }
 
-/** One service: how it is asked for a token and how its answer is read. Every default of a service stands here. */
+/** The schema of a service, with all its defaults: how to request a token and how to read the answer. */
 export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
   return z
     .strictObject({
@@ -27,13 +27,13 @@ export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
       rejectedOn403: z.boolean().default(false),
       singleActiveToken: z.boolean().default(false),
       requestTimeoutMs: timeoutMs.default(4_000),
-      // Files in PEM, such as 'ca/insights.pem': trusted for this service, and no public authority is.
+      // Files in PEM, such as 'ca/insights.pem'. They replace the public authorities for this service.
       certificateAuthorities: listOf(text((path) => certificateFault(folder, path))).default([]),
     })
     .superRefine((service, context) => {
       const { authUrl, tokenPath, maxLifetimeSeconds } = service;
       const fault = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
-      // The whole address is easily pasted, and would ask for /auth/v1/token/auth/v1/token.
+      // A pasted address with the path would lead to /auth/v1/token/auth/v1/token.
       if (tokenPath !== '/' && authUrl.endsWith(tokenPath)) {
         fault('authUrl', 'must not end in the tokenPath: the broker appends it');
       }
@@ -43,13 +43,13 @@ export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
     });
 }
 
-/** At least so long that a token is of use after its margin, a fifth, and the longest request; at most a month. */
+/** The minimum leaves a usable token after its margin of a fifth and the longest request. The maximum is 30 days. */
 const lifetimeSeconds = z.int().min(10).max(2_592_000);
 
-/** So that a call's 15 s suffice for another call's lease, 2 s longer than its request, and a request of its own. */
+/** The maximum lets 15 s suffice for another call's lease, 2 s longer than its request, and for a second request. */
 const timeoutMs = z.int().min(100).max(6_000);
 
-/** The settings are no place for secrets, and a part of a credential differs between clients. */
+/** Rejects members of a credential, which are secret and differ between clients. */
 function parameterFault(name: string): string | undefined {
   if (name === '') return 'must have a name';
   return /^(client_id|client_secret|client_assertion|username|password|secret)$/i.test(name)
@@ -57,7 +57,7 @@ function parameterFault(name: string): string | undefined {
     : undefined;
 }
 
-/** How a service's answer is read; members are dotted paths such as `data.token`, and `$` is the whole answer. */
+/** The members of a service's answer, as dotted paths such as `data.token`. `$` is the whole answer. */
 const responseSchema = z
   .strictObject({
     tokenMember: text(memberFault).optional(),
@@ -66,7 +66,7 @@ const responseSchema = z
     passThrough: listOf(text(passThroughFault)).default([]),
   })
   .superRefine(({ tokenMember, passThrough }, context) => {
-    const message = 'holds the token (see tokenMember)';
+    const message = 'contains the token (see tokenMember)';
     for (const [index, path] of passThrough.entries()) {
       const holdsToken = tokenMember === path || tokenMember?.startsWith(`${path}.`);
       if (holdsToken) context.addIssue({ code: 'custom', path: ['passThrough', index], message });
@@ -74,28 +74,28 @@ const responseSchema = z
   });
 
 function memberFault(path: string): string | undefined {
-  if (path.split('.').includes('__proto__')) return 'is no name of a member';
+  if (path.split('.').includes('__proto__')) return 'is not a name of a member';
   const isPath = path === path.trim() && !/\p{Cc}/u.test(path) && path.split('.').every((name) => name !== '');
   return isPath ? undefined : 'must be the name of a member, or names joined by dots such as data.token';
 }
 
 function passThroughFault(path: string): string | undefined {
-  if (OWN_MEMBERS.includes(path)) return 'is a member that the broker itself answers with';
+  if (OWN_MEMBERS.includes(path)) return 'is a member of the answers of the broker itself';
   if (path === '$' || /token|jwt|session|secret|password|credential|assertion/i.test(path)) {
-    return 'may hold a token or a secret, which must not pass';
+    return 'may contain a token or a secret, which must not be passed through';
   }
   return memberFault(path);
 }
 
 const OWN_MEMBERS = ['access_token', 'token_type', 'expires_in', 'expires_at', 'expiry_source', 'fingerprint', 'scope'];
 
-/** Why a service's settings cannot have a header of this name. */
+/** Returns why a service's settings cannot contain a header of this name. */
 function headerFault(name: string): string | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is not a valid header name';
   return BY_BROKER.test(name) || BY_HTTP.test(name) ? 'is set by the broker or by HTTP itself' : undefined;
 }
 
-/** Why a text cannot be the value of a header. */
+/** Returns why a text cannot be the value of a header. */
 function headerValueFault(value: string): string | undefined {
   return /^[!-~](?:[\t -~]*[!-~])?$/.test(value)
     ? undefined

@@ -4,37 +4,36 @@ import { roleArnFault } from '../../functions/vocabulary.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
 import { ENVIRONMENTS_FOLDER, readCertificates } from './certificates.ts';
+import { regionFault } from './regions.ts';
 import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
 import { type SettingsPlace, serviceSchema } from './service.ts';
 
-/** The settings of one environment, checked and with every default filled in. */
+/** The settings of an environment, checked and with every default filled in. */
 export interface Environment extends z.output<typeof environmentSchema> {
   readonly name: string;
 }
 
-/** The settings of one environment as an operator writes them; a member with a default may be left out. */
+/** The settings of an environment as an operator writes them. Members with a default are optional. */
 export type EnvironmentForm = z.input<typeof environmentSchema>;
 
-/** The default age of an old credential. */
+/** The default of `credentialMaxAgeDays`. */
 export const CREDENTIAL_MAX_AGE_DAYS = 365;
 
-/** Everything that an environment can have; `parseEnvironment` also checks how it fits together. */
+/** The schema of an environment. `parseEnvironment` also finds contradictions between its settings. */
 export const environmentSchema = z.strictObject({
-  // A string, because a number loses its leading zeros.
+  // A string, because a number would lose leading zeros.
   account: text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes')),
-  region: text((name) =>
-    /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
-  ),
+  region: text(regionFault),
   ...brokerMembers({ allowLoopback: false, folder: ENVIRONMENTS_FOLDER }),
-  // The AWS organization that every caller's account must be in, beside having a rule.
+  // The AWS organization to which every caller's account must belong, in addition to an access rule.
   principalOrgId: text((id) =>
     /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
   ).optional(),
-  // Whether roles of the accounts in the access rules reach the URL, or every role of `principalOrgId`, to be judged by them.
+  // The roles that reach the URL: of the accounts in the rules, or of `principalOrgId`. The rules decide either way.
   callers: z.enum(['accounts', 'organization']).default('accounts'),
-  // The alarms that are not created.
+  // The alarms not to create.
   alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
-  // The share of calls that a new version gets first, and for how long; 'off': all calls at once.
+  // The share of calls that a new version gets first, and for how long. 'off' sends all calls at once.
   canary: z
     .union(
       [
@@ -47,53 +46,53 @@ export const environmentSchema = z.strictObject({
       { error: "must be 'off' or an object with percent and minutes" },
     )
     .prefault({}),
-  // The limit of concurrent calls of the token function, each up to 10 requests a second; 0 turns the broker off.
+  // The limit of concurrent calls, each with up to 10 requests per second. 0 turns the broker off.
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
-  // How many secrets that changed are checked at a time, reserved for health; 'none': as fast as AWS lets secrets be stored.
+  // The concurrency reserved for health, for checks of changed secrets. 'none' reserves and limits nothing.
   healthConcurrency: z
     .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
     .default('none'),
-  // How many instances of the token function stand ready, paid for while they wait.
+  // The number of instances that are kept ready, which cost money while they wait.
   provisionedConcurrency: concurrency().default(0),
-  // The age at which the commands call a credential old.
+  // The age from which the commands report a credential as old.
   credentialMaxAgeDays: z.int().min(1).max(3_650).default(CREDENTIAL_MAX_AGE_DAYS),
-  // How long audit lines are kept, in the periods that CloudWatch Logs offers.
+  // The retention of audit lines, a period that CloudWatch Logs supports.
   logRetentionDays: z
     .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])
     .default(365),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
-  // Whether CloudTrail records invocations, changes and reads; which roles may write the sealing key, and which the
-  // policies of the clients' secrets, without an alarm.
+  // Whether CloudTrail records invocations, changes and reads. The roles may write the sealing key, or the policies of
+  // the clients' secrets, without an alarm.
   trail: z
     .union([z.literal('off'), z.strictObject({ sealingKeyWriters: fewRoles(), secretPolicyWriters: fewRoles() })], {
       error: "must be 'off' or an object with sealingKeyWriters and secretPolicyWriters",
     })
     .default('off'),
-  // Where the token function runs, when a service knows its callers by their addresses.
+  // The network of the token function, for a service that identifies its callers by address.
   vpc: z
     .strictObject({
-      // Lambda takes at most 16 subnets, and a network interface at most five groups.
+      // Lambda accepts at most 16 subnets, and a network interface at most five groups.
       subnetIds: idsOf('subnet').max(16),
       securityGroupIds: idsOf('sg').max(5),
     })
     .optional(),
-  // More tags on every resource, such as a cost centre; the stack's own two cannot be overridden.
+  // More tags on every resource, such as a cost centre. The two tags of the stack cannot be overridden.
   tags: recordOf(tagFault, text(tagValueFault)).default({}),
-  // The key that an earlier stack of this environment left behind; without it a new one is made.
+  // The key that an earlier stack of this environment left behind. By default, the stack creates a key.
   keyArn: text(keyArnFault).optional(),
 });
 
-/** Reads the settings of one environment; throws a `SettingsError` that names every wrong place. */
+/** Parses the settings of an environment. Throws a `SettingsError` that lists every fault. */
 export function parseEnvironment(name: string, input: unknown): Environment {
   const { environment, faults } = readEnvironment(name, input);
   if (environment === undefined) throw new SettingsError(faults);
   return environment;
 }
 
-/** Reads the settings of all environments; throws one `SettingsError` for all of them. */
+/** Parses the settings of all environments. Throws a single `SettingsError` for all of them. */
 export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): readonly Environment[] {
   const readings = Object.entries(inputs).map(([name, input]) => readEnvironment(name, input));
   const faults = readings.flatMap((reading) => reading.faults);
@@ -101,14 +100,14 @@ export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): re
   return readings.flatMap(({ environment }) => environment ?? []);
 }
 
-/** The members that an environment and a local configuration have in common. */
+/** The members that environments and local configurations share. */
 export function brokerMembers(options: SettingsPlace) {
   return {
     services: recordOf(nameFault, serviceSchema(options)).refine((services) => Object.keys(services).length > 0, {
       error: 'must have at least one service',
     }),
     accessRules: z.array(accessRuleSchema),
-    // How often every credential is proven, and which e-mail addresses are told when one stops working.
+    // The interval of credential checks, and the e-mail addresses to notify of a credential that stops working.
     health: z
       .strictObject({
         every: text(rateFault).default('rate(1 hour)'),
@@ -118,14 +117,14 @@ export function brokerMembers(options: SettingsPlace) {
   };
 }
 
-/** The part of an environment that the token function reads, with the content of the files that it names. */
+/** Returns the settings that the token function reads, with the content of the certificate files. */
 export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_FOLDER): BrokerSettings {
   const { accessRules, principalOrgId, health } = members;
   const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
     const certificateAuthorities = readCertificates(folder, files);
     return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
   });
-  // A token that is older than the time between two checks has proven nothing since the last one.
+  // A token older than the interval of the checks proves nothing since the last check.
   const organization = principalOrgId === undefined ? {} : { principalOrgId };
   return {
     services: Object.fromEntries(services),
@@ -137,7 +136,7 @@ export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_F
 
 type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
 
-/** The environment is there only without a fault. */
+/** Returns all faults, and the environment if there is no fault. */
 function readEnvironment(name: string, input: unknown) {
   const { data, faults } = check(environmentSchema, input);
   const all = [
@@ -150,18 +149,18 @@ function readEnvironment(name: string, input: unknown) {
   return { environment, faults: all };
 }
 
-/** The name becomes part of the names of secrets, the functions and the stack. */
+/** Checks the name of an environment, which is a part of the names of secrets, functions and the stack. */
 function nameFaults(name: string): readonly Fault[] {
   if (name.length > 20 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
-    const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
+    const reason = 'must have a name of at most 20 lower-case letters, digits and hyphens that starts with a letter';
     return [{ path: [], reason }];
   }
-  // `local` means this machine to the commands; the other names would give two functions the same name.
-  const reason = 'must not be called local, health-… or release-check-…';
+  // The commands use `local` for this machine. The other names would lead to two functions of the same name.
+  const reason = 'must not be named local, health-… or release-check-…';
   return /^(local$|health-|release-check-)/.test(name) ? [{ path: [], reason }] : [];
 }
 
-/** The contradictions between settings that are valid by themselves. */
+/** Returns the contradictions between settings that are valid on their own. */
 function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
@@ -169,12 +168,12 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
     settings.callers === 'accounts' &&
       accounts > MAX_CALLER_ACCOUNTS && {
         path: ['accessRules'],
-        reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}; callers: 'organization' needs none for an account`,
+        reason: `name ${accounts} accounts, more than the ${MAX_CALLER_ACCOUNTS} that fit into the policy of the function: callers: 'organization' has no such limit`,
       },
     settings.callers === 'organization' &&
       settings.principalOrgId === undefined && {
         path: ['callers'],
-        reason: "must be 'accounts' without principalOrgId, which says what organization it is",
+        reason: "must be 'accounts' without principalOrgId, which identifies the organization",
       },
     reservedConcurrency !== 'none' &&
       provisionedConcurrency > reservedConcurrency && {
@@ -187,7 +186,7 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
     },
     Map.groupBy(Object.keys(tags), (tag) => tag.toLowerCase()).size < Object.keys(tags).length && {
       path: ['tags'],
-      reason: 'must not have names that differ only by case: IAM takes them for one',
+      reason: 'must not have names that differ only by case: IAM treats them as the same name',
     },
   ].filter((fault) => fault !== false);
 }
@@ -196,7 +195,7 @@ function concurrency() {
   return z.int().min(0).max(10_000);
 }
 
-/** A filter of CloudWatch Logs has room for three. */
+/** A list of at most three roles, the limit of a filter of CloudWatch Logs. */
 function fewRoles() {
   return listOf(text(roleArnFault)).max(3).default([]);
 }
@@ -208,12 +207,12 @@ function idsOf(prefix: string) {
 }
 
 function tagFault(name: string): string | undefined {
-  // To IAM, names of tags that differ only by case are one name.
-  if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case does not count)';
+  // IAM ignores the case of tag names.
+  if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case is ignored)';
   return name === '' ? 'must have a name' : tagValueFault(name);
 }
 
-/** Every service of AWS accepts these; some accept more. */
+/** Allows the values that every service of AWS accepts. */
 function tagValueFault(text: string): string | undefined {
   if (/^aws:/i.test(text)) return 'must not begin with aws:';
   if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
@@ -224,11 +223,11 @@ function keyArnFault(arn: string): string | undefined {
   return KEY_ARN.test(arn) ? undefined : 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
 }
 
-/** The key itself, not an alias of it. */
+/** Matches the ARN of a key, not of an alias. */
 const KEY_ARN =
-  /^arn:(?:aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+  /^arn:aws(?:-[a-z]+)*:kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
-/** The seconds of a rate such as `rate(1 hour)`. */
+/** Returns the seconds of a rate such as `rate(1 hour)`, or `NaN`. */
 export function rateSeconds(rate: string): number {
   const { count = '1', unit = '' } = RATE.exec(rate)?.groups ?? {};
   return Number(count) * (UNIT_SECONDS[unit.replace(/s$/, '')] ?? Number.NaN);
@@ -247,14 +246,14 @@ function rateFault(rate: string): string | undefined {
     : 'must be between rate(15 minutes) and rate(1 day)';
 }
 
-/** A run may take twelve minutes, and runs must not overlap. */
+/** Keeps runs, of up to twelve minutes, from overlapping. */
 const MIN_SECONDS = 900;
-/** An alarm on silence looks back on three intervals, and on a week at most. */
+/** Limits three intervals, which an alarm on silence evaluates, to the week that CloudWatch allows. */
 const MAX_SECONDS = 86_400;
 
 function emailFault(address: string): string | undefined {
   return address.length <= 254 && EMAIL.test(address) ? undefined : 'must be an e-mail address such as ops@example.com';
 }
 
-/** The usual form: no quotes, no comments, no address literals. */
+/** The usual form, without quotes, comments and address literals. */
 const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/;

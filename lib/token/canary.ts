@@ -25,7 +25,7 @@ interface CanaryProps {
   readonly minutes: number;
 }
 
-/** Gives a new version a part of the traffic first, and the rest unless one of its own alarms rings. */
+/** Sends a part of the traffic to a new version first, and the rest unless an alarm of that version rings. */
 export class Canary extends Construct {
   readonly #alias: Alias;
   readonly #group: LambdaDeploymentGroup;
@@ -59,13 +59,13 @@ export class Canary extends Construct {
     this.#group.node.addDependency(policy);
   }
 
-  /** Keeps traffic from a new version until the check has passed; a failed check fails the deployment. */
+  /** Keeps traffic from a new version until the check has passed. A failed check fails the deployment. */
   checkFirst(check: ReleaseCheck): void {
-    // A broker that is turned off answers no request, and can still be deployed.
+    // A broker that is turned off answers no request, but its deployment must succeed.
     if (this.#isTurnedOff) return;
     this.#group.addPreHook(check.hook);
     this.#policy.addStatements(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [check.hookArn] }));
-    // CloudFormation starts the deployment when it updates this alias: by then `next` and the check must be new.
+    // CloudFormation starts the deployment when it updates this alias, so `next` and the check must be updated before.
     this.#alias.node.defaultChild?.node.addDependency(check);
   }
 
@@ -90,7 +90,7 @@ export class Canary extends Construct {
           actions: ['lambda:GetAlias', 'lambda:GetProvisionedConcurrencyConfig', 'lambda:UpdateAlias'],
           resources: [tokenFunction, `${tokenFunction}:${ALIAS}`],
         }),
-        // CodeDeploy chooses how it queries the alarms.
+        // CodeDeploy chooses the form of its queries.
         new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: [arn('cloudwatch', 'alarm:*')] }),
       ],
     });
@@ -100,21 +100,21 @@ export class Canary extends Construct {
 
 interface ReleaseCheckProps {
   readonly environment: Environment;
-  /** Of the token function, made by this deployment. */
+  /** The version of the token function that this deployment creates. */
   readonly version: IVersion;
   readonly secrets: ClientSecrets;
   readonly observability: Observability;
 }
 
 /**
- * Asks a new version of the token function before a caller does, through an alias and a URL that its own role alone may call:
- * no role may invoke the function past a URL. Health cannot do it, because its function is updated after the callers' URL.
+ * Calls a new version of the token function before a caller does, through an alias and a URL that only its role may
+ * call. No role may bypass the URL. Health cannot check it, because its function is updated after the callers' URL.
  */
 export class ReleaseCheck extends Construct {
-  /** Makes the requests of the check. */
+  /** The role that sends the requests of the check. */
   readonly role: IRole;
   readonly hook: IFunction;
-  /** The ARN of `hook`, written out: the function waits for the deployment group, and the group for the policy with the ARN. */
+  /** The ARN of `hook` as a string. A reference would be circular: hook, deployment group, policy, hook. */
   readonly hookArn: string;
 
   constructor(scope: Construct, id: string, { environment, version, secrets, observability }: ReleaseCheckProps) {

@@ -4,28 +4,30 @@ import { Stage } from 'aws-cdk-lib';
 import { type BundlingOptions, type ICommandHooks, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { Construct } from 'constructs';
 import { shortDigest } from '../../functions/variables.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 
-/** Where the token function finds the settings that `functionBundle` lays beside its code. */
+/** The path of the settings that `functionBundle` puts next to the code of the token function. */
 export const SETTINGS_PATH = '/var/task/settings.json';
 
 export interface BundleOptions {
-  /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
+  /** Stored next to the code as JSON, see `SETTINGS_PATH`. */
   readonly settings?: object | undefined;
 }
 
 /**
- * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash covers both, so a changed setting is
- * a changed asset.
+ * Bundles the code and the AWS SDK into a single file, with `settings` next to it. The hash of the asset covers both,
+ * so a changed setting changes the asset.
  */
 export function functionBundle(scope: Construct, { settings }: BundleOptions = {}): BundlingOptions {
   return {
-    // The CDK would leave out the AWS SDK, for which Lambda has a copy: it changes without a deployment and starts slower.
+    // Bundles the AWS SDK. Lambda's copy, the CDK's default, changes without a deployment and starts slower.
     externalModules: [],
     mainFields: ['module', 'main'],
     target: 'node24',
-    // Only an ES module can wait for its first reads before Lambda counts it as started.
+    // Only an ES module can await its first reads during the init phase.
     format: OutputFormat.ESM,
     minify: true,
+    define: { 'process.env.TOKEN_BROKER_RELEASE': JSON.stringify(packageJson.version) },
     logLevel: LogLevel.WARNING,
     ...(settings && { commandHooks: layBesideCode(writeSettings(scope, JSON.stringify(settings))) }),
   };
@@ -40,10 +42,10 @@ function layBesideCode(file: string): ICommandHooks {
   };
 }
 
-/** Named by its content, because the CDK takes two bundles with the same commands for the same bundle. */
+/** Names the file by its content, because the CDK treats bundles with the same commands as the same bundle. */
 function writeSettings(scope: Construct, json: string): string {
   const directory = Stage.of(scope)?.outdir;
-  if (directory === undefined) throw new Error('A function is bundled inside of an App.');
+  if (directory === undefined) throw new Error('A function can only be bundled inside an App.');
   const file = path.resolve(directory, `settings.${shortDigest(json)}.json`);
   writeFileSync(file, json);
   return file;

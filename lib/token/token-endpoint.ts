@@ -34,13 +34,13 @@ interface TokenEndpointProps {
   readonly observability: Observability;
 }
 
-/** The function that issues tokens, behind a URL that only this stack and the accounts of the access rules, or an organization, can call. */
+/** The function that issues tokens. Only this stack, and the rules' accounts or an organization, can call its URL. */
 export class TokenEndpoint extends Construct {
   readonly url: string;
-  /** The role of the function; at first it may only write its own log. */
+  /** The role of the function. Initially it may only write its own log. */
   readonly role: IRole;
   readonly called: CalledFunction;
-  /** Holds the audit lines. */
+  /** The log that contains the audit lines. */
   readonly log: ILogGroup;
   /** The version of the newest deployment. */
   readonly version: IVersion;
@@ -96,7 +96,7 @@ export class TokenEndpoint extends Construct {
         action: 'lambda:InvokeFunctionUrl',
         functionUrlAuthType: FunctionUrlAuthType.AWS_IAM,
       });
-      // No role may invoke the function except through its URL, because a direct event can claim any caller.
+      // Requires the URL for every invocation, because a direct event can claim any caller.
       this.#alias.addPermission(`InvokeThroughUrl${id}`, {
         principal,
         action: 'lambda:InvokeFunction',
@@ -114,7 +114,7 @@ export class TokenEndpoint extends Construct {
     this.#checkers.push(role);
   }
 
-  /** Keeps calls from a new version until the check has asked it. Without a canary there is nothing to wait for it. */
+  /** Keeps calls from a new version until the check has passed. Without a canary, only allows the check. */
   checkFirst(check: ReleaseCheck): void {
     this.#checkers.push(check.role);
     this.#canary?.checkFirst(check);
@@ -128,8 +128,8 @@ export class TokenEndpoint extends Construct {
 }
 
 /**
- * Who reaches the URL, by the id of its two permissions: the policy has room for accounts, not for every role. An account then
- * decides which of its roles may call; of an organization, every role of the broker's own account may.
+ * The principals that may call the URL, by the id of their permissions. The policy has room for accounts, not for
+ * roles: each account decides which of its roles may call. An organization includes every role of the broker's account.
  */
 function callingPrincipals({ callers, principalOrgId, accessRules }: Environment): readonly [string, IPrincipal][] {
   if (callers === 'organization' && principalOrgId !== undefined) {
@@ -139,7 +139,7 @@ function callingPrincipals({ callers, principalOrgId, accessRules }: Environment
 }
 
 /**
- * Moves the token function into a VPC, so that it leaves AWS by the addresses of that VPC's NAT gateways.
+ * Moves the token function into a VPC, so that its requests come from the addresses of that VPC's NAT gateways.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
  */
@@ -148,7 +148,7 @@ function placeIntoVpc(lambdaFunction: LambdaFunction, role: IRole, { name, vpc }
   const { subnetIds, securityGroupIds } = vpc;
   const resource = lambdaFunction.node.defaultChild;
   if (!(resource instanceof CfnFunction)) throw new TypeError('A function is a resource of CloudFormation.');
-  // The CDK's own way asks for the id and the zones of the VPC, which Lambda does not need.
+  // The CDK's `vpc` property requires the id and the zones of the VPC, which Lambda does not need.
   resource.vpcConfig = { subnetIds: [...subnetIds], securityGroupIds: [...securityGroupIds] };
 
   const arn = (type: string, id: string) =>
@@ -161,11 +161,11 @@ function placeIntoVpc(lambdaFunction: LambdaFunction, role: IRole, { name, vpc }
     ...securityGroupIds.map((id) => arn('security-group', id)),
   ];
   for (const place of places) allow(role, ['ec2:CreateNetworkInterface'], place);
-  // Before Lambda makes a function it tries to delete an interface without an id. These actions are for interfaces alone.
+  // Lambda first tests the rights by deleting an interface without an id. These actions apply to interfaces only.
   allow(role, changes, arn('*', '*'));
-  // EC2 knows no narrower resource for looking.
+  // EC2 supports no narrower resource for these actions.
   allow(role, looks, '*');
-  // The Lambda service needs these rights; the code that runs under the role must not have them.
+  // Lambda itself needs these rights. The code that runs under the role must not use them.
   role.addToPrincipalPolicy(
     new PolicyStatement({
       effect: Effect.DENY,

@@ -16,7 +16,11 @@ const UNPROTECTED = { ...ROLLED_BACK, EnableTerminationProtection: 'false' };
 
 describe('npm run deploy', () => {
   it.each([
-    ['dev', DEV, /^dev needs of account 111111111111 in eu-west-1: the boot.* no more .* than a new account has\.$/],
+    [
+      'dev',
+      DEV,
+      /^dev needs in account 111111111111, region eu-west-1: the boot.* no more .* than a new account has\.$/,
+    ],
     ['prod', PROD, /^prod needs .*npm run bootstrap -- prod, once.*quota .* at least 160 .*new account has 10/],
   ])('says first, in a sentence, what %s needs of its account', async (_, environment, sentence) => {
     const { deployTo } = await startWorld();
@@ -34,7 +38,7 @@ describe('npm run deploy', () => {
   });
 
   it.each<[what: string, run: Outcome, said: RegExp]>([
-    ['crashes', 'crashed', /error: health-failed: A run of token-broker-health-dev did not come to its end/],
+    ['crashes', 'crashed', /error: health-failed: A run of token-broker-health-dev did not finish/],
     ['cannot be asked for', 'down', /error: aws-unavailable: .*lambda:InvokeFunction/],
     ['is not allowed', 'denied', /error: aws-access-denied: .*lambda:InvokeFunction/],
     ['gets no finding', failedWith('internal'), /error: the check of acme\/other ended with internal\n.*release back/],
@@ -69,7 +73,7 @@ describe('npm run deploy after a first deployment that failed', () => {
     const { deployTo } = await startWorld(ROLLED_BACK);
     const { exitCode, toldBefore, found } = await deployTo(DEV, { typed });
     expect({ exitCode, found }).toEqual({ exitCode: 0, found: UNPROTECTED });
-    expect(toldBefore?.[1]).toMatch(/^The first deployment of TokenBroker-dev failed.*takes the protection/);
+    expect(toldBefore?.[1]).toMatch(/^The first deployment of TokenBroker-dev failed.*removes the protection/);
   });
 
   it('changes nothing when the person does not agree, or when it may not', async () => {

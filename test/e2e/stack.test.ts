@@ -32,7 +32,7 @@ describe('npm run deploy, diff and bootstrap', () => {
       const { env, requests } = await signedInTo('333333333333');
       const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
       const refused =
-        'You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.';
+        'You are signed in to the account 333333333333, but dev belongs to 111111111111: nothing was done.';
       const told = await run(['deploy', 'dev', ...args], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
       // Before it, the SDK warns of a profile beside the keys in variables.
       expect(told).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(`(?:^|\n)error: ${refused}\n$`) });
@@ -74,7 +74,7 @@ it('npm run diff lists the rights that each role gains or loses, and bundles no 
     `[+] ${BILLING} gains check for all clients on all services`,
     `[-] ${REPORTING} loses token for globex on customer-insights`,
   ]);
-  const warning = /^\[!\] customer-insights is not the only service any more\. .* client put --services\.$/m;
+  const warning = /^\[!\] customer-insights is no longer the only service\. .* client put --services\.$/m;
   expect(`${stdout}${stderr}`).toMatch(warning);
   expect(stderr).toContain('Bundling asset TokenBroker-dev/');
   expect(stderr).not.toMatch(/TokenBroker-(?:staging|prod)/);

@@ -108,7 +108,7 @@ it('synth warns of a certificate authority that ends within a year', async () =>
   const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
   const warnings = annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
   const day = ends.soon.toISOString().slice(0, 10);
-  expect(warnings).toEqual([expect.stringMatching(`soon.pem, by which customer-insights is trusted, ends on ${day}`)]);
+  expect(warnings).toEqual([expect.stringMatching(`soon.pem, which verifies customer-insights, expires on ${day}`)]);
 });
 
 const DAY_MS = 86_400_000;

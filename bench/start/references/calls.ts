@@ -9,10 +9,10 @@ const dynamodb = createDynamoDB({ send: aws });
 const secretsManager = createSecretsManager({ send: aws });
 const { signal } = new AbortController();
 
-// The broker's first reads.
+// The reads of the broker's init phase.
 await Promise.all([readSecret('sealing'), read('first-read')]);
 
-/** The broker's calls of a first token, over its connections, without its rules. */
+/** Sends the broker's calls for a first token over its connections, without its rules. */
 export async function handler(event: { readonly body: string }) {
   const { client, service } = JSON.parse(event.body);
   const pair = `${client}/${service}`;

@@ -1,4 +1,4 @@
-/** Answers at once: the cost of Node and the runtime client alone. */
+/** Answers at once, to measure only the cost of Node and the runtime client. */
 export async function handler() {
   return ANSWER;
 }

@@ -15,7 +15,7 @@ interface Token {
   readonly expires_in: number;
 }
 
-/** The same job as the broker's, with the same calls, as it is written without a look at the cold start. */
+/** Does the same job as the broker with the same calls, but ignores the cold start. */
 export async function handler(event: { readonly body: string }) {
   const { client, service } = JSON.parse(event.body);
   const pair = `${client}/${service}`;
@@ -26,7 +26,7 @@ export async function handler(event: { readonly body: string }) {
   return { statusCode: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** Reads, takes the lease, asks the service, publishes. */
+/** Reads, takes the lease, requests a token, publishes it. */
 async function requestToken(client: string, pair: string): Promise<Token> {
   const key = { TableName: TABLE, Key: { pair: { S: pair } } };
   const [, credential, sealingKey] = await Promise.all([

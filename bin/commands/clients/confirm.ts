@@ -23,18 +23,18 @@ export interface ChangeOptions extends CommandOptions {
 /** Adds the options of `ChangeOptions`. */
 export function addChangeOptions(command: Command): Command {
   return command
-    .option('--yes', 'do it without asking; needed where there is no terminal to ask at')
-    .option('--dry-run', 'say what it would do, and change nothing');
+    .option('--yes', 'do it without asking; required without a terminal')
+    .option('--dry-run', 'print what it would do, and change nothing');
 }
 
-/** A command that changes one client in AWS, without the broker. */
+/** Adds a command that changes one client in AWS, without the broker. */
 export function addChangeCommand(parent: Command, name: string, client = '<client>'): Command {
   return addChangeOptions(addAwsOptions(parent.command(name))).argument(client, 'the client', parseName);
 }
 
 /**
- * The secret of a client to stop, start or send again; `undefined` if it is missing and `evenIfMissing` allows that,
- * or if Secrets Manager gives no answer: a change of the table alone does not wait for it.
+ * Finds the secret of a client to stop, start or send again. Returns `undefined` if `evenIfMissing` allows a missing
+ * secret, or if Secrets Manager does not answer: a change of the table does not need it.
  */
 export async function findStoppable(
   shell: Shell,
@@ -45,17 +45,16 @@ export async function findStoppable(
     return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
   } catch (error) {
     if (!isRefused(error) || !(evenIfMissing || isPassing(error))) throw error;
-    talk(shell, `Whether there is a client "${client}" is unknown (${error.type}).`);
+    talk(shell, `Whether the client "${client}" exists is unknown (${error.type}).`);
     return undefined;
   }
 }
 
 /**
- * Lists the changes and where they happen, and asks a person at the terminal to agree; each change begins with a verb:
- * `sets …`. The secret tells the account, else the settings do. False with `--dry-run`; wrong usage without a terminal and
- * without `--yes`.
+ * Prints the changes and their place, and asks at the terminal. Each change begins with a verb: `sets …`. The account
+ * is the secret's, otherwise the settings'. Returns false with `--dry-run`. Without `--yes` it needs a terminal.
  *
- * @throws CommandFailure `declined`; `aborted` on Ctrl-C
+ * @throws CommandFailure `declined`, or `aborted` on Ctrl-C
  */
 export async function isConfirmed(
   shell: Shell,
@@ -70,7 +69,7 @@ export async function isConfirmed(
   const region = arnRegion ?? awsRegion(shell, options);
   talk(
     shell,
-    `In the environment ${environment} (account ${account ?? 'unknown'}, region ${region ?? 'unknown'}) this`,
+    `In the environment ${environment} (account ${account ?? 'unknown'}, region ${region ?? 'unknown'}) this command`,
   );
   for (const change of changes) talk(shell, `- ${change}`);
   if (dryRun) {
@@ -80,18 +79,18 @@ export async function isConfirmed(
   }
   if (yes) return true;
   if (!isTerminal(shell)) {
-    return command.error('error: there is no terminal to ask at, so nothing was changed: --yes does it without asking');
+    return command.error('error: there is no terminal to ask at, so nothing was changed; --yes does it without asking');
   }
-  if (await isYes(shell, 'Go on?')) return true;
+  if (await isYes(shell, 'Continue?')) return true;
   throw new CommandFailure('declined', 'You did not agree', 'Nothing was changed.');
 }
 
-/** Whether there is a person to ask: a keyboard and a screen. */
+/** Returns whether a person can be asked: both a keyboard and a screen are there. */
 export function isTerminal(shell: Shell): boolean {
   return Boolean(shell.stdin.isTTY && shell.stderr.isTTY);
 }
 
-/** Asks a question at the terminal; every answer except a yes is a no. */
+/** Asks a question at the terminal. Every answer except yes counts as no. */
 export async function isYes(shell: Shell, question: string): Promise<boolean> {
   const [answer = ''] = await ask(shell, [{ text: `${question} [y/N] ` }]);
   return /^\s*y(es)?\s*$/i.test(answer);
@@ -103,7 +102,7 @@ interface Question {
   readonly isHidden?: boolean;
 }
 
-/** Asks one question after the other at the terminal, a line each; Ctrl-C and Ctrl-D abort. */
+/** Asks the questions at the terminal in turn, and reads a line for each. Ctrl-C and Ctrl-D abort. */
 export async function ask(shell: Shell, questions: readonly Question[]): Promise<readonly string[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
   const answers: string[] = [];
@@ -129,7 +128,7 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
     askNext();
   });
   lines.once('close', () => {
-    // Else the shell's own prompt follows the question on its line.
+    // Otherwise the shell's prompt appears on the line of the question.
     if (current() !== undefined) shell.stderr.write('\n');
     reject(aborted());
   });

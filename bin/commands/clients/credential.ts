@@ -5,13 +5,13 @@ import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Credential, parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { duplicateMember, isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
+import { servicesOf } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { servicesOf } from '../../../functions/health/rules/run.ts';
 import { settingsOf } from '../shared/settings.ts';
 import { ask } from './confirm.ts';
 
-/** The text of a new secret: asked for at a terminal, where only the secret is hidden, else as JSON from standard input. */
+/** Reads a new secret: asks at a terminal, where the secret is hidden, otherwise reads JSON from standard input. */
 export async function readCredential(shell: Shell): Promise<Redacted> {
   if (!shell.stdin.isTTY) return readInput(shell);
   talk(shell, 'The secret is not shown while you type it.');
@@ -25,7 +25,7 @@ async function readInput(shell: Shell): Promise<Redacted> {
   shell.signal.addEventListener('abort', stop, { once: true });
   const bytes = await buffer(shell.stdin).finally(() => shell.signal.removeEventListener('abort', stop));
   if (bytes.length > MAX_SECRET_BYTES) {
-    throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, which is all that a secret can hold`);
+    throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, the limit of a secret`);
   }
   if (!isUtf8(bytes)) throw unusable('it is not UTF-8');
   const text = new TextDecoder().decode(bytes);
@@ -33,13 +33,12 @@ async function readInput(shell: Shell): Promise<Redacted> {
   throw new CommandFailure('no-credential', 'Nothing came from standard input', CREDENTIAL_ADVICE);
 }
 
-/** Secrets Manager's limit. */
+/** The limit of Secrets Manager. */
 const MAX_SECRET_BYTES = 65_536;
 
 /**
- * Writes into the text which services the credential is for: those that are `said`, as in a tag, else those that it names
- * itself, else those of the tag. Checks before anything is stored that the broker could send it to each of them, and whether a part of
- * it has blanks around it.
+ * Writes the credential's services into the text: `said` if given, otherwise those in the JSON, otherwise those of the
+ * tag. Checks that the broker could send it to each service, and whether a part has blanks around it.
  */
 export function prepareCredential(
   text: Redacted,
@@ -48,14 +47,14 @@ export function prepareCredential(
 ) {
   const secret = parseJsonObject(text.reveal());
   if (secret === undefined) throw unusable('it is not a JSON object');
-  // Written again, the JSON would lose a duplicate member, and the broker could not find it.
-  if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member is given more than once');
+  // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.
+  if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member occurs more than once');
   const named = namedServices(secret);
   const services = said ?? named ?? tagged;
   const allowed = servicesOf(said, configured);
   const own = servicesOf(named, allowed);
   if (own.length === 0 || own.some((name) => !allowed.includes(name))) {
-    throw unusable('its member services names none, or others than the client is to have (--services)');
+    throw unusable('its member services names no service, or a service that the client does not get (--services)');
   }
   const prepared = withServices(secret, services, configured);
   const parts = servicesOf(services, configured).map((service) => readAs(prepared, service, environment));
@@ -64,7 +63,7 @@ export function prepareCredential(
   return { text: prepared, services, hasBlanks };
 }
 
-/** The services that the JSON names, as a tag does; `undefined` when it does not say. */
+/** Returns the services that the JSON names, in the form of the tag, or `undefined` without such a member. */
 function namedServices({ services }: Readonly<Record<string, unknown>>): string | undefined {
   if (services === undefined || services === 'all') return services;
   if (Array.isArray(services)) return services.join(' ');
@@ -72,7 +71,7 @@ function namedServices({ services }: Readonly<Record<string, unknown>>): string 
   throw unusable('services is not an object, an array of names or "all"');
 }
 
-/** Keeps the JSON's own members for each service. */
+/** Writes the services into the JSON, and keeps its own members for each service. */
 function withServices(
   secret: Readonly<Record<string, unknown>>,
   names: string,
@@ -84,9 +83,9 @@ function withServices(
   return new Redacted(JSON.stringify({ ...secret, services: names === 'all' && entries.size === 0 ? 'all' : kept }));
 }
 
-/** The credential that is sent to the service. @throws CommandFailure why there is none */
+/** Returns the credential that the broker would send to the service. @throws CommandFailure if it cannot be used */
 export function readAs(text: Redacted, service: string, environment: string): Credential {
-  // Without the service's settings, accept each credential that one of the encodings can carry.
+  // Without the service's settings: `form` accepts every credential that any encoding can carry.
   const basicEncoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
   try {
     return parseCredential(text, service, { basicEncoding, isOnlyService: true });
@@ -101,4 +100,4 @@ function unusable(what: string): CommandFailure {
 }
 
 const CREDENTIAL_ADVICE =
-  'Nothing was stored. Give {"client_id": "…", "secret": "…"} as JSON on standard input, or run the command at a terminal to be asked.';
+  'Nothing was stored. Pass {"client_id": "…", "secret": "…"} as JSON on standard input, or run the command at a terminal to be asked.';

@@ -7,10 +7,10 @@ import { findSecret, openSecrets, secretDeleted } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, isConfirmed } from './confirm.ts';
 import { findVersion } from './versions.ts';
 
-/** `client delete` and `client restore`: marks the secret of a client for deletion, and takes the mark back. */
+/** Adds `client delete` and `client restore`, which mark a client's secret for deletion and remove the mark. */
 export function addDeleteCommands(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'delete')
-    .description('Mark the secret of a client for deletion; for 30 days it can be restored.')
+    .description('Mark the secret of a client for deletion; it can be restored for 30 days.')
     .action(
       operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, json } = options;
@@ -18,40 +18,40 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
         const secret = await findSecret(secrets, client);
         if (secret.deletedAt !== undefined) throw secretDeleted();
         const name = secretName(environment, client);
-        const changes = [`marks the secret ${name} for deletion, which can be taken back for 30 days`];
+        const changes = [`marks the secret ${name} for deletion, which client restore can undo for 30 days`];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         const goneAt = await secrets.delete(client);
         if (json) printJson(shell, { environment, client, secret: name, deleted_at: goneAt.toISOString() });
-        else shell.stdout.write(`${client} is marked for deletion, gone on ${timeText(goneAt.getTime())}\n`);
-        talk(shell, 'The broker stops using it with its next check, and at the latest when the token in use ends.');
-        talk(shell, `Until then client restore ${client} takes it back.`);
+        else shell.stdout.write(`${client} is marked, to be deleted on ${timeText(goneAt.getTime())}\n`);
+        talk(shell, 'The broker stops using it with its next check, and at the latest when the token in use expires.');
+        talk(shell, `Until then client restore ${client} undoes this.`);
       }),
     );
 
   addChangeCommand(parent, 'restore')
-    .description('Take the mark for deletion back from the secret of a client.')
+    .description('Remove the mark for deletion from the secret of a client.')
     .action(
       operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, json } = options;
         const secrets = openSecrets(shell, options);
         const secret = await findSecret(secrets, client);
         const name = secretName(environment, client);
-        const changes = [`takes the mark for deletion back from the secret ${name}`];
+        const changes = [`removes the mark for deletion from the secret ${name}`];
         if (secret.deletedAt === undefined) talk(shell, `${client} is not marked for deletion.`);
         else if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         else await secrets.restore(client);
         if (json) printJson(shell, { environment, client, secret: name });
         else shell.stdout.write(`${client} has its secret\n`);
-        talk(shell, `client check ${client} tells whether its credential works.`);
+        talk(shell, `client check ${client} shows whether its credential works.`);
       }),
     );
 }
 
-/** `client discard`: takes a version of a credential out of reach that is not in use. */
+/** Adds `client discard`, which makes a version of a credential that is not in use unreachable. */
 export function addDiscardCommand(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'discard')
-    .description('Throw away the version of a credential that waits, or the one before the current one.')
-    .option('--previous', 'the one before the current one, after a leak: the broker never falls back to it')
+    .description('Discard the pending version of a credential, or the previous version.')
+    .option('--previous', 'the previous version, after a leak: the broker never falls back to it')
     .action(
       operate<DiscardOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, previous, json } = options;
@@ -59,8 +59,8 @@ export function addDiscardCommand(parent: Command, shell: Shell): void {
         const stage = previous ? 'AWSPREVIOUS' : 'AWSPENDING';
         const { secret, version } = await findVersion(secrets, client, stage);
         const changes = [
-          `takes ${stage} from version ${version} of ${client}, which no command brings back`,
-          ...(previous ? [`leaves ${client} without a version to fall back to: client check before`] : []),
+          `removes ${stage} from version ${version} of ${client}, which no command can restore`,
+          ...(previous ? [`leaves ${client} without a version to fall back to: run client check first`] : []),
         ];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         await secrets.moveStage(client, stage, version);

@@ -12,12 +12,12 @@ import { openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 import { changePairs, pairsOfClient } from './pair-changes.ts';
 
-/** `client disable` and `client enable`: the emergency stop, and its end. */
+/** Adds `client disable`, the emergency stop, and `client enable`, which ends it. */
 export function addDisableCommands(parent: Command, shell: Shell): void {
   for (const verb of ['disable', 'enable'] as const) {
     addChangeCommand(parent, verb)
       .description(WORDS[verb].description)
-      .option('--service <name>', 'on this service only: its flag alone, the secret stays as it is', parseName)
+      .option('--service <name>', 'on this service only: sets its flag, does not change the secret', parseName)
       .option('--even-if-missing', WORDS[verb].evenIfMissing)
       .action(
         operate<DisableOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
@@ -49,7 +49,7 @@ interface DisableOptions extends ClientOptions, ChangeOptions {
 }
 
 interface Found extends DisableOptions {
-  /** A secret that is marked for deletion cannot be read by any instance, nor get a policy. */
+  /** No instance can read a secret that is marked for deletion, and it cannot get a policy. */
   readonly isDeleted: boolean;
 }
 
@@ -57,21 +57,21 @@ function plannedChanges(verb: 'disable' | 'enable', services: readonly string[],
   const { environment, client, service, evenIfMissing, isDeleted } = found;
   const flag = `the flag of ${client} on ${services.join(', ')}, in the table ${tableName(environment)}`;
   const [name, role] = [secretName(environment, client), tokenRoleName(environment)];
-  const condition = evenIfMissing ? ', if there is one' : '';
+  const condition = evenIfMissing ? ', if it exists' : '';
   const [flags, secret] =
     verb === 'disable'
       ? [`sets ${flag}`, `denies the secret ${name} to the role ${role}${condition}`]
-      : [`takes away ${flag}`, `lets the role ${role} read the secret ${name} again${condition}`];
+      : [`removes ${flag}`, `lets the role ${role} read the secret ${name} again${condition}`];
   return service !== undefined || (verb === 'disable' && isDeleted) ? [flags] : [flags, secret];
 }
 
 /**
- * The flags first, which stop the fleet; then the secret's policy, even if a flag failed: each works alone. Tells whether
- * the policy denies the broker the credential.
+ * Sets the flags, which stop the fleet, and the secret's policy at the same time. Neither waits for the other or for
+ * its failure. Returns whether the policy denies the broker the credential.
  */
 async function disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
-  const [flags] = await Promise.allSettled([setFlags()]);
-  const [denial] = await Promise.allSettled([denyBroker(secrets, found).catch(sendToEmergency('disable'))]);
+  const denying = denyBroker(secrets, found).catch(sendToEmergency('disable'));
+  const [flags, denial] = await Promise.allSettled([setFlags(), denying]);
   if (flags.status === 'fulfilled' && denial.status === 'fulfilled') return denial.value;
   talk(shell, withNames(flags.status === 'fulfilled' ? FLAGS_SET : FLAG_MISSING, found));
   talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, found));
@@ -80,55 +80,55 @@ async function disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found
 
 const FLAGS_SET =
   'The flag is set: within 60 s no instance of the function that can read the table issues a token of <client>.';
-const FLAG_MISSING = 'The flag is not set on every service: there the broker may go on issuing tokens of <client>.';
+const FLAG_MISSING = 'The flag is missing on a service: there the broker may continue to issue tokens of <client>.';
 
-/** The secret's policy first: while it denies the broker, clearing the flags ends nothing. */
+/** Changes the secret's policy first: while it denies the broker, clearing the flags has no effect. */
 async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
   const tell = (state: string) => (error: unknown) => {
     talk(shell, `${client} is still disabled: ${state}.`);
     throw error;
   };
-  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(tell('no flag was taken away'));
-  await setFlags().catch(tell('the broker may read the secret again, but a flag could not be taken away'));
+  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(tell('no flag was removed'));
+  await setFlags().catch(tell('the broker may read the secret again, but a flag could not be removed'));
   return false;
 }
 
-/** Explains a denial: the emergency role alone writes the policies of secrets, so that no operator can let itself read. */
+/** Explains a denial: only the emergency role writes secrets' policies, so that no operator can grant itself reads. */
 function sendToEmergency(verb: 'disable' | 'enable') {
   return (error: unknown): never => {
     if (!isDenied(error)) throw error;
     const command = `client ${verb} <client> --environment <environment>`;
-    const advice = `The emergency role may (policy --emergency), the operator may not. As that role: ${command}`;
+    const advice = `The emergency role may do this (policy --emergency), the operator may not. As that role: ${command}`;
     throw new CommandFailure(error.type, error.detail, advice);
   };
 }
 
 type SetFlags = () => Promise<unknown>;
 
-/** How far the stop reaches beyond the table; `undefined` when the policy could not be changed. */
+/** Explains whether the secret is denied. `isDenied` is `undefined` when the policy could not be changed. */
 function secretState(isDenied: boolean | undefined, { environment, client, isDeleted }: Found): string {
-  if (isDenied) return `The secret is denied to the broker: no instance of the function can use it any more.`;
+  if (isDenied) return `The secret is denied to the broker: no instance of the function can use it.`;
   const alone =
-    'an instance of the function that is alone, because it cannot read the table, does not heed the flag and may go on issuing tokens';
+    'an instance of the function that is alone, because it cannot read the table, ignores the flag and may continue to issue tokens';
   if (isDenied === undefined) return `The secret is not denied to the broker: ${alone}.`;
   const state = isDeleted ? 'is marked for deletion' : 'is missing';
-  return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it is there, because ${alone}.`;
+  return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it exists, because ${alone}.`;
 }
 
 /**
  * Denies the token function's role the value of a client's secret, so that IAM stops an instance that is alone, too.
- * Other statements stay as they are. False when the client has no secret that could be read.
+ * Keeps other statements. Returns false when the client has no readable secret.
  */
 async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: Found): Promise<boolean> {
   const found = isDeleted ? undefined : await secrets.readPolicy(client);
   if (found === undefined) return false;
   const { rest, others } = parsePolicy(found.policy);
-  // A secret lies in the account of its stack, and so does the role, whose name the stack fixes.
+  // The secret and the role are in the account of the stack, and the stack fixes the role's name.
   const [, partition, , , account] = found.arn.split(':');
   const denial = {
     Sid: SID,
     Effect: 'Deny',
-    // AWS stores a role principal by its id, and a role made anew would not be denied.
+    // AWS stores a role principal by its id, so a role that is created again would not be denied.
     Principal: '*',
     Action: 'secretsmanager:GetSecretValue',
     Resource: '*',
@@ -140,7 +140,7 @@ async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: 
   return true;
 }
 
-/** Ends the denial. */
+/** Removes the denial. */
 async function allowBroker(secrets: Secrets, client: string): Promise<void> {
   const found = await secrets.readPolicy(client);
   const { rest, others, isDenied } = parsePolicy(found?.policy);
@@ -150,7 +150,7 @@ async function allowBroker(secrets: Secrets, client: string): Promise<void> {
 
 const SID = 'TokenBrokerDisabled';
 
-/** Splits a policy: its frame, the statements of others, and whether ours is there. */
+/** Splits a policy into its other members, the statements of others, and whether ours is present. */
 function parsePolicy(policy = '{"Version":"2012-10-17"}') {
   const document = parseJsonObject(policy);
   if (document === undefined) throw new TypeError('AWS keeps no policy that is not a JSON object');
@@ -162,18 +162,18 @@ function parsePolicy(policy = '{"Version":"2012-10-17"}') {
 
 const WORDS = {
   disable: {
-    description: 'Emergency stop: no token of the client is issued any more, cached ones included.',
-    evenIfMissing: 'also a client without a secret, to stop one in advance',
+    description: 'Emergency stop: the broker issues no more tokens of the client, not even cached tokens.',
+    evenIfMissing: 'also a client without a secret, to stop it in advance',
     effect:
-      'Within 60 s no caller is issued a token of <client>. Tokens that callers hold already live on until they expire: only the services can revoke them. client enable <client> ends it.',
+      'Within 60 s no caller is issued a token of <client>. Tokens that callers already have stay valid until they expire: only the services can revoke them. client enable <client> ends it.',
     flagAlone:
-      'Only the flag of this service is set: it does not hold for an instance of the function that cannot read the table. client disable <client> without --service does.',
+      'Only the flag of this service is set: it does not stop an instance of the function that cannot read the table. client disable <client> without --service does.',
   },
   enable: {
     description: 'End the emergency stop.',
     evenIfMissing: 'also a client without a secret, which was stopped in advance',
     effect: 'Within 60 s tokens of <client> are issued again.',
     flagAlone:
-      'Only the flag of this service is taken away: when the whole client was disabled, client enable <client> without --service ends that.',
+      'Only the flag of this service is removed: if the whole client was disabled, client enable <client> without --service ends that.',
   },
 } as const;

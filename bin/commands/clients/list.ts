@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { servicesOf } from '../../../functions/health/rules/run.ts';
+import { servicesOf } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../../functions/vocabulary.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { createPairAdmin } from '../../pairs/pair-admin.ts';
@@ -23,7 +23,7 @@ import {
 import { addAwsOptions, type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 
-/** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
+/** Adds `client list` and `client show`, which show the states of pairs by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
   addAwsOptions(parent.command('list'))
     .description('Show state, last proof and token of each pair, and the versions of the credential, never a value.')
@@ -37,7 +37,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const clients = await lookAt(shell, some, secrets, options);
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(clients, options));
-        if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
+        if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes a client.');
         tellOfCredentials(shell, clients, environment);
       }),
     );
@@ -96,7 +96,7 @@ function textOf(clients: readonly Listed[], { environment }: ListOptions): strin
     const current = versionWith('AWSCURRENT', one);
     const stored = `${timeText(one.dates.get(current ?? ''))}${isOld(one, environment) ? ' (old)' : ''}`;
     const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', one)), stored];
-    const gone = deletedAt === undefined ? undefined : `deleted, gone on ${timeText(deletedAt)}`;
+    const gone = deletedAt === undefined ? undefined : `to be deleted on ${timeText(deletedAt)}`;
     if (pairs.length === 0)
       return [[client, (servicesTag ?? 'all').trim() || '-', gone ?? '-', '-', '-', ...credential]];
     return pairs.map((pair) => {
@@ -119,7 +119,7 @@ function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-/** The states of the pairs of these clients; `undefined`, with a word why, when the table cannot be read. */
+/** Reads the states of these clients' pairs. Prints why the table is unreadable, and then returns `undefined`. */
 async function readStates(shell: Shell, secrets: readonly ClientSecret[], options: ListOptions) {
   const { environment, service } = options;
   const pairs = secrets.flatMap((secret) => {
@@ -143,4 +143,4 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
 const STATES = `
 STATE is what the table says now: ok (the current version was accepted), unproven (not yet), disabled, rejected, held (the
 version is not sent again before the time), paused (nothing is sent before the time). PROVEN AT is the last proof, TOKEN
-UNTIL the end of the token in use, STORED AT when the current version was stored.`;
+UNTIL the expiry of the token in use, STORED AT when the current version was stored.`;

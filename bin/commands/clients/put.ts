@@ -4,8 +4,8 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import { servicesOf } from '../../../functions/broker/pair.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
-import { servicesOf } from '../../../functions/health/rules/run.ts';
 import { secretName } from '../../../functions/vocabulary.ts';
 import { askInTurn } from '../shared/checks.ts';
 import { type ClientSecret, servicesMissing } from '../shared/client-secret.ts';
@@ -17,15 +17,15 @@ import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from '.
 import { prepareCredential, readAs, readCredential } from './credential.ts';
 import { conclude, type ForceOptions, servicesChanges } from './versions.ts';
 
-/** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
+/** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
 export function addPutCommand(parent: Command, shell: Shell): void {
-  const key = new Option('--kms-key-id <key>', 'what encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
+  const key = new Option('--kms-key-id <key>', 'the key that encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
   addChangeOptions(addConnectionOptions(parent.command('put')))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
-    .argument('<client>', 'whose credential', parseName)
+    .argument('<client>', 'the client', parseName)
     .option('--create', 'make a new client')
-    .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
-    .option('--force', 'also where the client is disabled, or a service gives no answer; asks if one rejects it')
+    .option('--services <names>', 'the services of the client, separated by commas, or all', parseServices)
+    .option('--force', 'also if the client is disabled, or a service does not answer; asks if a service rejects it')
     .option('--accept-rejected', 'with --force: even if a service rejects it')
     .addOption(key)
     .addHelpText('after', HELP)
@@ -33,7 +33,7 @@ export function addPutCommand(parent: Command, shell: Shell): void {
 }
 
 interface PutOptions extends ClientOptions, ConnectionOptions, ChangeOptions, ForceOptions {
-  /** As in the tag: names with spaces between, or `all`. */
+  /** Names with spaces between, or `all`, as in the tag. */
   readonly services?: string;
   readonly create?: boolean;
   readonly kmsKeyId?: string;
@@ -48,14 +48,14 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const broker = connect(shell, options, command);
   for (const service of servicesOf(said, [])) checkService(shell, service, environment, command);
   const secrets = openSecrets(shell, options);
-  // A typing error must neither create a client nor take one over, and leave the intended one without its rotation.
+  // A typo must neither create a client nor replace another client's credential.
   const before = create ? await refuseTaken(secrets, client) : await findSecret(secrets, client, NOTHING_STORED);
   if (before?.deletedAt !== undefined) throw secretDeleted();
   if (before === undefined && !kmsKeyId && !isLocal(environment)) command.error(KEY_MISSING);
 
   const configured = configuredServices(shell, environment);
   const tagged = before?.servicesTag ?? 'all';
-  // Nothing is asked for that could not be stored.
+  // Does not ask for a credential that would not be stored.
   const isStored = !dryRun && (yes || isTerminal(shell));
   const typed = isStored ? await readCredential(shell) : undefined;
   const prepared = typed && prepareCredential(typed, said, { environment, configured, tagged });
@@ -65,7 +65,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const changes = [
     plannedChange(before, names.join(', '), options),
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
-    ...(prepared?.hasBlanks ? ['stores also the blank with which the client_id or the secret begins or ends'] : []),
+    ...(prepared?.hasBlanks ? ['also stores the blank with which the client_id or the secret begins or ends'] : []),
     ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
   ];
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
@@ -80,7 +80,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks }, before, services);
   } catch (error) {
-    talk(shell, 'client list shows whether the version is stored, and its stage. A pending one affects no caller:');
+    talk(shell, 'client list shows whether the version is stored, and its stage. A pending version affects no caller:');
     talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
     throw error;
   }
@@ -88,10 +88,10 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
 
 const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';
 
-/** Fails if there is a client of this name, in small or capital letters. */
+/** Fails if a client of this name exists. Ignores case. */
 async function refuseTaken(secrets: Secrets, client: string): Promise<undefined> {
   const isTwin = (one: ClientSecret) => one.client.toLowerCase() === client.toLowerCase();
-  // Without the right to list, no other name is known.
+  // Without the right to list, only the exact name is checked.
   const twin = (await secrets.find(client)) ?? (await secrets.list().catch(() => [])).find(isTwin);
   if (twin === undefined) return;
   if (twin.deletedAt !== undefined) throw secretDeleted();
@@ -100,27 +100,27 @@ async function refuseTaken(secrets: Secrets, client: string): Promise<undefined>
 }
 
 const KEY_MISSING =
-  'error: a new secret needs the key of the environment: give --kms-key-id or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack';
+  'error: a new secret needs the key of the environment: pass --kms-key-id, or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack';
 
 function plannedChange(before: ClientSecret | undefined, where: string, { environment, client, force }: PutOptions) {
   const secret = secretName(environment, client);
-  const condition = force ? 'when none of them rejects it' : 'when each of them accepts it';
+  const condition = force ? 'if no service rejects it' : 'if every service accepts it';
   return before === undefined
     ? `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once`
-    : `stores another version of the secret ${secret}, tries it on ${where}, and puts it into use ${condition}`;
+    : `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${condition}`;
 }
 
-/** Whether the client_id is another one than that in use; shows neither. */
+/** Reports whether the client_id differs from the current version's, and shows neither of them. */
 async function clientIdChanges(
   secrets: Secrets,
   text: Redacted,
   names: readonly string[],
   { environment, client }: PutOptions,
 ): Promise<readonly string[]> {
-  // The trail rings for each read that is not the broker's, also for one that is denied.
+  // The trail raises an alarm for each read by another identity than the broker's, also for a denied read.
   const isWatched = (settingsOf(environment)?.trail ?? 'off') !== 'off';
   const used = isWatched ? undefined : await secrets.readCurrent(client);
-  if (used === undefined) return ['may change the client_id: the one in use cannot be read'];
+  if (used === undefined) return ['may change the client_id: the current version cannot be read'];
   const idIn = (from: Redacted, service: string) => {
     try {
       return readAs(from, service, environment).clientId.reveal();
@@ -129,12 +129,12 @@ async function clientIdChanges(
       return undefined;
     }
   };
-  // The version in use may have none for a new service.
+  // The current version may have no client_id for a new service.
   const isOther = (service: string) => ![undefined, idIn(text, service)].includes(idIn(used, service));
-  return names.some(isOther) ? ['changes the client_id: it is another one than that in use'] : [];
+  return names.some(isOther) ? ['changes the client_id: it differs from that of the current version'] : [];
 }
 
 const HELP = `
-It says what it will change, and asks. At a terminal it asks for the client_id and the secret, which is not shown; else
-it reads them from standard input and needs --yes:
+It prints what it will change, and asks. At a terminal it asks for the client_id and the secret, which is not shown;
+otherwise it reads them from standard input and needs --yes:
   {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id`;

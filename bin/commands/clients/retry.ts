@@ -12,17 +12,17 @@ import { openSecrets } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 import { changePairs, pairsOfClient } from './pair-changes.ts';
 
-/** `client retry`: ends latches, holds and pauses, so that credentials are sent again. */
+/** Adds `client retry`, which clears latches, holds and pauses, so that credentials are sent again. */
 export function addRetryCommand(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'retry', '[client]')
-    .description('Let credentials be sent again that were rejected, held or paused, once their service is mended.')
+    .description('Let the broker send rejected, held or paused credentials again, once their service works again.')
     .option('--service <name>', 'on this service only; without a client: for every client of it', parseName)
     .action(
       operate<RetryOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, service, json } = options;
-        if (client === undefined && service === undefined) command.error('error: give a client, --service, or both');
+        if (client === undefined && service === undefined) command.error('error: name a client, --service, or both');
         const { pairs, secret } = await retriedPairs(shell, options);
-        const change = `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${tableName(environment)}`;
+        const change = `lets ${namesOf(pairs)} be sent again: clears latches, holds and pauses in the table ${tableName(environment)}`;
         if (!(await isConfirmed(shell, [change], options, command, secret))) return;
         const clear = async (admin: PairAdmin, pair: Pair) => {
           const { rejected, held, pause } = await admin.clear(pair);
@@ -45,7 +45,7 @@ interface RetryOptions extends ChangeOptions {
   readonly service?: string;
 }
 
-/** The pairs of the client; without a client those of the service, for clients whose tag names it or is absent. */
+/** Returns the client's pairs. Without a client: the service's, for clients whose tag names it or is absent. */
 async function retriedPairs(shell: Shell, { client, ...options }: RetryOptions) {
   const secrets = openSecrets(shell, options);
   if (client !== undefined) {

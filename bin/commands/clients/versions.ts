@@ -12,13 +12,13 @@ import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeCommand, addChangeOptions, type ChangeOptions, isConfirmed, isTerminal, isYes } from './confirm.ts';
 
-/** `client check`: does the credential work on the client's services? */
+/** Adds `client check`, which checks a credential on the client's services. */
 export function addCheckCommand(parent: Command, shell: Shell): void {
   addConnectionOptions(parent.command('check'))
-    .description('Let the broker find out whether the credential of a client works; needs the operation check.')
-    .argument('<client>', 'whose credential', parseName)
+    .description('Let the broker check whether the credential of a client works; needs the operation check.')
+    .argument('<client>', 'the client', parseName)
     .option('--service <name>', 'on this service only', parseName)
-    .addOption(new Option('--stage <stage>', 'which version').choices(SECRET_STAGES).default('AWSCURRENT'))
+    .addOption(new Option('--stage <stage>', 'the version').choices(SECRET_STAGES).default('AWSCURRENT'))
     .action(
       operate<CheckOptions>(shell, [], async (options, command) => {
         const { environment, client, service, stage, json } = options;
@@ -43,12 +43,12 @@ async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pa
   return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
 }
 
-/** `client promote` and `client rollback`: which version of a credential is the current one. */
+/** Adds `client promote` and `client rollback`, which change the current version of a credential. */
 export function addPromoteCommands(parent: Command, shell: Shell): void {
   addChangeOptions(addConnectionOptions(parent.command('promote')))
-    .description('Make the pending version the current one, once every service accepts it.')
-    .argument('<client>', 'whose credential', parseName)
-    .option('--force', 'also where the client is disabled, or a service gives no answer; asks if one rejects it')
+    .description('Make the pending version current, if every service accepts it.')
+    .argument('<client>', 'the client', parseName)
+    .option('--force', 'also if the client is disabled, or a service does not answer; asks if a service rejects it')
     .option('--accept-rejected', 'with --force: even if a service rejects it')
     .action(
       operate<PromoteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
@@ -58,10 +58,10 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
         const pairs = provablePairs(shell, secret, environment, version);
         const services = servicesChanges(shell, secret, pairs, environment);
-        // The check decides better than a person: ask only before a forced promotion or a dry run.
+        // The check decides, not a person. Confirm only a forced promotion or a dry run.
         if (force || options.dryRun) {
           const how = force ? 'if no service rejects it' : 'if every service accepts it';
-          const changes = [`makes version ${version} of ${client} the current one, ${how}`, ...services];
+          const changes = [`makes version ${version} of ${client} current, ${how}`, ...services];
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         } else for (const change of services) talk(shell, `Promoting it ${change}.`);
         const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
@@ -70,7 +70,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
     );
 
   addChangeCommand(parent, 'rollback')
-    .description('Make the previous version the current one again, at once and without checking it.')
+    .description('Make the previous version current again, at once and without checking it.')
     .action(
       operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { client, environment } = options;
@@ -78,7 +78,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
         const place = `in place of ${versionWith('AWSCURRENT', secret)}`;
         const services = servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment);
-        const changes = [`makes version ${version} of ${client} the current one, unchecked, ${place}`, ...services];
+        const changes = [`makes version ${version} of ${client} current, unchecked, ${place}`, ...services];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         await secrets.makeCurrent(secret, version);
         printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
@@ -86,7 +86,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
     );
 }
 
-/** Whether a version goes into use that not every service accepts. */
+/** Options that promote a version which not every service accepts. */
 export interface ForceOptions {
   readonly force?: boolean;
   readonly acceptRejected?: boolean;
@@ -94,27 +94,27 @@ export interface ForceOptions {
 
 type PromoteOptions = ClientOptions & ChangeOptions & ConnectionOptions & ForceOptions;
 
-/** Which services a client gains and loses when these are its pairs. */
+/** Describes which services a client gains and loses when these become its pairs. */
 export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: readonly Pair[], environment: string) {
   const namesOf = (list: readonly Pair[]) => list.map(({ service }) => service);
   const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
   const added = after.filter((name) => !before.includes(name)).join(', ');
   const dropped = before.filter((name) => !after.includes(name)).join(', ');
   return [
-    ...(added ? [`gives ${secret.client} the service ${added}`] : []),
-    ...(dropped ? [`takes the service ${dropped} from ${secret.client}: callers get no token of it`] : []),
+    ...(added ? [`adds the service ${added} to ${secret.client}`] : []),
+    ...(dropped ? [`removes the service ${dropped} from ${secret.client}: callers get no token of it`] : []),
   ];
 }
 
-/** The version that has a stage, and is not in use. */
+/** Finds the version that has a stage and is not current. */
 export async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
   const secret = await findSecret(secrets, client);
   const version = versionWith(stage, secret);
   if (version !== undefined && version !== versionWith('AWSCURRENT', secret)) return { secret, version };
   throw new CommandFailure(
     'version-missing',
-    `No version of ${client} ${stage === 'AWSPENDING' ? 'waits to be promoted' : 'came before the current one'} (${stage})`,
-    'client list shows the versions that there are; client put stores another one.',
+    `No version of ${client} ${stage === 'AWSPENDING' ? 'waits to be promoted' : 'precedes the current version'} (${stage})`,
+    'client list shows the versions; client put stores another version.',
   );
 }
 
@@ -125,7 +125,7 @@ interface Outcome {
   readonly checks: readonly PairCheck[];
 }
 
-/** Promotes a pending version that is accepted everywhere, or forced; tells the outcome and the next step. */
+/** Promotes a pending version that every service accepts, or that is forced. Prints the outcome and the next step. */
 export async function conclude(
   shell: Shell,
   secrets: Secrets,
@@ -141,21 +141,21 @@ export async function conclude(
     secret !== undefined &&
     (areAccepted || (options.force === true && (await isRejectionPassed(shell, rejecting, options))));
   if (isPromoted) {
-    // Fails when another operator was faster; AWS makes the old version AWSPREVIOUS.
+    // Fails if another operator changed the secret first. AWS makes the old version AWSPREVIOUS.
     await secrets.makeCurrent(secret, version, services);
-    // AWS leaves AWSPENDING on it, as if it still waited; there it does no harm.
+    // AWS leaves AWSPENDING on the promoted version, as if it still waited. A failure to remove it has no effect.
     await secrets.moveStage(options.client, 'AWSPENDING', version).catch(() => undefined);
   }
   const next = {
     promoted: areAccepted ? TAKES_EFFECT : `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`,
-    AWSPENDING: `It stays pending, and callers are not affected. ${rejecting.length > 0 ? ALL_THE_SAME : TRY_AGAIN}`,
-    AWSCURRENT: `It is the first version, so AWS made it the current one at once${areAccepted ? CALLABLE : UNUSED}`,
+    AWSPENDING: `It stays pending, and does not affect callers. ${rejecting.length > 0 ? ALL_THE_SAME : TRY_AGAIN}`,
+    AWSCURRENT: `It is the first version, so AWS made it current at once${areAccepted ? CALLABLE : UNUSED}`,
   }[isPromoted ? 'promoted' : stage];
   printOutcome(shell, options, { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks }, next);
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
 }
 
-/** A rejected credential goes into use on purpose alone: `--force` and `--yes` do not say so. */
+/** Confirms the use of a rejected credential, which `--force` and `--yes` do not imply. */
 async function isRejectionPassed(
   shell: Shell,
   rejecting: readonly PairCheck[],
@@ -164,11 +164,11 @@ async function isRejectionPassed(
   if (rejecting.length === 0 || acceptRejected) return true;
   if (!isTerminal(shell)) return false;
   const names = rejecting.map(({ service }) => service).join(', ');
-  talk(shell, `${names} rejected it: in use, it leaves ${client} with the version before, as long as there is one.`);
-  return isYes(shell, 'Put the rejected credential into use?');
+  talk(shell, `${names} rejected it: once it is current, ${client} works only with the previous version, if any.`);
+  return isYes(shell, 'Promote the rejected credential?');
 }
 
-/** Writes the outcome: data on stdout, its meaning and the next step on stderr. */
+/** Writes the outcome on stdout, its meaning and the next step on stderr. */
 function printOutcome(
   shell: Shell,
   { environment, client, json }: ClientOptions,
@@ -183,11 +183,10 @@ function printOutcome(
   talk(shell, next);
 }
 
-/** When callers notice. */
 const TAKES_EFFECT =
   'The broker uses it within 60 s; if the event of Secrets Manager is lost, with the next check or renewal of a token.';
-const ROLLED_BACK = `${TAKES_EFFECT} What was current is AWSPREVIOUS now; rollback once more undoes this.`;
-const ALL_THE_SAME = '--force --accept-rejected promotes it all the same.';
-const TRY_AGAIN = 'client promote tries it again; --force promotes it as long as no service rejects it.';
-const CALLABLE = '. Callers get tokens as soon as an access rule lets them.';
+const ROLLED_BACK = `${TAKES_EFFECT} The version that was current is now AWSPREVIOUS; another rollback undoes this.`;
+const ALL_THE_SAME = '--force --accept-rejected promotes it anyway.';
+const TRY_AGAIN = 'client promote tries it again; --force promotes it unless a service rejects it.';
+const CALLABLE = '. Callers get tokens as soon as an access rule allows it.';
 const UNUSED = '; no caller had a token of the client before. client check tries it again.';

@@ -6,54 +6,54 @@ import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { awsConfig } from '../shared/aws-config.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { openSecrets } from '../shared/secrets.ts';
-import { asProfile, good, type Lines, NO_REFUSAL, refusalOf, type Seen, unproven, type World, wrong } from './world.ts';
+import { asProfile, good, type Line, type Lines, NO_REFUSAL, refusalOf, unproven, type World, wrong } from './world.ts';
 
-/** What AWS and the broker answer to calls that change nothing. */
+/** Lines that send calls to AWS and the broker. The calls change nothing. */
 export function calledLines(world: World): Lines {
   const { environment, options } = world;
   return {
     'unsigned-call': () => callUnsigned(world),
     'health-run': () => runOnce(world),
     ...(options.guarded && { 'direct-invoke': () => tryDirectInvocation(world) }),
-    // No client has this name, and no version has this stage: even an allowed call gets no value back.
+    // No client has this name, and no version has this stage, so even an allowed call returns no value.
     'words-denied': () =>
       examineDenial(
         world,
         secretName(environment.name, 'no-such-client'),
         'not authorized to perform: secretsmanager:GetSecretValue',
       ),
-    // Its policy denies the sealing key as `client disable` denies a client's secret.
+    // The policy of the sealing key denies it as `client disable` denies a client's secret.
     'words-disabled': () =>
       examineDenial(world, sealingKeyName(environment.name), 'explicit deny in a resource-based policy'),
     'words-deleted': () => examineDeleted(world),
   };
 }
 
-async function callUnsigned({ shell, options, outputUrl }: World): Promise<Seen> {
+async function callUnsigned({ shell, options, outputUrl }: World): Promise<Line> {
   const url = new URL('/whoami', URL.parse(options.url ?? '') ?? outputUrl);
   const answer = await ask(url, 'POST', shell.signal);
   if ('code' in answer) return unproven(`No answer from ${url.origin} (${answer.code})`);
   if (answer.status === 403) return good('It is refused with 403');
   return wrong(
     `It is answered with ${answer.status}`,
-    'Take it for a breach: the Function URL must have the authorization AWS_IAM. Stop the broker, then deploy.',
+    'Treat it as a breach: the Function URL must have the authorization AWS_IAM. Stop the broker, then deploy.',
   );
 }
 
-/** The schedule's own path, with a role without a rule that must be refused. */
-async function runOnce({ shell, as, environment }: World): Promise<Seen> {
+/** Runs health as the schedule does. The run includes a role without a rule, which must be refused. */
+async function runOnce({ shell, as, environment }: World): Promise<Line> {
   const { pairs, faults } = await as('deploy', (who) => runHealth(who, environment, RUN_MS));
   if (pairs.length > 0) shell.stderr.write(findingsTable(pairs));
   return faults.length === 0
     ? good(`${summaryOf(pairs)}; a role without an access rule was refused`)
-    : wrong(faults.join('; '), 'The version in use is not as it must be: mend it, or go back (release back).');
+    : wrong(faults.join('; '), 'The version in use is faulty: fix it, or go back (release back).');
 }
 
-/** A run of a few clients takes seconds; that of thousands is for the schedule to show. */
+/** Long enough for a few clients, whose run takes seconds. Thousands of clients are left to the schedule. */
 const RUN_MS = 80_000;
 
-/** Whether the guard denies a direct invocation: Lambda decides upon a dry run as upon an invocation, and runs nothing. */
-async function tryDirectInvocation(world: World): Promise<Seen> {
+/** Checks that the guard denies a direct invocation. Lambda authorizes a dry run like a call, but runs nothing. */
+async function tryDirectInvocation(world: World): Promise<Line> {
   const { shell, environment, options, place, send } = world;
   const profile = options.profileDirect;
   if (profile === undefined) return unproven('--profile-direct must name a profile whose own policies allow it');
@@ -67,28 +67,28 @@ async function tryDirectInvocation(world: World): Promise<Seen> {
   if (name === 'AccessDeniedException') {
     return /explicit deny in a service control policy/.test(message)
       ? good(`A service control policy denies it to the profile ${profile}`)
-      : unproven(`It is denied to the profile ${profile}, by its own policies: take one whose policies allow it`);
+      : unproven(`Its own policies deny it to the profile ${profile}: choose a profile whose policies allow it`);
   }
-  if (name !== NO_REFUSAL) return unproven(`Lambda does not say (${name})`);
+  if (name !== NO_REFUSAL) return unproven(`Lambda's answer does not show it (${name})`);
   const may = `The profile ${profile} may invoke the function past its URL, and claim to be any caller`;
   return wrong(may, 'Attach the guard: docs/operations.md, "Guard the function".');
 }
 
-const NEW_WORDS = 'Tell the developers of the broker: AWS has changed its words.';
+const NEW_WORDS = 'Report it to the developers of the broker: AWS has changed its words.';
 
-/** Whether AWS denies a secret in the words by which the broker, or a person who reads its log, goes. */
-async function examineDenial(world: World, SecretId: string, words: string): Promise<Seen> {
+/** Checks that AWS denies a secret in the words that the broker, or a reader of its log, relies on. */
+async function examineDenial(world: World, SecretId: string, words: string): Promise<Line> {
   const answer = secretsOf(world).getSecretValue({ SecretId, VersionStage: 'doctor' }, world.send);
   const { name, message } = await refusalOf(answer, 'secretsmanager:GetSecretValue', world);
   if (name === 'ResourceNotFoundException') {
-    return unproven('Your identity may read secrets, so that AWS denies it nothing');
+    return unproven('Your identity may read secrets, so AWS does not deny the call');
   }
   return name === 'AccessDeniedException' && message.includes(words)
     ? good(`${name}, "${words}"`)
     : wrong(`AWS says ${name}, without "${words}"`, NEW_WORDS);
 }
 
-async function examineDeleted(world: World): Promise<Seen> {
+async function examineDeleted(world: World): Promise<Line> {
   const { name: environment } = world.environment;
   const secrets = await openSecrets(world.shell, { environment }).list();
   const deleted = secrets.find(({ deletedAt }) => deletedAt !== undefined);
@@ -101,5 +101,5 @@ async function examineDeleted(world: World): Promise<Seen> {
     : wrong(`AWS says ${name} for ${deleted.client}`, NEW_WORDS);
 }
 
-/** Without a command's own words, which stand in place of AWS's. */
+/** An SDK client that keeps AWS's own error messages, which the commands' clients replace. */
 const secretsOf = ({ shell, place }: World) => new SecretsManager(awsConfig(shell, place, 'SECRETS_MANAGER'));

@@ -4,9 +4,9 @@ import { parseJson } from '../../../functions/broker/json.ts';
 import { functionName, healthFunctionName, stackName, tableName, topicName } from '../../../lib/settings/names.ts';
 import { arn } from '../policy/statements.ts';
 import { openClient } from '../shared/ask-aws.ts';
-import { good, type Lines, type Properties, type Question, type Seen, unproven, type World, wrong } from './world.ts';
+import { good, type Line, type Lines, type Properties, type Question, unproven, type World, wrong } from './world.ts';
 
-/** What AWS says of the parts of the stack, compared with what the settings of this checkout make of them. */
+/** Lines that compare AWS's description of the stack with the template that this checkout's settings make. */
 export function describedLines(world: World): Lines {
   const rows = Object.entries(rowsOf(world)).map(([line, [question, wanted]]) => [
     line,
@@ -20,7 +20,7 @@ export function describedLines(world: World): Lines {
   };
 }
 
-/** A question, and how members of the answer must be: by dotted paths, which go on in each entry of a list. */
+/** A question, and the wanted members of the answer by dotted path. A path continues in each entry of a list. */
 type Row = readonly [question: Question, wanted: Readonly<Record<string, unknown>>];
 
 function rowsOf({ environment, keyArn, synthesised }: World): Readonly<Record<string, Row>> {
@@ -44,7 +44,7 @@ function rowsOf({ environment, keyArn, synthesised }: World): Readonly<Record<st
         'TimeToLiveDescription.AttributeName': TimeToLiveSpecification.AttributeName,
       },
     ],
-    // The rotation of a disabled key goes by its old setting.
+    // AWS reports the rotation of a disabled key by its old setting.
     key: [['kms', 'DescribeKey', { KeyId: keyArn }], { 'KeyMetadata.KeyState': 'Enabled' }],
     'key-rotation': [['kms', 'GetKeyRotationStatus', { KeyId: keyArn }], { KeyRotationEnabled: true }],
     logs: [
@@ -64,8 +64,8 @@ function rowsOf({ environment, keyArn, synthesised }: World): Readonly<Record<st
   };
 }
 
-/** Good when each member is there and, in every entry of a list, as it must be. */
-function compared(answer: Properties, wanted: Row[1]): Seen {
+/** Returns good when each member is present and, in every entry of a list, has the wanted value. */
+function compared(answer: Properties, wanted: Row[1]): Line {
   const all = Object.entries(wanted).map(([path, value]) => ({ path, value, seen: valuesAt(answer, path) }));
   const different = all.filter(({ value, seen }) => seen.length === 0 || !seen.every((one) => isSame(one, value)));
   if (different.length === 0) return good(all.map(({ path, value }) => `${path}: ${textOf(value)}`).join('; '));
@@ -79,7 +79,7 @@ function valuesAt(answer: Properties, path: string): readonly unknown[] {
   return path.split('.').reduce((values, member) => values.flatMap((value) => value?.[member]), [answer]);
 }
 
-/** AWS tells an event pattern as text. */
+/** Compares values. AWS returns an event pattern as text. */
 function isSame(seen: unknown, wanted: unknown): boolean {
   return isDeepStrictEqual(typeof wanted === 'object' ? parseJson(`${seen}`) : seen, wanted);
 }
@@ -88,11 +88,10 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'missing');
 }
 
-const DIFFERS =
-  'Deploy what these settings say. If no deployment changed it, look in the records of CloudTrail for who did.';
+const DIFFERS = 'Deploy these settings. If no deployment changed it, the records of CloudTrail show who did.';
 
-/** Every alias must have the version that callers get, which then has all calls. */
-async function examineVersions({ look, environment, synthesised }: World): Promise<Seen> {
+/** Checks that every alias has the same single version, which then gets all calls. */
+async function examineVersions({ look, environment, synthesised }: World): Promise<Line> {
   const path = `/2015-03-31/functions/${functionName(environment.name)}/aliases`;
   const answers = synthesised('AWS::Lambda::Alias').map(({ Name }) =>
     look('emergency', 'lambda', 'GetAlias', undefined, `${path}/${Name}`),
@@ -107,8 +106,8 @@ async function examineVersions({ look, environment, synthesised }: World): Promi
   );
 }
 
-/** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
-async function examineSubscriptions({ as, environment, place, send }: World): Promise<Seen> {
+/** Checks that a subscription of the topic is confirmed, so that alarms and messages reach an operator. */
+async function examineSubscriptions({ as, environment, place, send }: World): Promise<Line> {
   const TopicArn = arn(environment, 'sns', topicName(environment.name));
   const { Attributes } = await as('operator', (who) => {
     const sns = openClient((config) => new SNS(config), 'SNS', who, place);
@@ -121,7 +120,7 @@ async function examineSubscriptions({ as, environment, place, send }: World): Pr
     : good(detail);
 }
 
-async function examineAlarms({ look, synthesised }: World): Promise<Seen> {
+async function examineAlarms({ look, synthesised }: World): Promise<Line> {
   const AlarmNames: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
   const { MetricAlarms = [] } = await look('lookup', 'monitoring', 'DescribeAlarms', { AlarmNames, MaxRecords: 100 });
   const namesOf = (alarms: readonly Properties[]) => alarms.map(({ AlarmName }) => AlarmName);
@@ -131,9 +130,9 @@ async function examineAlarms({ look, synthesised }: World): Promise<Seen> {
   if (missing.length > 0) return wrong(`There is no ${missing.join(', ')}`, DIFFERS);
   if (ringing.length > 0)
     return wrong(`In ALARM: ${ringing.join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
-  const none = `None of ${MetricAlarms.length} in ALARM`;
+  const none = `No alarm of ${MetricAlarms.length} in ALARM`;
   return silent.length > 0
-    ? unproven(`${none}; no data ever for ${silent.join(', ')}`)
+    ? unproven(`${none}; no data yet for ${silent.join(', ')}`)
     : good(`${none}, and each has had data`);
 }
 

@@ -7,9 +7,9 @@ import type { Environment } from '../../../lib/settings/settings.ts';
 import { isRefused } from '../shared/ask-aws.ts';
 import { calledLines } from './called.ts';
 import { describedLines } from './described.ts';
-import { openWorld, type Seen, type StackOptions, unproven, wrong } from './world.ts';
+import { type Line, openWorld, type StackOptions, unproven, wrong } from './world.ts';
 
-/** `doctor --stack`: one step for each proof, after those of the call, `before`. */
+/** Runs `doctor --stack`: yields one step for each proof. `before` contains the steps of the call. */
 export async function* examineStack(
   shell: Shell,
   settings: Environment,
@@ -18,9 +18,9 @@ export async function* examineStack(
 ): AsyncGenerator<DoctorStep> {
   const at = new Date().toISOString();
   const world = await openWorld(shell, settings, options);
-  talk(shell, 'Looking at the stack, which takes two minutes at most.');
+  talk(shell, 'Looking at the stack, which takes at most two minutes.');
   const lines = Object.entries({ ...describedLines(world), ...calledLines(world) });
-  // The advice of one cause ends the command: that of a failed call, because these lines hold their own.
+  // The advice of a single cause ends the command. A failed call comes first, because these lines contain their advice.
   const isCallGood = before.every(({ cause }) => cause === undefined);
   const steps = await Promise.all(
     lines.map(async ([step, look]): Promise<DoctorStep> => {
@@ -39,7 +39,7 @@ export async function* examineStack(
     const told = [...before.map(withAdvice), ...steps].map(stepText);
     writeFileSync(report, [title, '', '```text', ...told, '```', ''].join('\n'));
   } catch {
-    throw new CommandFailure('report-not-written', `${report} cannot be written`, 'Name a file in a folder of yours.');
+    throw new CommandFailure('report-not-written', `${report} cannot be written`, 'Name a file that you can write.');
   }
 }
 
@@ -47,8 +47,8 @@ function withAdvice(step: DoctorStep): DoctorStep {
   return step.advice === undefined ? step : { ...step, ...wrong(step.detail, step.advice) };
 }
 
-/** A line that AWS refuses to show proves nothing; one about something that is not there has failed. */
-function unanswered(error: unknown): Seen {
+/** Returns unproven for a line that AWS refuses to show, and failed for a missing resource. */
+function unanswered(error: unknown): Line {
   if (!isRefused(error)) throw error;
   const isSilent = error.type.startsWith('aws-') && error.type !== 'aws-not-found';
   return isSilent ? unproven(error.detail) : wrong(error.detail, error.advice);

@@ -12,14 +12,15 @@ import { cdkContext } from '../policy.ts';
 import { askService, awsFailure, isDenied, openClient } from '../shared/ask-aws.ts';
 import { awsConfig } from '../shared/aws-config.ts';
 
-/** What proves each line, by its name. They throw CommandFailure when AWS does not say. */
-export type Lines = Readonly<Record<string, () => Promise<Seen>>>;
+/** The proof of each line, by the line's name. A proof throws CommandFailure when AWS does not answer. */
+export type Lines = Readonly<Record<string, () => Promise<Line>>>;
 
-export type Seen = Omit<DoctorStep, 'step'>;
+/** A line of the report, without its name. */
+export type Line = Omit<DoctorStep, 'step'>;
 
-export const good = (detail: string): Seen => ({ outcome: 'ok', detail });
-export const unproven = (detail: string): Seen => ({ outcome: 'unknown', detail });
-export const wrong = (detail: string, advice: string): Seen => {
+export const good = (detail: string): Line => ({ outcome: 'ok', detail });
+export const unproven = (detail: string): Line => ({ outcome: 'unknown', detail });
+export const wrong = (detail: string, advice: string): Line => {
   return { outcome: 'failed', detail: `${detail}. ${advice}`, advice };
 };
 
@@ -28,7 +29,7 @@ export interface StackOptions extends DoctorOptions {
   readonly stack?: boolean;
   readonly report?: string;
   readonly guarded?: boolean;
-  /** AWS profiles: of the roles that may see what an operator may not, and of one that may invoke the function. */
+  /** AWS profiles of the roles with rights that an operator lacks, and of a role that may invoke the function. */
   readonly profileDeploy?: string;
   readonly profileEmergency?: string;
   readonly profileDirect?: string;
@@ -36,17 +37,17 @@ export interface StackOptions extends DoctorOptions {
 
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** What the lines look at: AWS, the outputs of the stack, and the template that the settings make now. @throws CommandFailure when there is no stack */
+/** Opens AWS, the stack's outputs and the template of today's settings. @throws CommandFailure without a stack */
 export async function openWorld(shell: Shell, environment: Environment, options: StackOptions) {
   const { name, region } = environment;
-  /** The stack's own region: `--region` and AWS_REGION say where the caller signs for the broker. */
+  /** The stack's own region: `--region` and AWS_REGION are the region for which the caller signs. */
   const place = { environment: name, region };
   const send = { abortSignal: shell.signal };
   const cloudformation = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place);
   const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName: stackName(name) }, send);
   const output = (key: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === key)?.OutputValue ?? '';
   if (output('Url') === '') {
-    const detail = `The stack has no outputs: it is ${stack?.StackStatus}`;
+    const detail = `The stack has no outputs: its status is ${stack?.StackStatus}`;
     throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/operations.md, "When a deployment fails".');
   }
   const resources = await synthesise(environment);
@@ -59,7 +60,7 @@ export async function openWorld(shell: Shell, environment: Environment, options:
     send,
     outputUrl: output('Url'),
     keyArn: output('KeyArn'),
-    /** The properties of the resources of a type, as the settings of this checkout make them. */
+    /** Returns the properties of the resources of a type, as this checkout's settings make them. */
     synthesised: (type: string) => resources.filter((one) => one.Type === type).map(({ Properties }) => Properties),
     as,
     /** Asks AWS a question as the role that may. */
@@ -70,10 +71,10 @@ export async function openWorld(shell: Shell, environment: Environment, options:
 
 export type Question = Parameters<ReturnType<typeof askService>>;
 
-// biome-ignore lint/suspicious/noExplicitAny: a resource has one of a hundred shapes, and each line looks at one of them
+// biome-ignore lint/suspicious/noExplicitAny: a resource has any of a hundred shapes, and each line reads its own
 export type Properties = any;
 
-/** Without the functions' code, which takes seconds to bundle. */
+/** Synthesises the template without the functions' code, which takes seconds to bundle. */
 async function synthesise(environment: Environment): Promise<readonly { Type: string; Properties: Properties }[]> {
   const { App } = await import('aws-cdk-lib');
   const { TokenBrokerStack } = await import('../../../lib/token-broker-stack.ts');
@@ -87,7 +88,7 @@ async function synthesise(environment: Environment): Promise<readonly { Type: st
   }
 }
 
-/** The roles that may look, with the option that names the profile of each. */
+/** The roles that may ask AWS, with the option that names the profile of each role. */
 const ROLES = {
   operator: 'the operator',
   deploy: 'the role that deploys (--profile-deploy)',
@@ -97,12 +98,12 @@ const ROLES = {
 
 type Role = keyof typeof ROLES;
 
-/** Gives the shell of a role to what only that role may do; the shell of this person where no profile is named. */
+/** Returns a function that runs work with the shell of a role, or with the person's own shell without a profile. */
 function signIn(shell: Shell, environment: Environment, { profileDeploy, profileEmergency }: StackOptions) {
   const deploy = asProfile(shell, profileDeploy);
   const lookup = profileDeploy === undefined ? shell : asLookupRole(deploy, environment);
   const shells = { operator: shell, deploy, lookup, emergency: asProfile(shell, profileEmergency) };
-  /** @throws CommandFailure that names the role which the line is for, when this one may not */
+  /** @throws CommandFailure which names the right role, if AWS denies the work */
   return async <Answer>(role: Role, work: (who: Shell) => Promise<Answer>): Promise<Answer> => {
     try {
       return await work(shells[role]);
@@ -113,7 +114,7 @@ function signIn(shell: Shell, environment: Environment, { profileDeploy, profile
   };
 }
 
-/** The same shell, signed in by a profile if one is named. */
+/** Returns the same shell, signed in with the profile if it is named. */
 export function asProfile(shell: Shell, profile: string | undefined): Shell {
   if (profile === undefined) return shell;
   const credentials = async () => {
@@ -123,7 +124,7 @@ export function asProfile(shell: Shell, profile: string | undefined): Shell {
   return { ...shell, credentials };
 }
 
-/** Signed in as the role of the bootstrap that may read what there is, and change nothing. */
+/** Returns the shell signed in as the bootstrap's lookup role, which may read and change nothing. */
 function asLookupRole(deployer: Shell, environment: Environment): Shell {
   const { name, account, region } = environment;
   const RoleArn = arn(environment, 'iam', `role/cdk-${cdkContext().qualifier}-lookup-role-${account}-${region}`, '');
@@ -140,7 +141,7 @@ function asLookupRole(deployer: Shell, environment: Environment): Shell {
 
 export const NO_REFUSAL = 'nothing against it';
 
-/** AWS's name and words for a refusal; the words are compared, and shown nowhere. @throws CommandFailure when AWS does not say */
+/** Returns AWS's refusal, whose words must not be shown. @throws CommandFailure without an answer from AWS */
 export async function refusalOf(answer: Promise<unknown>, action: string, { place }: World) {
   try {
     await answer;

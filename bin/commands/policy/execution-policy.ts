@@ -1,19 +1,19 @@
 import {
   functionName,
   healthFunctionName,
-  partitionOf,
   releaseCheckName,
   stackName,
   tokenRoleName,
   topicName,
   urlParameterName,
 } from '../../../lib/settings/names.ts';
+import { partitionOf } from '../../../lib/settings/regions.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT, tagsOf } from './statements.ts';
 
 /**
- * The actions with which CloudFormation makes, changes, reads and removes the template's resources, by service. Every
- * role that it makes or gives rights to must have the permissions boundary, if there is one.
+ * Returns the statements with which CloudFormation makes, changes, reads and removes the template's resources. Every
+ * role that it creates or grants rights to must have the permissions boundary, if it is set.
  */
 export function execution(environment: Environment, boundary?: string): readonly object[] {
   const { name, account, region, keyArn } = environment;
@@ -48,7 +48,7 @@ export function execution(environment: Environment, boundary?: string): readonly
       ...at('cloudwatch', `alarm:token-broker-*-${name}`),
       arn(environment, 'cloudwatch', `dashboard/${functionName(name)}-${region}`, ''),
     ]),
-    // One statement for three services is shorter, and allows no more: an action fits the resources of its service.
+    // A single statement for three services is shorter and allows no more: an action applies to its own service only.
     {
       ...allow('RuleScheduleUrl', '', '', [
         ...at('events', `rule/${own}`),
@@ -68,15 +68,15 @@ export function execution(environment: Environment, boundary?: string): readonly
       life('Trail', 'cloudtrail', at('cloudtrail', `trail/${functionName(name)}`)),
       life('Records', 's3', `${bucket}${own.toLowerCase()}`),
     ]),
-    // AWS knows no narrower resource for these lists.
+    // AWS defines no narrower resource for these lists.
     { ...allow('Look', '', '', '*'), Action: [...LOOK, ...trail.map((service) => `${service}:DescribeTrails`)] },
     ...(environment.vpc === undefined ? [] : [life('LookAtTheVpc', 'ec2', '*')]),
   ];
 }
 
 /**
- * `CreateKey` with tags asks for `TagResource` while there is neither key nor tag, so the tags of the request must be
- * right, and those of a key of others must not be there. Tags take minutes to count: what follows at once cannot wait.
+ * Checks the tags of the request: `CreateKey` with tags needs `TagResource` before key and tags exist. A key of others,
+ * with other tags, stays denied. Tags take minutes to apply, so `FinishTheKey` has no tag condition.
  *
  * @see https://docs.aws.amazon.com/kms/latest/developerguide/tag-permissions.html
  */
@@ -103,14 +103,12 @@ const LOOK = [
   'cloudwatch:DescribeAlarms',
   'codedeploy:ListDeploymentConfigs',
   'kms:ListAliases',
+  'logs:DescribeIndexPolicies',
   'logs:DescribeLogGroups',
   'logs:DescribeResourcePolicies',
 ];
 
-/**
- * CloudFormation's actions over the life of a resource, as the public schemas of the types name them; none reads stored
- * data, and none calls a function.
- */
+/** CloudFormation's actions on a resource, from the public type schemas. No action reads data or calls a function. */
 const LIFE = {
   // *agResource is TagResource and UntagResource: a managed policy has room for 6 144 characters.
   lambda: 'AddPermission Create* Delete* Get* List* PublishVersion Put* RemovePermission *agResource Update*',
@@ -120,7 +118,7 @@ const LIFE = {
   kms: 'PutKeyPolicy ScheduleKeyDeletion *agResource UpdateKeyDescription',
   sns: 'CreateTopic DeleteTopic Get* List* Set*Attributes Subscribe Unsubscribe *agResource',
   sqs: 'CreateQueue DeleteQueue GetQueue* ListQueueTags SetQueueAttributes *agQueue',
-  logs: '*sociateKmsKey CreateLogGroup DeleteLogGroup DescribeIndexPolicies GetDataProtectionPolicy ListTagsForResource *MetricFilter* *RetentionPolicy *agResource',
+  logs: '*sociateKmsKey CreateLogGroup DeleteLogGroup GetDataProtectionPolicy ListTagsForResource *MetricFilter* *RetentionPolicy *agResource',
   cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm *agResource',
   events: 'DeleteRule DescribeRule List* Put* RemoveTargets *agResource',
   scheduler: 'Create* Delete* Get* Update*',

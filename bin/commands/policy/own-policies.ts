@@ -4,18 +4,18 @@ import type { Environment } from '../../../lib/settings/settings.ts';
 import { execution } from './execution-policy.ts';
 import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './statements.ts';
 
-/** The permissions, in an environment's account, to deploy it, operate it, or stop it in an emergency: option, statements, words. */
+/** The roles that deploy, operate or stop an environment: option, statements and description of each. */
 export const OWN_POLICIES = {
   deploy: ['--deploy', deploy, 'that deploys: the roles of the CDK bootstrap, the outputs, one run of health'],
   execution: ['--execution', execution, 'with which CloudFormation makes the stack'],
-  operator: ['--operator', operator, 'that looks after the clients; it reads no credential'],
+  operator: ['--operator', operator, 'that manages the clients; it reads no credential'],
   emergency: ['--emergency', emergency, 'that stops the broker or a client in an emergency'],
   sealingKey: ['--sealing-key', sealingKey, 'that rotates the sealing key, and does nothing else'],
 } as const;
 
 /**
- * The identity policy for one of these, as narrow as the names of an environment allow: as many documents as it takes for
- * each to fit into a managed policy. `boundary` is the permissions boundary that every role of the stack must have.
+ * Returns the identity policy of a role, as narrow as the environment's names allow, in documents that each fit into a
+ * managed policy. `boundary` is the permissions boundary that every role of the stack must have.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
  */
@@ -32,7 +32,7 @@ export function ownPolicies(kind: keyof typeof OWN_POLICIES, environment: Enviro
   return parts.map(document);
 }
 
-/** What a managed policy has room for; AWS does not count white space. */
+/** The longest managed policy. AWS does not count white space. */
 export const MAX_CHARACTERS = 6_144;
 
 function deploy(environment: Environment): readonly object[] {
@@ -45,7 +45,7 @@ function deploy(environment: Environment): readonly object[] {
     allow('UseTheBootstrap', 'sts', 'AssumeRole', roles),
     allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
     allow('UndoAFailedCreation', 'cloudformation', 'UpdateTerminationProtection', stack),
-    // For `doctor`: it asks without a client, so no access rule is needed.
+    // `doctor` asks without a client, so the role needs no access rule.
     ...identityPolicy(alias).Statement,
     allow('RunHealthOnce', 'lambda', 'InvokeFunction', health),
   ];
@@ -73,8 +73,8 @@ function sealingKey(environment: Environment): readonly object[] {
 }
 
 /**
- * To store a value AWS asks for the right to decrypt, too. Within an account the policy of a secret alone would then be
- * enough to read it; the Deny ends that, also against another policy.
+ * Allows storing values, for which AWS requires the right to decrypt too. Within an account a secret's policy could
+ * then suffice to read it. The Deny prevents that, also against another policy.
  */
 function storeSecrets(environment: Environment): readonly object[] {
   const reads = allow('ReadNoSecret', 'secretsmanager', 'BatchGetSecretValue GetSecretValue', '*');
@@ -98,7 +98,7 @@ function emergency(environment: Environment): readonly object[] {
   ];
 }
 
-/** The flags of clients and pairs; its tokens are sealed. */
+/** Allows changes to the flags of clients and pairs. The table's tokens are sealed. */
 function changeTheTable(environment: Environment): readonly object[] {
   return [
     allow('ChangeTheTable', 'dynamodb', 'GetItem UpdateItem', resourcesOf(environment).table),

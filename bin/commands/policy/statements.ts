@@ -1,15 +1,9 @@
 import { sealingKeyName, secretPrefix } from '../../../functions/vocabulary.ts';
-import {
-  ALIAS,
-  functionName,
-  healthFunctionName,
-  partitionOf,
-  stackName,
-  tableName,
-} from '../../../lib/settings/names.ts';
+import { ALIAS, functionName, healthFunctionName, stackName, tableName } from '../../../lib/settings/names.ts';
+import { partitionOf } from '../../../lib/settings/regions.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 
-/** `actions` of a service, with spaces between. */
+/** Returns a statement that allows the service's `actions`, which have spaces between them. */
 export function allow(
   Sid: string,
   service: string,
@@ -21,12 +15,12 @@ export function allow(
   return { Sid, Effect: 'Allow' as const, Action, Resource, ...(Condition && { Condition }) };
 }
 
-/** Of a resource in the account of an environment. */
+/** Returns the ARN of a resource in the account of an environment. */
 export function arn({ account, region }: Environment, service: string, resource: string, place = region): string {
   return `arn:${partitionOf(region)}:${service}:${place}:${account}:${resource}`;
 }
 
-/** The resources that several policies name. */
+/** Returns the ARNs that several policies name. */
 export function resourcesOf(environment: Environment) {
   const { name } = environment;
   const token = arn(environment, 'lambda', `function:${functionName(name)}`);
@@ -43,8 +37,8 @@ export function resourcesOf(environment: Environment) {
 }
 
 /**
- * The key of the environment, known by its tags unless the settings name it, or it `isFresh`; `users` are the services
- * that use it for a principal.
+ * Returns the environment's key, with its tags as condition unless the settings name it or it `isFresh`. `users` are
+ * the services that use the key for a principal.
  */
 export function keyOf(
   environment: Environment,
@@ -59,13 +53,13 @@ export function keyOf(
   return [keyArn ?? arn(environment, 'kms', 'key/*'), condition];
 }
 
-/** The tags of the stack as conditions: on what there is, or on what is asked for. */
+/** Returns the stack's tags as conditions on the resource or on the request. */
 export function tagsOf(of: 'ResourceTag' | 'RequestTag', { name }: Environment) {
   return { [`aws:${of}/application`]: 'token-broker', [`aws:${of}/environment`]: name };
 }
 
-/** AWS knows no resource for it. */
+/** AWS defines no narrower resource for this action. */
 export const STOP_A_DEPLOYMENT = allow('StopADeployment', 'codedeploy', 'StopDeployment', '*');
 
-/** How a service uses a key for a principal that stores or reads something there. */
+/** The actions of a service that uses a key for a principal that stores or reads there. */
 export const KEY_USE = 'Decrypt GenerateDataKey';

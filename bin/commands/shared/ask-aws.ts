@@ -8,7 +8,7 @@ import { parseJsonObject } from '../../../functions/broker/json.ts';
 import { awsConfig, awsRegion, type CommandOptions } from './aws-config.ts';
 import { pause } from './operate.ts';
 
-/** An SDK client whose calls fail in a command's own words, those of `conflict` first. */
+/** Creates an SDK client whose calls fail with a CommandFailure: that of `conflict`, otherwise `awsFailure`. */
 export function openClient<Client extends { readonly middlewareStack: object }>(
   create: (config: ReturnType<typeof awsConfig>) => Client,
   service: Parameters<typeof awsConfig>[2],
@@ -18,13 +18,13 @@ export function openClient<Client extends { readonly middlewareStack: object }>(
 ): Client {
   const client = create(awsConfig(shell, options, service));
   const prefix = service.toLowerCase().replace('_', '');
-  // The stacks of all clients are alike, only their types name the operations.
+  // The stacks of all clients are the same. Only their types differ.
   const stack = client.middlewareStack as SecretsManager['middlewareStack'];
   stack.add(
     (next, { commandName = '' }) =>
       async (args) => {
         const operation = commandName.replace(/Command$/, '');
-        // The one permission here with another name than its operation.
+        // Only this permission has another name than its operation.
         const action = operation === 'Invoke' ? 'InvokeFunction' : operation;
         try {
           return await next(args);
@@ -37,7 +37,7 @@ export function openClient<Client extends { readonly middlewareStack: object }>(
   return client;
 }
 
-/** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
+/** Calls AWS in JSON, for operations that are not worth an SDK client. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
   return async (service: keyof typeof TARGETS, operation: string, content?: object, path = '/') => {
     const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
@@ -53,7 +53,7 @@ export function askService(shell: Shell, region: string | undefined) {
       const { status, word, text, errorType } = await askAws(shell, { service, region, credentials, ...sent });
       const answer = parseJsonObject(text === '' ? '{}' : text);
       if (status === 200 && answer !== undefined) return answer;
-      // AWS's name of the error, if it looks like one; a proxy's answer has none.
+      // AWS's name of the error, if it looks like a name. A proxy's answer contains no such name.
       const told = `${answer?.__type ?? errorType}`.replace(/^.*#/, '');
       const [called = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(told) ?? [];
       const name = called || STATUS_CODES[status]?.replaceAll(' ', '') || word;
@@ -64,7 +64,7 @@ export function askService(shell: Shell, region: string | undefined) {
   };
 }
 
-/** The type of its JSON, and the name that goes before that of an operation; without one the path names the operation. */
+/** The JSON type, and the prefix of an operation's name. Without a prefix, the path names the operation. */
 const TARGETS = {
   cloudtrail: ['x-amz-json-1.1', 'CloudTrail_20131101'],
   codedeploy: ['x-amz-json-1.1', 'CodeDeploy_20141006'],
@@ -78,35 +78,35 @@ const TARGETS = {
   secretsmanager: ['x-amz-json-1.1', 'secretsmanager'],
 } as const;
 
-/** For throttled calls, which AWS has not begun. */
+/** Attempts for a throttled call, which AWS has not started. */
 const MAX_ATTEMPTS = 5;
 
 /**
- * Why a call of AWS failed, with the permission that it needs, such as
- * `secretsmanager:ListSecrets`. AWS's own text is not repeated: it may quote the request.
+ * Explains why a call to AWS failed, with the permission that it needs, such as `secretsmanager:ListSecrets`. Omits
+ * AWS's own text, which may quote the request.
  */
 export function awsFailure(error: unknown, action: string, region: string | undefined): CommandFailure {
   const word = causeWord(error);
-  if (word === 'AbortError') return aborted();
+  if (word === 'AbortError' || word === 'ABORT_ERR') return aborted();
   if (error instanceof Error && error.message === 'Region is missing') {
-    return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Give --region or set AWS_REGION.');
+    return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Pass --region or set AWS_REGION.');
   }
   const [, type, detail, advice] = KNOWN.find(([pattern]) => pattern.test(word)) ?? UNAVAILABLE;
   const place = region === undefined ? '' : ` in ${region}`;
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
 }
 
-/** Whether AWS refused or failed, so that a command may go on without; Ctrl-C ends every command. */
+/** Returns whether AWS refused or failed, so that a command may continue. Ctrl-C ends every command. */
 export function isRefused(error: unknown): error is CommandFailure {
   return error instanceof CommandFailure && error.type !== 'aborted';
 }
 
-/** Whether the identity may not do it, so that another one has to. */
+/** Returns whether AWS denied the call to this identity. */
 export function isDenied(error: unknown): error is CommandFailure {
   return isRefused(error) && error.type === 'aws-access-denied';
 }
 
-/** Whether AWS was down or throttled the call, so that the same call may succeed in a moment. */
+/** Returns whether AWS was unavailable or throttled the call, so that the same call may succeed soon. */
 export function isPassing(error: unknown): error is CommandFailure {
   return isRefused(error) && (error.type === 'aws-unavailable' || error.type === 'aws-throttled');
 }
@@ -118,7 +118,7 @@ const KNOWN: readonly Known[] = [
     /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/,
     'aws-access-denied',
     'Your AWS identity may not do this',
-    'Use a role that may: policy --operator, --emergency and --sealing-key print the rights of each (to store a secret takes kms:Decrypt and kms:GenerateDataKey on its key, too).',
+    'Use a role that may do it: policy --operator, --emergency and --sealing-key print the rights of each (storing a secret also requires kms:Decrypt and kms:GenerateDataKey on its key).',
   ],
   [/^ExpiredToken|^RequestExpired/, 'aws-credentials-expired', 'Your AWS credentials have expired', 'Sign in again.'],
   [
@@ -133,14 +133,19 @@ const KNOWN: readonly Known[] = [
     'No usable AWS credentials were found',
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   ],
-  [/Throttl|LimitExceeded|TooManyRequests/, 'aws-throttled', 'AWS throttles this account', 'Try again in a moment.'],
-  [/NotFound/, 'aws-not-found', 'AWS has nothing of this name', 'Is it deployed, in this region?'],
+  [
+    /Throttl|(?:Limit|Throughput)Exceeded|TooManyRequests/,
+    'aws-throttled',
+    'AWS throttles this account',
+    'Try again in a moment.',
+  ],
+  [/NotFound/, 'aws-not-found', 'AWS has no resource of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
 ];
 
 const UNAVAILABLE: Known = [
   /./,
   'aws-unavailable',
-  'AWS gave no usable answer',
+  'AWS returned no usable answer',
   'Check your network and the region, then try again; the command changes nothing twice.',
 ];

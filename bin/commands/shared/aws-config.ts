@@ -13,7 +13,7 @@ export interface CommandOptions {
   readonly json?: boolean;
 }
 
-/** Where the environment's secrets and table are; `undefined` lets the AWS SDK say. */
+/** Returns the region of the environment's secrets and table. `undefined` leaves it to the AWS SDK. */
 export function awsRegion(shell: Shell, { environment, region }: CommandOptions): string | undefined {
   if (region !== undefined) return region;
   return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
@@ -24,7 +24,7 @@ export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
 
 type SdkService = 'CLOUDFORMATION' | 'LAMBDA' | 'SNS' | 'STS';
 
-/** For a client of AWS: region, endpoint, credentials. The limits suit a person, who waits longer than a caller. */
+/** Returns the configuration of an SDK client. Its limits suit a person, who waits longer than a caller. */
 export function awsConfig(shell: Shell, options: CommandOptions, service: StandIn | SdkService) {
   const { env, credentials } = shell;
   const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${service}`]];
@@ -38,8 +38,8 @@ export function awsConfig(shell: Shell, options: CommandOptions, service: StandI
 }
 
 /**
- * Wrong usage for the environment of `npm start` without a stand-in: the command would change a secret or table in AWS
- * that no environment reads. For any other environment it warns that a stand-in is set.
+ * Fails as wrong usage for the environment of `npm start` without a stand-in: the command would change what no
+ * environment reads in AWS. Warns if a stand-in is set for another environment.
  */
 export function checkEndpoint(shell: Shell, { environment }: CommandOptions, standIn: StandIn, command: Command): void {
   const variable = `AWS_ENDPOINT_URL_${standIn}`;
@@ -48,6 +48,6 @@ export function checkEndpoint(shell: Shell, { environment }: CommandOptions, sta
   if (isSet) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
   else
     command.error(
-      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another one with --environment; ${TO_LOCAL}`,
+      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another environment with --environment; ${TO_LOCAL}`,
     );
 }

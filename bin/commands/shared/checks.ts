@@ -6,12 +6,12 @@ import type { Pair } from '../../../functions/broker/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/vocabulary.ts';
 import { pause } from './operate.ts';
 
-/** The outcome of checking one pair: a finding, or the failure. */
+/** The result of checking a pair: a finding, or the failure. */
 export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
 
 /**
- * As `askForChecks`; pairs whose turn comes within half a minute are checked once more then. A version that is not in use is
- * tried once in that time, so that attempts do not lock an account.
+ * Checks pairs like `askForChecks`, and again those that are throttled for at most half a minute. The broker tries a
+ * version that is not current only once in that time, so that attempts do not lock an account.
  */
 export async function askInTurn(...asked: Parameters<typeof askForChecks>): Promise<readonly PairCheck[]> {
   const [shell, broker, , stage, isForced] = asked;
@@ -20,7 +20,7 @@ export async function askInTurn(...asked: Parameters<typeof askForChecks>): Prom
   if (waiting.length === 0) return checks;
   const seconds = Math.max(...waiting.map(secondsToWait));
   const names = waiting.map(({ service }) => service).join(', ');
-  talk(shell, `${names}: the broker may try this version again in ${seconds} s, and is asked again then.`);
+  talk(shell, `${names}: the broker may try this version again in ${seconds} s; asking again then.`);
   await pause(shell, seconds * 1_000);
   const later = await askForChecks(shell, broker, waiting, stage, isForced);
   return checks.map((check) => later[waiting.indexOf(check)] ?? check);
@@ -33,7 +33,7 @@ function secondsToWait(check: PairCheck): number {
 }
 
 /**
- * Checks pairs, a few at a time, and gives the outcomes in their order; `isForced` goes on without a broker.
+ * Checks pairs, a few at a time, and returns the results in their order. `isForced` continues without a broker.
  *
  * @throws TokenBrokerError a failure that every pair would meet: AWS credentials, permissions, the URL, Ctrl-C
  */
@@ -48,7 +48,7 @@ export async function askForChecks(
     try {
       return await broker.check({ ...pair, stage, signal: shell.signal });
     } catch (error) {
-      // A problem of the broker is about this pair; a refusal in front of it would meet every pair.
+      // A problem from the broker concerns this pair. A refusal before the broker concerns every pair.
       if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
       if (!isForced && error.problem === undefined && !error.retryable) throw error;
       return { ...pair, stage, failure: error };
@@ -61,7 +61,7 @@ export async function askForChecks(
   return checks;
 }
 
-/** Works on all items, a few at a time; gives the results in the items' order. After a failure no item starts. */
+/** Works on all items, a few at a time, and returns the results in their order. After a failure no item starts. */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -80,26 +80,26 @@ export async function mapConcurrently<Item, Result>(
   try {
     await Promise.all(Array.from({ length: AT_A_TIME }, workOn));
   } finally {
-    // Leaves no more items to the workers that still run.
+    // Consumes the remaining items, so that running workers stop.
     Array.from(waiting);
   }
   return results;
 }
 
-/** The same number as in the scheduled check. */
+/** The scheduled check uses the same number. */
 const AT_A_TIME = 5;
 
-/** One word for the outcome of a check. */
+/** Returns the finding of a check, or the type of its failure. */
 export function findingOf(check: PairCheck): string {
   return 'finding' in check ? check.finding : check.failure.type;
 }
 
-/** Whether the service accepted this version; without `version`, any. */
+/** Returns whether the service accepted this version, or without `version` any version. */
 export function isAccepted(check: PairCheck, version?: string): boolean {
   return 'finding' in check && check.finding === 'accepted' && (version === undefined || check.version === version);
 }
 
-/** Named as on the wire, so that a script reads the same members here and there. */
+/** Returns the members of a check with the names of the wire, so that a script reads the same names in both. */
 export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>> {
   const { client, service, stage } = check;
   if ('failure' in check) return { client, service, stage, problem: asProblem(check.failure) };
@@ -113,7 +113,7 @@ export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>
   };
 }
 
-/** Writes a line for each check on stdout, and on stderr advice for those that are not accepted. */
+/** Writes a line for each check on stdout, and advice for each check that is not accepted on stderr. */
 export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string): void {
   const rows = checks.map((check) => {
     const evidence =
@@ -135,7 +135,7 @@ function adviceOn(check: PairCheck, environment: string): string | undefined {
   return `${withNames(FINDING_ADVICE[check.finding], about)}${check.finding === 'throttled' ? until : ''}`;
 }
 
-/** Enough of a version's id to tell it from its neighbours. */
+/** Returns enough of a version's id to distinguish it from others. */
 export function shortVersion(versionId: string | undefined): string {
   return versionId?.slice(0, 8) ?? '-';
 }

@@ -2,8 +2,7 @@ import { diff } from 'node:util';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
-import { servicesOf } from '../../../functions/health/rules/run.ts';
+import { type Pair, servicesOf } from '../../../functions/broker/pair.ts';
 import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { CREDENTIAL_MAX_AGE_DAYS } from '../../../lib/settings/settings.ts';
 import { configuredServices, settingsOf } from './settings.ts';
@@ -12,33 +11,33 @@ import { configuredServices, settingsOf } from './settings.ts';
 export interface ClientSecret {
   readonly client: string;
   readonly arn: string;
-  /** The tag `services` as it stands; absent when the client is on every service. */
+  /** The value of the tag `services`. Absent when the client is on every service. */
   readonly servicesTag: string | undefined;
-  /** The services that a version names, by its id: as in `servicesTag`. Of one that no command stored they are unknown. */
+  /** The services of each version by id, in the form of `servicesTag`. Contains only versions that a command stored. */
   readonly servicesOf: ReadonlyMap<string, string>;
   /** The versions that carry a stage. */
   readonly versions: readonly { readonly versionId: string; readonly stages: readonly string[] }[];
-  /** Marked for deletion, and when it will be gone. */
+  /** When a secret that is marked for deletion will be deleted. */
   readonly deletedAt: number | undefined;
 }
 
-/** The id of the version that has the stage. */
+/** Returns the id of the version that has the stage. */
 export function versionWith(stage: SecretStage, secret: ClientSecret | undefined): string | undefined {
   return secret?.versions.find(({ stages }) => stages.includes(stage))?.versionId;
 }
 
-/** A secret, and when each version was stored: epoch milliseconds by version id. */
+/** A secret with the time at which each version was stored: epoch milliseconds by version id. */
 export interface DatedSecret extends ClientSecret {
   readonly dates: ReadonlyMap<string, number>;
 }
 
-/** Whether the current version of a credential is older than the environment wants it to be. */
+/** Returns whether the current version of a credential is older than the environment's `credentialMaxAgeDays`. */
 export function isOld(secret: DatedSecret, environment: string): boolean {
   const storedAt = secret.dates.get(versionWith('AWSCURRENT', secret) ?? '') ?? Date.now();
   return Date.now() - storedAt > maxAgeDays(environment) * 24 * 60 * 60_000;
 }
 
-/** Names the clients whose secrets may name no services, and those whose credentials are old. */
+/** Prints the clients whose secrets may name no services, and those whose credentials are old. */
 export function tellOfCredentials(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
   const tell = (some: readonly DatedSecret[], words: string) => {
     if (some.length > 0) talk(shell, `${some.map(({ client }) => client).join(', ')}: ${words}`);
@@ -51,23 +50,20 @@ export function tellOfCredentials(shell: Shell, clients: readonly DatedSecret[],
 }
 
 const UNLISTED =
-  'without the tag "services" the secret may name no services either, and then it is sent to none as soon as there is a second one; client put --services writes both.';
+  'without the tag "services" the secret may also name no services, and is then sent to no service as soon as a second service exists; client put --services writes both.';
 
 function maxAgeDays(environment: string): number {
   return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
 }
 
-/**
- * The pairs of a client to check: on the services that the version names, as far as they are known, else on those of the
- * tag, else on all services of the environment.
- */
+/** Returns the pairs to check: on the version's services if known, otherwise the tag's, otherwise the environment's. */
 export function checkedPairs(shell: Shell, secret: ClientSecret, environment: string, version = ''): Pair[] {
   const { client, servicesTag, servicesOf: known } = secret;
   const configured = configuredServices(shell, environment);
   return servicesOf(known.get(version) ?? servicesTag, configured).map((service) => ({ client, service }));
 }
 
-/** As `checkedPairs`; fails if there are none, because every check of an empty list succeeds. */
+/** Returns `checkedPairs`. Fails on an empty list, whose checks would all succeed. */
 export function provablePairs(...[shell, secret, ...place]: Parameters<typeof checkedPairs>): Pair[] {
   const pairs = checkedPairs(shell, secret, ...place);
   if (pairs.length > 0) return pairs;
@@ -76,15 +72,15 @@ export function provablePairs(...[shell, secret, ...place]: Parameters<typeof ch
 
 export function servicesMissing(client: string): CommandFailure {
   const detail = `The client ${client} has no service: the tag "services" of its secret is empty`;
-  return new CommandFailure('services-missing', detail, 'client put with --services says which services it has.');
+  return new CommandFailure('services-missing', detail, 'client put --services sets its services.');
 }
 
-/** Whether a client has a service, as far as its tag says. */
+/** Returns whether a client has a service, according to its tag. */
 export function hasService({ servicesTag }: ClientSecret, service: string): boolean {
   return servicesOf(servicesTag, [service]).includes(service);
 }
 
-/** The names nearest to a typed one, if at most two letters have to be put in or taken out. */
+/** Returns the names nearest to the typed name, with at most two letters inserted or removed. */
 export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
   const changes = (name: string) => diff(typed.toLowerCase(), name.toLowerCase()).filter(([change]) => change !== 0);
   const distances = new Map(names.map((name) => [name, changes(name).length]));

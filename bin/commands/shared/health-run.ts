@@ -7,32 +7,32 @@ import { healthFunctionName } from '../../../lib/settings/names.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 import { openClient } from './ask-aws.ts';
 
-/** What one pair was found to be: a finding, or why there is none. */
+/** The finding of a pair, or the reason why it has no finding. */
 interface PairFinding {
   readonly client: string;
   readonly service: string;
   readonly finding: string;
 }
 
-/** Has the health function run once, as its schedule does. @throws CommandFailure also when the run itself fails */
+/** Invokes the health function once, as its schedule does. @throws CommandFailure also when the run itself fails */
 export async function runHealth(shell: Shell, { name, region }: Environment, timeoutMs = RUN_MS) {
-  // Imported only here, because the SDK's client takes longer to load than `health` takes to show a table.
+  // Imported here only, because the SDK's client takes longer to load than `health` takes to show a table.
   const { Lambda } = await import('@aws-sdk/client-lambda');
   const FunctionName = healthFunctionName(name);
-  // Another attempt would be another run.
+  // A second attempt would be a second run.
   const create = (config: object) => new Lambda({ ...config, maxAttempts: 1 });
   const lambda = openClient(create, 'LAMBDA', shell, { environment: name, region });
   const limits = { abortSignal: shell.signal, requestTimeout: timeoutMs };
   const { Payload } = await lambda.invoke({ FunctionName, Payload: '{}' }, limits);
   const { data } = HEALTH_RUN.safeParse(parseJsonObject(Payload?.transformToString() ?? ''));
   if (data === undefined) {
-    throw new CommandFailure('health-failed', `A run of ${FunctionName} did not come to its end`, 'Its log says why.');
+    throw new CommandFailure('health-failed', `A run of ${FunctionName} did not finish`, 'Its log shows why.');
   }
-  return seenRun(data);
+  return readRun(data);
 }
 
-/** The findings, and what speaks against the version in use, as the release check says it. */
-function seenRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
+/** Reads the findings, and the faults of the version in use, by the same rule as the release check. */
+function readRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
   const failed = missed.filter(({ reason, failure }) => reason === 'failed' && failure !== 'secrets-unavailable');
   return {
     pairs: [
@@ -47,17 +47,17 @@ function seenRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
 }
 
 const PAIR = z.object({ client: z.string(), service: z.string() });
-/** What the function gives of a run, as far as it is read here. */
+/** The members of the function's answer that are read here. */
 const HEALTH_RUN = z.object({
   checked: z.array(z.object({ pair: PAIR, finding: z.string() })),
   missed: z.array(z.object({ pair: PAIR, reason: z.string(), failure: z.string().optional() })),
   probe: z.object({ condition: z.string(), said: z.string() }),
 });
 
-/** Longer than the function may take. */
+/** Longer than the function's timeout. */
 const RUN_MS = 13 * 60_000;
 
-/** One row for each client, one column for each service. */
+/** Returns a table with a row for each client and a column for each service. */
 export function findingsTable(pairs: readonly PairFinding[]): string {
   const services = [...new Set(pairs.map(({ service }) => service))].toSorted();
   const rows = [...Map.groupBy(pairs, ({ client }) => client)].map(([client, own]) => {
@@ -68,7 +68,7 @@ export function findingsTable(pairs: readonly PairFinding[]): string {
   return tableText(['CLIENT', ...services], rows);
 }
 
-/** How many pairs there are, and how they are. */
+/** Returns the number of pairs, in total and by finding. */
 export function summaryOf(pairs: readonly PairFinding[]): string {
   const found = Map.groupBy(pairs, ({ finding }) => finding);
   const groups = [...found.keys()].toSorted().map((finding) => `${found.get(finding)?.length} ${finding}`);

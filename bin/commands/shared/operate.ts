@@ -11,13 +11,13 @@ export interface ClientOptions extends CommandOptions {
   readonly client: string;
 }
 
-/** Adds where the secrets and the table are, and `--json`. */
+/** Adds `--region`, where the secrets and the table are, and `--json`. */
 export function addAwsOptions(command: Command): Command {
   const text = 'AWS region of the secrets and the table (default: as lib/environments.ts)';
   return command.option('--region <region>', text, parseRegion).option('--json', 'answer in JSON');
 }
 
-/** The action of a command: checks its stand-ins of AWS, makes its argument the option `client`, explains failures. */
+/** Returns a command's action: checks its AWS stand-ins, makes its argument the option `client`, explains failures. */
 export function operate<Options extends CommandOptions>(
   shell: Shell,
   standIns: readonly StandIn[],
@@ -33,7 +33,7 @@ export function operate<Options extends CommandOptions>(
   };
 }
 
-/** @throws CommandFailure `aborted` on Ctrl-C */
+/** Waits. @throws CommandFailure `aborted` on Ctrl-C */
 export function pause({ signal }: Shell, ms: number): Promise<void> {
   return sleep(ms, undefined, { signal }).catch(() => Promise.reject(aborted()));
 }

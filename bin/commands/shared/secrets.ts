@@ -16,18 +16,18 @@ import { isRefused, openClient } from './ask-aws.ts';
 import type { CommandOptions } from './aws-config.ts';
 import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
 
-/** The clients' secrets of one environment: all that the commands do with Secrets Manager. */
+/** The clients' secrets of an environment, with every operation on them that the commands use. */
 export type Secrets = ReturnType<typeof openSecrets>;
 
-/** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
+/** A version to store. Its id is chosen before the request, so that it is known even if the request fails. */
 export interface NewVersion {
   readonly versionId: string;
   readonly text: Redacted;
-  /** As in the tag `services`: names with spaces between, or `all`. */
+  /** Names with spaces between, or `all`, as in the tag `services`. */
   readonly services: string;
 }
 
-/** Opens the environment's secrets; each method sends its own requests. */
+/** Opens the environment's secrets. Each method sends its own requests. */
 export function openSecrets(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const send = { abortSignal: shell.signal };
@@ -35,7 +35,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
   const idOf = (name: string) => ({ SecretId: `${prefix}${name}` });
 
   return {
-    /** Every client of the environment, also those whose secret is marked for deletion. */
+    /** Lists every client of the environment, also those whose secret is marked for deletion. */
     async list(): Promise<readonly ClientSecret[]> {
       const Filters = [{ Key: 'name' as const, Values: [prefix] }];
       const secrets: ClientSecret[] = [];
@@ -51,7 +51,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
     },
 
-    /** When each version was stored: epoch milliseconds by version id; none if AWS refuses to list them. */
+    /** Returns when each version was stored: epoch milliseconds by version id. Empty if AWS refuses to list them. */
     async versionDates({ client: name, deletedAt }: ClientSecret): Promise<ReadonlyMap<string, number>> {
       const dates = new Map<string, number>();
       if (deletedAt !== undefined) return dates;
@@ -61,13 +61,13 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
           for (const { VersionId = '', CreatedDate: date } of Versions) if (date) dates.set(VersionId, date.getTime());
         }
       } catch (error) {
-        // A secret can be deleted while a list is read: show it without further dates.
+        // A secret can be deleted while a list is read. Its further dates are left out.
         if (!isRefused(error)) throw error;
       }
       return dates;
     },
 
-    /** The first version of a new secret, which AWS makes the current one at once. */
+    /** Creates a secret. AWS makes its first version current at once. */
     async create(name: string, { versionId, text, services }: NewVersion, kmsKeyId: string | undefined) {
       const secret = {
         Name: `${prefix}${name}`,
@@ -81,11 +81,11 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       return 'AWSCURRENT' as const;
     },
 
-    /** Stores another version as AWSPENDING, but AWS makes the first one of a secret current as well. */
+    /** Stores another version as AWSPENDING. AWS makes the first version of a secret current too. */
     async add({ client: name, servicesOf, versions }: ClientSecret, { versionId, text, services }: NewVersion) {
       const gone = [...servicesOf.keys()].filter((id) => !versions.some((version) => version.versionId === id));
       if (gone.length > 0) await client.untagResource({ ...idOf(name), TagKeys: gone.map(versionTag) }, send);
-      // Before it is there, because `promote` and `rollback` read no version to find out its services.
+      // Tagged before the version exists, because `promote` and `rollback` know its services only by this tag.
       await client.tagResource({ ...idOf(name), Tags: [{ Key: versionTag(versionId), Value: services }] }, send);
       const stored = { ClientRequestToken: versionId, SecretString: text.reveal(), VersionStages: ['AWSPENDING'] };
       const { VersionStages = [] } = await client.putSecretValue({ ...idOf(name), ...stored }, send);
@@ -94,25 +94,25 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       return 'AWSCURRENT' as const;
     },
 
-    /** Makes a version the current one, then has the tag name its services; fails when another operator was faster. */
+    /** Makes a version current, then writes its services into the tag. Fails if another operator changed it first. */
     async makeCurrent(secret: ClientSecret, version: string, services = secret.servicesOf.get(version)): Promise<void> {
       const { client: name, servicesTag } = secret;
       await this.moveStage(name, 'AWSCURRENT', versionWith('AWSCURRENT', secret), version);
       if (services === undefined || services === servicesTag) return;
       await this.setServices(name, services).catch((error: unknown) => {
         if (!isRefused(error)) throw error;
-        const state = `Version ${version} is current now, but the tag "services" still says "${servicesTag ?? ''}"`;
+        const state = `Version ${version} is current now, but the tag "services" is still "${servicesTag ?? ''}"`;
         const repair = `aws secretsmanager tag-resource --secret-id ${prefix}${name} --tags Key=services,Value="${services}"`;
-        throw new CommandFailure('tag-behind', `${state}: ${error.detail}`, `Lists go by the tag: ${repair}`);
+        throw new CommandFailure('tag-behind', `${state}: ${error.detail}`, `Lists follow the tag: ${repair}`);
       });
     },
 
-    /** Says in the tag which services the current version names. */
+    /** Writes the services of the current version into the tag. */
     async setServices(name: string, services: string): Promise<void> {
       await client.tagResource({ ...idOf(name), Tags: [{ Key: SERVICES_TAG, Value: services }] }, send);
     },
 
-    /** Moves a stage away `from` the version that has it, and `to` another one; fails when another operator was faster. */
+    /** Removes a stage `from` a version, or moves it `to` another. Fails if another operator moved it first. */
     async moveStage(name: string, stage: SecretStage, from: string | undefined, to?: string): Promise<void> {
       const move = { RemoveFromVersionId: from, MoveToVersionId: to };
       await client.updateSecretVersionStage({ ...idOf(name), VersionStage: stage, ...move }, send);
@@ -124,25 +124,25 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       return DeletionDate ?? new Date(Date.now() + 30 * 24 * 60 * 60_000);
     },
 
-    /** Takes the mark back. */
+    /** Removes the mark for deletion. */
     async restore(name: string): Promise<void> {
       await client.restoreSecret(idOf(name), send);
     },
 
-    /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
+    /** Returns the secret's ARN and its resource policy, if it has a policy, or `undefined` without a secret. */
     async readPolicy(name: string) {
       const found = await client.getResourcePolicy(idOf(name), send).catch(ifThereIsOne);
       return found && { arn: found.ARN ?? '', policy: found.ResourcePolicy };
     },
 
-    /** Puts the resource policy, or deletes it. */
+    /** Writes the resource policy, or deletes it. */
     async writePolicy(name: string, policy: string | undefined): Promise<void> {
       await (policy === undefined
         ? client.deleteResourcePolicy(idOf(name), send)
         : client.putResourcePolicy({ ...idOf(name), ResourcePolicy: policy }, send));
     },
 
-    /** The version in use, where the operator may read it. */
+    /** Returns the current version's value, or `undefined` if the operator may not read it. */
     async readCurrent(name: string): Promise<Redacted | undefined> {
       try {
         const current = { ...idOf(name), VersionStage: 'AWSCURRENT' };
@@ -155,18 +155,18 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
   };
 }
 
-/** The secret of a client that must have one; the failure names the clients nearest to it. */
+/** Finds the secret of a client. Without a secret, the failure suggests the nearest client names. */
 export async function findSecret(secrets: Secrets, client: string, advice = WHICH): Promise<ClientSecret> {
   const secret = await secrets.find(client);
   if (secret !== undefined) return secret;
-  // Without the right to list, the names are left out.
+  // Without the right to list, the failure suggests no names.
   const clients = (await secrets.list().catch(() => [])).map((one) => one.client);
   const near = nearestNames(client, clients).join(', ');
   const detail = `There is no client "${client}" in this environment`;
   throw new CommandFailure('secret-missing', detail, near === '' ? advice : `Did you mean ${near}? ${advice}`);
 }
 
-const WHICH = 'client list shows which there are; client put --create makes one.';
+const WHICH = 'client list shows the clients; client put --create makes a client.';
 
 function ifThereIsOne(error: unknown): undefined {
   if (!(error instanceof CommandFailure && error.type === 'secret-missing')) throw error;
@@ -174,15 +174,15 @@ function ifThereIsOne(error: unknown): undefined {
 
 const SERVICES_TAG = 'services';
 
-/** Tells the services of one version. */
+/** Returns the key of the tag that contains the services of a version. */
 function versionTag(versionId: string): string {
   return `${SERVICES_TAG}:${versionId}`;
 }
 
-/** Reads an entry of ListSecrets; `undefined` when it is not the secret of a client below the prefix. */
+/** Reads an entry of ListSecrets. Returns `undefined` unless it is the secret of a client below the prefix. */
 function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
   const { Name = '', ARN = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
-  // The filter of ListSecrets matches prefixes; a client's own name has no slash.
+  // ListSecrets filters by prefix, but a client's own name contains no slash.
   const client = Name.slice(prefix.length);
   if (!Name.startsWith(prefix) || !NAME_PATTERN.test(client)) return undefined;
   return {
@@ -199,25 +199,25 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
   };
 }
 
-/** A client of Secrets Manager whose calls fail in a command's own words. */
+/** Creates a client of Secrets Manager whose calls fail with a CommandFailure. */
 export function openSecretsManager(shell: Shell, options: CommandOptions): SecretsManager {
   return openClient((config) => new SecretsManager(config), 'SECRETS_MANAGER', shell, options, conflict);
 }
 
-/** The failure of a call that the state of the secret rules out. */
+/** Returns the failure of a call that the secret's state does not allow. */
 function conflict(error: unknown, operation: string): CommandFailure | undefined {
   if (error instanceof ResourceNotFoundException) {
-    const advice = 'Check --environment and --region; client list shows the clients that there are.';
+    const advice = 'Check --environment and --region; client list shows the clients.';
     return new CommandFailure('secret-missing', 'There is no such secret', advice);
   }
   if (error instanceof InvalidRequestException) return secretDeleted();
   const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';
   if (!isLost && !(error instanceof ResourceExistsException)) return undefined;
-  const detail = 'Another operator has changed the secret meanwhile';
+  const detail = 'Another operator has changed the secret in the meantime';
   return new CommandFailure('secret-changed', detail, 'Look at it with client list, then run the command again.');
 }
 
-/** The failure of a command that finds a secret which is marked for deletion. */
+/** Returns the failure of a command that needs a secret which is marked for deletion. */
 export function secretDeleted(): CommandFailure {
   const advice = 'Restore it first, with client restore.';
   return new CommandFailure('secret-deleted', 'The secret is marked for deletion', advice);

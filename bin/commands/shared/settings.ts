@@ -7,7 +7,7 @@ import { environments } from '../../../lib/environments.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { type Environment, parseEnvironment } from '../../../lib/settings/settings.ts';
 
-/** The settings of an environment in `lib/environments.ts`; `undefined` when it has none. */
+/** Returns the settings of an environment in `lib/environments.ts`, or `undefined` for an unknown environment. */
 export function settingsOf(environment: string): Environment | undefined {
   const form = Object.hasOwn(environments, environment) ? environments[environment] : undefined;
   try {
@@ -23,32 +23,32 @@ export function settingsOf(environment: string): Environment | undefined {
   }
 }
 
-/** As `settingsOf`; wrong usage for `npm start`, which is not deployed. */
+/** Returns `settingsOf`. The environment of `npm start`, which is not deployed, is wrong usage. */
 export function knownSettings(environment: string, command: Command): Environment {
   const names = Object.keys(environments).join(', ');
   return (
     settingsOf(environment) ??
     command.error(
-      `error: "${environment}" is npm start, of which nothing is deployed: name another environment with --environment, one of ${names}`,
+      `error: "${environment}" is npm start, which is not deployed: name another environment with --environment, one of ${names}`,
     )
   );
 }
 
-/** The services that the environment has: as `TOKEN_BROKER_SERVICES` says, else as `lib/environments.ts` says. */
+/** Returns the environment's services: from `TOKEN_BROKER_SERVICES`, otherwise from `lib/environments.ts`. */
 export function configuredServices(shell: Shell, environment: string): readonly string[] {
-  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services with spaces between.';
+  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services, separated by spaces';
   const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
   if (named.some((name) => !NAME_PATTERN.test(name))) {
-    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', advice);
+    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', `${advice}.`);
   }
   if (named.length > 0) return named;
   const settings = settingsOf(environment);
   if (settings === undefined)
-    throw new CommandFailure('services-unknown', 'TOKEN_BROKER_SERVICES is not set', `${advice} ${TO_LOCAL}`);
+    throw new CommandFailure('services-unknown', 'TOKEN_BROKER_SERVICES is not set', `${advice}; ${TO_LOCAL}`);
   return Object.keys(settings.services);
 }
 
-/** Wrong usage when the environment does not have this service. */
+/** Fails as wrong usage when the environment does not have this service. */
 export function checkService(shell: Shell, service: string | undefined, environment: string, command: Command): void {
   if (service === undefined) return;
   const configured = configuredServices(shell, environment);

@@ -1,7 +1,7 @@
 import { Sha256 } from '@aws-crypto/sha256-js';
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
-import { membersOf, parseJson } from '../../../functions/broker/json.ts';
+import { type Members, membersOf, parseJson } from '../../../functions/broker/json.ts';
 import { ASSUMED_ROLE_ARN } from '../../../functions/vocabulary.ts';
 import type { Endpoint } from '../../index.ts';
 import { aborted, emptyProfile } from '../failure.ts';
@@ -11,31 +11,31 @@ import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
-/** Finds the AWS credentials that would sign a call; none if they are missing or expired. */
+/** Finds the AWS credentials that would sign a call. Returns no credentials if they are missing or expired. */
 export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
     const credentials = await shell.credentials();
     const { accessKeyId, sessionToken, expiration } = credentials;
     if (expiration !== undefined && expiration.getTime() <= Date.now()) {
-      return { step: failed(step, 'aws-credentials-expired', `They ended at ${expiration.toISOString()}`) };
+      return { step: failed(step, 'aws-credentials-expired', `They expired at ${expiration.toISOString()}`) };
     }
     const kind = sessionToken ? 'temporary keys' : 'long-lived keys';
     const end = expiration ? `, until ${expiration.toISOString()}` : '';
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {
     if (shell.signal.aborted) throw aborted();
-    // The chain's own words may quote a profile.
-    const detail = emptyProfile(shell) || 'No source of AWS credentials gave any';
+    // The chain's own message may quote a profile.
+    const detail = emptyProfile(shell) || 'No source has AWS credentials';
     return { step: failed(step, 'aws-credentials-missing', detail) };
   }
 }
 
-/** Asks AWS whose the credentials are. */
+/** Asks AWS for the identity of the credentials. */
 export async function identify(shell: Shell, credentials: Credentials, { url, region }: Endpoint) {
   const step = 'identity';
   const isLocal = url.protocol === 'http:' && !shell.env.AWS_ENDPOINT_URL_STS;
-  if (isLocal) return { step: unknown(step, 'A local broker knows its callers by itself') };
+  if (isLocal) return { step: unknown(step, 'A local broker identifies its callers itself') };
   const body = 'Action=GetCallerIdentity&Version=2011-06-15';
   const { text, word } = await askAws(shell, { service: 'sts', region, credentials, body });
   const arn = /<Arn>([!-~]{1,2048})<\/Arn>/.exec(text)?.[1];
@@ -53,61 +53,59 @@ export async function identify(shell: Shell, credentials: Credentials, { url, re
   if (/^(InvalidClientTokenId|UnrecognizedClient|SignatureDoesNotMatch|InvalidAccessKeyId)/.test(code)) {
     return { step: failed(step, 'aws-credentials-invalid', `AWS does not know them (${code})`) };
   }
-  return { step: unknown(step, `AWS does not tell (sts:GetCallerIdentity, ${code})`) };
+  return { step: unknown(step, `AWS does not say (sts:GetCallerIdentity, ${code})`) };
 }
 
 interface Question extends Pick<AwsRequest, 'region' | 'credentials'> {
-  /** Its ARN, or `<name>:<alias>`. */
+  /** The function's ARN, or `<name>:<alias>`. */
   readonly functionName: string | undefined;
   readonly account: string | undefined;
 }
 
-/** Finds the missing permission in the function's own policy when AWS says only `Forbidden`. */
+/** Finds the missing permission in the function's own policy, because AWS says only `Forbidden`. */
 export async function examinePermissions(shell: Shell, question: Question): Promise<DoctorStep> {
   const step = 'permissions';
   const { functionName, account } = question;
-  if (account === undefined) return unknown(step, 'Whose account this is cannot be told');
-  if (functionName === undefined) return unknown(step, 'Which function it is was not told (--function-arn)');
+  if (account === undefined) return unknown(step, 'The account of the caller is unknown');
+  if (functionName === undefined) return unknown(step, 'The function is unknown (--function-arn)');
   const policy = await readPolicy(shell, functionName, question);
   if (policy === undefined) return unknown(step, `The policy of ${functionName} cannot be read (lambda:GetPolicy)`);
 
   const statements = policy.filter((statement) => allows(statement, account));
   const has = (action: string) => statements.some(({ Action }) => [Action].flat().includes(action));
   const [mayCall, mayInvoke] = [has('lambda:InvokeFunctionUrl'), has('lambda:InvokeFunction')];
-  const found = `The function's policy gives account ${account}`;
+  const found = `The function's policy grants account ${account}`;
   if (!mayCall && !mayInvoke) return failed(step, 'permission-account', `${found} nothing`);
   if (!mayCall) return failed(step, 'permission-invoke-function-url', `${found} lambda:InvokeFunction only`);
   if (!mayInvoke) return failed(step, 'permission-invoke-function', `${found} lambda:InvokeFunctionUrl only`);
   return failed(step, 'permission-identity', `${found} both permissions`);
 }
 
-type Statement = Readonly<Record<string, unknown>>;
-
-/** The statements of the policy on the function's alias, if any; `undefined` when it cannot be read. */
+/** Returns the statements of the alias's policy, if any. Returns `undefined` when it cannot be read. */
 async function readPolicy(shell: Shell, functionName: string, { region, credentials }: Question) {
   const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
   const path = `/2015-03-31/functions/${encodeURIComponent(name)}/policy`;
   const asked = { service: 'lambda', region, credentials, path, query: { Qualifier: alias } } as const;
   const { status, text } = await askAws(shell, asked);
-  // A function that is not there, but in another account or region, is a 404, too.
+  // A function that is not in this account and region is a 404, too, with another text.
   if (status === 404 && text.includes('The resource you requested does not exist')) return [];
   const { Statement } = membersOf(parseJson(`${membersOf(parseJson(text)).Policy}`));
   return Array.isArray(Statement) ? Statement.map(membersOf) : undefined;
 }
 
 interface AwsRequest {
-  /** As in its host name. */
+  /** The name of the service in its host name. */
   readonly service: string;
   readonly region: string;
   readonly credentials: Credentials;
   readonly path?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** A form, unless `headers` say otherwise. */
+  /** A form, unless `headers` contain another type. */
   readonly body?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The name in the variable of an endpoint, `AWS_ENDPOINT_URL_…`, where it is not that of the service. */
+/** The service's part of `AWS_ENDPOINT_URL_…`, where it differs from the service's name. */
 const ENDPOINTS: Readonly<Record<string, string>> = {
   logs: 'CLOUDWATCH_LOGS',
   monitoring: 'CLOUDWATCH',
@@ -116,8 +114,10 @@ const ENDPOINTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * One call of AWS, signed here: an SDK client would be too much for it. The status is 0 when there was no answer, and `word`
- * says why; `errorType` is AWS's name of the error, if a header has it. @throws CommandFailure `aborted`
+ * Calls AWS with a signature made here, because an SDK client would be too large for it. Without an answer, the status
+ * is 0 and `word` is the reason. `errorType` is AWS's name of the error, if a header contains it.
+ *
+ * @throws CommandFailure `aborted`
  */
 export async function askAws(shell: Shell, asked: AwsRequest) {
   const { service, region, credentials, body, query = {} } = asked;
@@ -146,7 +146,7 @@ export async function askAws(shell: Shell, asked: AwsRequest) {
   }
 }
 
-function allows({ Effect, Principal }: Statement, account: string): boolean {
+function allows({ Effect, Principal }: Members, account: string): boolean {
   const principals = [typeof Principal === 'string' ? Principal : membersOf(Principal).AWS].flat();
   return (
     Effect === 'Allow' && principals.some((one) => one === '*' || one === account || `${one}`.includes(`::${account}:`))

@@ -3,7 +3,7 @@ import { type Endpoint, parseEndpoint } from '../../index.ts';
 import { aborted } from '../failure.ts';
 import { type Cause, type DoctorStep, failed, ok } from './step.ts';
 
-/** Reads where the broker is. */
+/** Reads the address of the broker. */
 export function readAddress(url: string, region: string | undefined) {
   if (url === '') return { step: failed('url', 'url-missing', 'No URL is given') };
   try {
@@ -16,7 +16,7 @@ export function readAddress(url: string, region: string | undefined) {
   }
 }
 
-/** Sends an unsigned request, which a Function URL refuses: is one at the URL, and does this clock agree? */
+/** Sends an unsigned request. The refusal shows whether a Function URL answers, and whether this clock is right. */
 export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly DoctorStep[]> {
   const sentAt = Date.now();
   const step = 'connection';
@@ -24,7 +24,7 @@ export async function examineConnection({ url }: Endpoint, signal: AbortSignal):
   if ('code' in answer) return [failed(step, causeOf(answer.code), `No answer from ${url.host} (${answer.code})`)];
   const { status, headers, text } = answer;
   const isAws = headers.has('x-amzn-requestid') || headers.has('x-amzn-errortype');
-  if (!isAws) return [failed(step, 'not-a-broker', `Something answers ${status} that is no Function URL`)];
+  if (!isAws) return [failed(step, 'not-a-broker', `The answer ${status} does not come from a Function URL`)];
   const isUnknown = status === 403 && membersOf(parseJson(text)).Message === null;
   if (isUnknown) return [failed(step, 'function-url-unknown', 'AWS knows no function behind this URL')];
   const connection = ok(step, `A Function URL answers ${status}, because nothing was signed`);
@@ -38,7 +38,7 @@ function causeOf(code: string): Cause {
   return /TIMEOUT|ETIMEDOUT|TimeoutError/i.test(code) ? 'no-answer' : 'connection-failed';
 }
 
-/** Tolerates the whole seconds of the header and the time on the way. */
+/** Tolerates the header's whole seconds and the time on the way. */
 function examineClock(date: number, sentAt: number, receivedAt: number): DoctorStep {
   const offSeconds = Math.round((date + 500 - (sentAt + receivedAt) / 2) / 1_000);
   const off = Math.abs(offSeconds);
@@ -47,12 +47,12 @@ function examineClock(date: number, sentAt: number, receivedAt: number): DoctorS
   return ok('clock', off < 5 ? 'This clock is right' : `${words}; 5 minutes are the limit`);
 }
 
-/** Whether a status says that the path has nothing, or something else. */
+/** Returns whether a status means that the path has nothing, or something else. */
 export function isMissing(status: unknown): boolean {
   return status === 404 || status === 405;
 }
 
-/** An empty request: no signature, credential or body. Gives the answer, or the code of the failure. */
+/** Sends an empty request: no signature, credential or body. Returns the answer, or the code of the failure. */
 export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal) {
   const deadline = AbortSignal.timeout(5_000);
   try {
@@ -64,13 +64,13 @@ export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal)
   }
 }
 
-/** The first piece of a body, which may have no end; it is enough for `doctor`. */
+/** Returns the first chunk of a body, which may have no end. `doctor` needs no more. */
 async function beginningOf({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) return Buffer.from(chunk).toString('utf8');
   return '';
 }
 
-/** One word for a missing answer: error messages may quote the request. */
+/** Returns a word for a missing answer, because error messages may quote the request. */
 export function causeWord(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return 'unknown';

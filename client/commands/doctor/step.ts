@@ -1,13 +1,13 @@
 import { TO_LOCAL } from '../options.ts';
 
-/** The causes that `doctor` finds by itself, with their advice; a failed call has its own. */
+/** The causes that `doctor` finds itself, with their advice. A failed call has its own cause. */
 const CAUSES = {
   'url-missing': `Give --url, or set TOKEN_BROKER_URL to the output Url of the stack; ${TO_LOCAL}.`,
   'url-malformed': 'Give the Function URL as the stack prints it: https://<id>.lambda-url.<region>.on.aws/',
   'region-missing': "Give --region with the region of the broker's stack.",
   'aws-credentials-missing': 'Set AWS_PROFILE or keys, sign in (aws sso login), or attach a role to the machine.',
-  'aws-credentials-expired': 'Sign in again (for example aws sso login): temporary AWS credentials end.',
-  'aws-credentials-invalid': 'Take AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of one sign-in.',
+  'aws-credentials-expired': 'Sign in again (for example aws sso login): temporary AWS credentials expire.',
+  'aws-credentials-invalid': 'Use AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of the same sign-in.',
   'caller-not-a-role': 'Assume a role: the broker knows roles only, neither users nor the root of an account.',
   'dns-failed': 'Check the URL for a typing error, and the name servers of this machine.',
   'connection-failed':
@@ -15,41 +15,41 @@ const CAUSES = {
   'tls-failed': 'Another host answers for AWS: check the URL, or let Node trust the proxy (NODE_EXTRA_CA_CERTS).',
   'no-answer': 'Packets get lost on the way: check firewalls, the proxy and the routes out of a VPC.',
   'not-a-broker': "Check that the URL is the broker's Function URL: something else answers there.",
-  'function-url-unknown': 'Take the output Url of the stack: it changes with the function.',
-  'clock-behind': "Set this machine's clock forward (timedatectl shows its state): AWS takes signatures for 5 minutes.",
-  'clock-ahead': "Set this machine's clock back (timedatectl shows its state): AWS takes signatures for 5 minutes.",
+  'function-url-unknown': 'Use the output Url of the stack: it changes with the function.',
+  'clock-behind': "Set this machine's clock forward (timedatectl shows it): AWS accepts signatures for 5 minutes.",
+  'clock-ahead': "Set this machine's clock back (timedatectl shows it): AWS accepts signatures for 5 minutes.",
   'permission-account': 'No access rule names a role of your account: add one to lib/environments.ts and deploy.',
-  'permission-invoke-function-url': 'Deploy the stack again: it gives your account lambda:InvokeFunctionUrl, too.',
-  'permission-invoke-function': 'Deploy the stack again: it gives your account lambda:InvokeFunction by the URL, too.',
+  'permission-invoke-function-url': 'Deploy the stack again: it grants your account lambda:InvokeFunctionUrl, too.',
+  'permission-invoke-function': 'Deploy the stack again: it grants your account lambda:InvokeFunction by the URL, too.',
   'permission-identity': "Attach what policy <role-arn> prints: your role's own policy lacks one of both permissions.",
   'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
   'secret-denied':
-    "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
+    "The broker's own role may not read the secret: check that the secret is encrypted with the key of the stack (output KeyArn), the stack is deployed, and the client is enabled (client enable).",
   'auth-url-unreachable':
-    'Check the authUrl; a service that lets in known addresses alone answers the broker and not this machine: client check asks it through the broker.',
+    'Check the authUrl. A service that admits only known addresses answers the broker, not this machine: client check asks it through the broker.',
   'token-path-wrong':
     "The service has nothing at the broker's tokenPath: an operator must set tokenPath of the service in lib/environments.ts and deploy; it is /auth/v1/token or /oauth/token. doctor --auth-url <authUrl> tries both, without a credential.",
 } as const satisfies Record<string, string>;
 
 export type Cause = keyof typeof CAUSES;
 
-/** One examination. `unknown`: it was not possible, and its subject may or may not be the cause. */
+/** A step of the examination. `unknown`: the step was not possible, so its subject may be the cause. */
 export interface DoctorStep {
   readonly step: string;
   readonly outcome: 'ok' | 'failed' | 'unknown';
   readonly detail: string;
-  /** One of `CAUSES`, the type of a failed call, or the name of the step; `advice` goes with it. */
+  /** A key of `CAUSES`, the type of a failed call, or the name of the step. `advice` belongs to it. */
   readonly cause?: string;
   readonly advice?: string;
-  /** The form of the service's answer, when it is the cause. */
+  /** The form of the service's answer, if it is the cause. */
   readonly shape?: unknown;
-  /** The call went well, and the service had no part in it. */
+  /** Whether the call succeeded without the service. */
   readonly isUnproven?: boolean;
-  /** The path that exists. */
+  /** The token path that exists. */
   readonly tokenPath?: string;
 }
 
-/** A step as a line for a person. */
+/** Returns a step as a line for a person. */
 export function stepText({ step, outcome, detail }: DoctorStep): string {
   return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail}`;
 }

@@ -73,32 +73,16 @@ export async function startLeakWorld(spelling: Spelling) {
       await table.send(new DeleteItemCommand({ TableName: TABLE, Key: KEY }));
       for (const front of [dynamodb, secrets]) front.failWhere(path.faultOf ?? (() => undefined));
       const before = { dynamodb: dynamodb.calls.length, secrets: secrets.calls.length };
-      const [send, aws] = [createHttpsSender(), createHttpsSender({ keepAlive: true })];
 
       let answers = '';
-      for (const round of path.isAlone ? ['only'] : ['first', 'second']) {
-        const { handler, readFirst } = createTokenFunction({
-          dynamodb: createDynamoDB({ ...ACCESS, send: aws, endpoint: awsUrl ?? dynamodb.url }),
-          secretsManager: createSecretsManager({ ...ACCESS, send: aws, endpoint: awsUrl ?? secrets.url }),
-          environment,
-          tableName: TABLE,
-          send: path.send ?? send,
-          settings: {
-            services: { [SERVICE]: exampleService({ authUrl, ...path.service }) },
-            accessRules: [exampleRule({ clients: 'all', operations: ['token', 'check'] })],
-            provenForSeconds: 0,
-          },
-        });
-        await readFirst();
-        for (const changes of round === 'second' ? [event, { rawPath: '/check' }] : [event]) {
-          const headers = { 'content-type': 'application/json', 'x-amz-security-token': marks.sessionToken };
-          const input = functionUrlEvent({ client: 'acme', service: SERVICE }, { headers, ...changes });
-          const answer = await handler(input, CONTEXT);
-          const { access_token: token, ...rest } = JSON.parse(answer.body);
-          if (answers === '') expect(answer.statusCode === 200 ? 'issued' : rest.type, answer.body).toBe(outcome);
-          if (answer.statusCode === 200 && changes.rawPath !== '/check') expect(token).toBe(marks.token);
-          // The one place where a token may stand.
-          answers += JSON.stringify([answer.headers, answer.statusCode === 200 ? rest : answer.body]);
+      const endpoints = { dynamodb: awsUrl ?? dynamodb.url, secrets: awsUrl ?? secrets.url };
+      const start = createInstances({ ...path, environment, authUrl, endpoints });
+      for (const changes of path.isAlone ? [[event]] : [[event], [event, { rawPath: '/check' }]]) {
+        const handler = await start();
+        for (const change of changes) {
+          const answer = await ask(handler, change);
+          if (answers === '') expect(outcomeOf(answer), answer.body).toBe(outcome);
+          answers += textOf(answer, change);
         }
       }
       // Work left behind ends, so that a rejection without a handler is seen.
@@ -114,11 +98,60 @@ export async function startLeakWorld(spelling: Spelling) {
     },
   };
 
+  /** Sends a request for the pair, signed with temporary keys. */
+  function ask(handler: Handler, changes: Changes): ReturnType<Handler> {
+    const headers = { 'content-type': 'application/json', 'x-amz-security-token': marks.sessionToken };
+    const input = functionUrlEvent({ client: 'acme', service: SERVICE }, { headers, ...changes });
+    return handler(input, CONTEXT);
+  }
+
+  /** An answer without its token: the one place where a token may stand. */
+  function textOf({ statusCode, headers, body }: Answer, { rawPath }: Changes): string {
+    const { access_token: token, ...rest } = JSON.parse(body);
+    if (statusCode === 200 && rawPath !== '/check') expect(token).toBe(marks.token);
+    return JSON.stringify([headers, statusCode === 200 ? rest : body]);
+  }
+
   function put(name: string, value: string | Uint8Array): void {
     const SecretBinary = Buffer.from(value).toString('base64');
     const content = typeof value === 'string' ? { SecretString: value } : { SecretBinary };
     targets.secrets.store.create(name).versions.add(randomUUID(), content);
   }
+}
+
+type Handler = ReturnType<typeof createTokenFunction>['handler'];
+type Answer = Awaited<ReturnType<Handler>>;
+type Changes = NonNullable<Path['event']>;
+
+function outcomeOf({ statusCode, body }: Answer): unknown {
+  return statusCode === 200 ? 'issued' : JSON.parse(body).type;
+}
+
+interface InstanceOptions extends Pick<Path, 'send' | 'service'> {
+  readonly environment: string;
+  readonly authUrl: string;
+  readonly endpoints: Readonly<Record<'dynamodb' | 'secrets', string>>;
+}
+
+/** Returns the start of an instance, with the connections that all of them share. */
+function createInstances({ environment, authUrl, endpoints, send = createHttpsSender(), service }: InstanceOptions) {
+  const aws = createHttpsSender({ keepAlive: true });
+  return async (): Promise<Handler> => {
+    const { handler, readFirst } = createTokenFunction({
+      dynamodb: createDynamoDB({ ...ACCESS, send: aws, endpoint: endpoints.dynamodb }),
+      secretsManager: createSecretsManager({ ...ACCESS, send: aws, endpoint: endpoints.secrets }),
+      environment,
+      tableName: TABLE,
+      send,
+      settings: {
+        services: { [SERVICE]: exampleService({ authUrl, ...service }) },
+        accessRules: [exampleRule({ clients: 'all', operations: ['token', 'check'] })],
+        provenForSeconds: 0,
+      },
+    });
+    await readFirst();
+    return handler;
+  };
 }
 
 const SERVICE = 'customer-insights';

@@ -80,9 +80,9 @@ describe('audit', () => {
 
   it('explains why AWS does not show the log, and says so when there was no call', async ({ world }) => {
     expect(await world.run('audit globex')).toEqual(
-      ended(0, '', /^No call about globex since \d{4}-\d\d-\d\dT[\d:]{8}Z\.\n$/),
+      ended(0, '', /^No call for globex since \d{4}-\d\d-\d\dT[\d:]{8}Z\.\n$/),
     );
-    expect((await world.run('audit acme --outcome issued')).stderr).toMatch(/^No such call about acme since /);
+    expect((await world.run('audit acme --outcome issued')).stderr).toMatch(/^No such call for acme since /);
     const { url } = await answering(answerWith(400, { __type: 'AccessDeniedException', message: 'marked-message' }));
     const result = await runCommandLine(['audit', 'acme'], { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: url });
     const words = /^error: aws-access-denied: .*logs:FilterLogEvents in us-east-1 \(AccessDeniedException\)\n/;

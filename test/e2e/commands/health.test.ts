@@ -38,7 +38,8 @@ describe('health', () => {
     await world.run('client disable acme --yes');
     expect(await world.run('health')).toEqual(ended(0, /disabled/, '2 pairs: 2 disabled\n'));
     await world.run('client delete acme --yes');
-    const question = /^0 pairs\nThere is nothing to check: is it the right environment, and is there a client\?\n/;
+    const question =
+      /^0 pairs\nThere is nothing to check: is this the right environment, and does it have a client\?\n/;
     expect(await world.run('health')).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(question) });
   });
 });

@@ -48,7 +48,7 @@ describe('a failure of AWS', () => {
 
   it('names the service, the operation and the region that were asked, or that there is no region', () => {
     const { detail } = awsFailure(Object.assign(new Error(), { code: 'ECONNREFUSED' }), ...ASKED);
-    expect(detail).toBe('AWS gave no usable answer: secretsmanager:ListSecrets in eu-west-1 (ECONNREFUSED)');
+    expect(detail).toBe('AWS returned no usable answer: secretsmanager:ListSecrets in eu-west-1 (ECONNREFUSED)');
     expect(awsFailure(new Error('Region is missing'), ASKED[0], undefined).type).toBe('aws-region-missing');
   });
 });

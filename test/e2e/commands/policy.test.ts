@@ -30,8 +30,12 @@ describe('policy', () => {
   });
 
   it.each([
-    ['a rule covers the role', REPORTING, /of dev let it: token for acme on customer-insights\./],
-    ['a rule covers it under another path', 'arn:aws:iam::222222222222:role/team/reporting', /let it: token for acme/],
+    ['a rule covers the role', REPORTING, /of dev allow it: token for acme on customer-insights\./],
+    [
+      'a rule covers it under another path',
+      'arn:aws:iam::222222222222:role/team/reporting',
+      /allow it: token for acme/,
+    ],
     ['none does', 'arn:aws:iam::333333333333:role/reporting', /No access rule of dev names this role.*add one/],
   ])('says besides that %s', async (_, role, words) => {
     expect((await policy(`${role} --environment dev`)).stderr).toMatch(words);
@@ -62,7 +66,7 @@ describe('policy for the roles of an environment itself', () => {
 
   it('--execution says that without a permissions boundary the role is an administrator', async () => {
     const { stderr } = await policy('--execution --environment prod');
-    expect(stderr).toMatch(/^cdk\.json demands no permissions boundary: .*"Who deploys"\)\.\n$/);
+    expect(stderr).toMatch(/^cdk\.json requires no permissions boundary: .*"Who deploys"\)\.\n$/);
   });
 
   it('prints two policies where one would be too long, and says so and which boundary they demand', () => {
@@ -75,7 +79,7 @@ describe('policy for the roles of an environment itself', () => {
     expect(first.length + second.length).toBeGreaterThan(6_144);
     expect(Math.max(first.length, second.length)).toBeLessThanOrEqual(6_144);
     expect(`${stderr.read()}`).toMatch(
-      /^These are 2 policies, .* 6144 characters: .*\nIt makes no role without .*, arn:aws:iam::222222222222:policy\/bounds\.\n$/,
+      /^These are 2 policies, .* 6144 characters: .*\nIt creates no role without .*, arn:aws:iam::222222222222:policy\/bounds\.\n$/,
     );
   });
 

@@ -40,7 +40,7 @@ describe('the command line as a process of its own', () => {
     const dialogue = [
       ['client_id: ', `${NEW.client_id}\r`],
       ['secret: ', `${NEW.secret}\r`],
-      ['Go on? [y/N] ', 'y\r'],
+      ['Continue? [y/N] ', 'y\r'],
     ] as const;
 
     it('shows nothing of a secret that is typed', async ({ world }) => {

@@ -20,7 +20,7 @@ it('release list shows every version, newest first, and which part of the calls 
 describe('release back', () => {
   it.each([
     ['prod', /prod \(account 2{12},.*version 9 .*access rules.*\n.*1\. .*canary: 'off'.* 2\. .*health.* 3\. .*again/s],
-    ['dev', /dev \(account 111111111111, region eu-west-1\) this\n.*access rules.*\n$/],
+    ['dev', /dev \(account 111111111111, region eu-west-1\) this command\n.*access rules.*\n$/],
   ])('gives all calls of %s to the version before, and the next step with a canary', async (environment, said) => {
     const { env, state } = await startAws();
     const result = await runCommandLine([...BACK, '--environment', environment, '--yes'], env);
@@ -45,7 +45,7 @@ describe('release back', () => {
   });
 
   it.each([
-    ['with --dry-run', ['--dry-run'], {}, 0, /gives all calls to version 9 .*Nothing was changed/s],
+    ['with --dry-run', ['--dry-run'], {}, 0, /sends all calls to version 9 .*Nothing was changed/s],
     ['to a version that is not there', ['--to', '7', '--yes'], {}, 1, /version-missing: There is no version 7/],
     ['from the first version', ['--yes'], { alias: { FunctionVersion: '8', weights: {} } }, 1, /no version before 8/],
     ['past a deployment that is under way', ['--to', '8', '--yes'], DEPLOYING, 1, /deployment-under-way: .* d-1 /],

@@ -25,7 +25,7 @@ describe('token-broker serve', () => {
 
     command.interrupt();
     const result = await command.finished;
-    expect(result).toEqual(ended(0, /curl -sK - .*\/token\n$/s, /^Ending; .* 30 s\.\n$/));
+    expect(result).toEqual(ended(0, /curl -sK - .*\/token\n$/s, /^Stopping: .* 30 s\.\n$/));
     expect(result.stdout + result.stderr).not.toContain(key);
     expect(existsSync(file)).toBe(false);
   });
@@ -52,7 +52,7 @@ describe('token-broker serve', () => {
     expect(await whoami.json()).toMatchObject({ type: 'network-error', status: 503 });
 
     child.kill('SIGTERM');
-    expect(await end).toEqual(ended(0, told, /^network-error: .*\nEnding; .* 30 s\.\n$/));
+    expect(await end).toEqual(ended(0, told, /^network-error: .*\nStopping: .* 30 s\.\n$/));
     expect(key_file).toBe(file);
     expect(existsSync(file)).toBe(false);
   });

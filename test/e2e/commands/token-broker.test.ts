@@ -27,7 +27,7 @@ describe('the command line', () => {
       'token acme customer-insights',
       /bin\/commands\/(?!command-line|shared\/environment-name)|lib\/settings\/(?!names)|\/client-|\/zod\//,
     ],
-    ['client put acme', /commands\/(?:audit|health|doctor|config)|client\/(?:list|disable|delete)|client-sts\//],
+    ['client put acme', /bin\/commands\/(?:audit|health|doctor|config)|clients\/(?:list|disable|delete)|client-sts\//],
     ['policy arn:aws:iam::111111111111:role/billing --environment dev', /@aws-sdk\/client-/],
   ])('loads for a command only what it needs: %s', async (command, others) => {
     const args = command.split(' ');

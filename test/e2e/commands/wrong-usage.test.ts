@@ -23,7 +23,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
     [['--environment', 'prdo', 'client', 'list'], /--environment <name>' is invalid\. .* has dev, staging, prod;/],
     [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
-    [['release', 'list', '--environment', 'local'], /"local" is npm start, of which nothing is deployed/],
+    [['release', 'list', '--environment', 'local'], /"local" is npm start, which is not deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
   ],
   token: [
@@ -52,7 +52,11 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['serve', '--url', ''], /where is the broker\?/],
     [['serve', '--port', '70000'], /--port/],
     [['serve'], /must have 32 to 256 letters/, { TOKEN_BROKER_SERVE_KEY: 'marked-secret' }],
-    [['serve', '--key-file', 'key'], /give one of the two/, { TOKEN_BROKER_SERVE_KEY: 'x'.repeat(32) }],
+    [
+      ['serve', '--key-file', 'key'],
+      /give either TOKEN_BROKER_SERVE_KEY or --key-file/,
+      { TOKEN_BROKER_SERVE_KEY: 'x'.repeat(32) },
+    ],
   ],
   health: [
     [['health', '--watch', '--json'], /cannot be used with option/],
@@ -61,7 +65,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [['doctor', '--auth-url', 'http://auth.example.com'], /must be an https URL/],
-    [['doctor', '--profile-deploy', 'me', '--environment', 'local'], /"local" is npm start, of which nothing is/],
+    [['doctor', '--profile-deploy', 'me', '--environment', 'local'], /"local" is npm start, which is not deployed/],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
@@ -75,7 +79,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
     [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
     [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
-    [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name one of them alone/],
+    [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name only one of them/],
     [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],

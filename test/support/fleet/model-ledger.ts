@@ -88,22 +88,23 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     const page = pageOf(pair);
     const isNew = next.lease !== undefined && next.lease.id !== before.lease?.id;
     // A holder that could not write has had its answer all the same.
-    const held = page.leases.find(({ id }) => id === before.lease?.id);
-    if (held !== undefined && next.lease === undefined) held.isEnded = true;
+    if (next.lease === undefined) end(page, before.lease?.id);
     if (!isWritten) return;
     const isOwn = before.lease !== undefined && owners.get(before.lease.id) === from;
     const isPublished = next.token !== undefined && next.token !== before.token;
     const isSettled = isPublished || next.pause !== before.pause || next.held !== before.held;
     judge(`instance ${from}`, { [`settled ${pairKey(pair)} without a lease of its own`]: isSettled && !isOwn });
     if (isNew) grant(pair, before, next);
-    for (const { by } of next.rejected.values()) {
-      const own = by === next.lease?.id ? undefined : page.leases.find(({ id }) => id === by);
-      if (own !== undefined) own.isEnded = true;
-    }
+    for (const { by } of next.rejected.values()) if (by !== next.lease?.id) end(page, by);
     for (const version of before.rejected.keys()) if (!next.rejected.has(version)) prove(pair, version);
     if (isPublished) prove(pair, next.token.credentialVersion);
     if (isPublished) page.withdrawnAt = undefined;
     if (before.token !== undefined && next.token === undefined) page.withdrawnAt = clock.now();
+  }
+
+  function end({ leases }: Page, leaseId: string | undefined): void {
+    const lease = leases.find(({ id }) => id === leaseId);
+    if (lease !== undefined) lease.isEnded = true;
   }
 
   function grant(pair: Pair, before: PairRecord, { lease, attemptedAt, forcedAt, rejected }: PairRecord): void {

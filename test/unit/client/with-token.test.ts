@@ -105,7 +105,7 @@ describe('fetch', () => {
     const { broker, service } = await startWorlds([1], answer);
     const sent = broker.fetch(service.url, undefined, PAIR);
     if (isSent) expect((await sent).status).toBe(200);
-    else await expect(sent).rejects.toThrow(/no bearer token/);
+    else await expect(sent).rejects.toThrow(/not a bearer token/);
     expect(service.requests).toHaveLength(isSent ? 1 : 0);
   });
 

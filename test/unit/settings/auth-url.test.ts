@@ -4,11 +4,11 @@ import { authUrlFault, pathFault } from '../../../lib/settings/auth-url.ts';
 const HTTPS = 'must be an https URL: https://auth.example.com';
 const ADDRESS = 'must name a host, not an IP address';
 const FULL_NAME = 'must have a full DNS host name such as auth.example.com';
-const LOOK_ALIKE = 'must not have an xn-- host name: it can look like another one';
-const NO_QUERY = 'must not hold a query or a fragment: put a query into parameters';
+const LOOK_ALIKE = 'must not have an xn-- host name: it can look like another name';
+const NO_QUERY = 'must not contain a query or a fragment: put a query into parameters';
 const HERE = 'must not name a local host';
-const STEP = 'must not hold . or .. as a step';
-const CHARACTERS = "must hold only letters, digits and / . _ ~ : @ ! $ & ' ( ) * + , ; = -";
+const STEP = 'must not contain . or .. as a step';
+const CHARACTERS = "must contain only letters, digits and / . _ ~ : @ ! $ & ' ( ) * + , ; = -";
 
 it.each([
   'https://auth.example.com',
@@ -28,10 +28,10 @@ it.each([
   ['http://auth.example.com', 'must be an https URL (got http:)'],
   ['ftp://localhost', 'must be an https URL (got ftp:)'],
   ['http://127.0.0.1@auth.example.com', 'must be an https URL (got http:)'],
-  ['https://auth.exa\tmple.com', 'must not hold white space or control characters'],
-  ['https://\u0430uth.example.com', 'must be ASCII: other letters can look like the ones that are meant'],
-  ['https://auth.example.com\\@evil.example.com', 'must not hold a backslash'],
-  ['https://auth.example.com@evil.example.com', 'must not hold a user name or password'],
+  ['https://auth.exa\tmple.com', 'must not contain white space or control characters'],
+  ['https://\u0430uth.example.com', 'must be ASCII: other letters can look like the intended letters'],
+  ['https://auth.example.com\\@evil.example.com', 'must not contain a backslash'],
+  ['https://auth.example.com@evil.example.com', 'must not contain a user name or password'],
   ['https://auth.example.com:8443', 'must use port 443'],
   ['https://auth.example.com:', 'must use port 443'],
   ['https://auth.example.com?a=b', NO_QUERY],
@@ -68,7 +68,7 @@ it.each([
 });
 
 it.each([
-  ['//evil.example.com/token', 'must not hold two slashes in a row'],
+  ['//evil.example.com/token', 'must not contain two slashes in a row'],
   ['/oauth/../token', STEP],
   ['/oauth/./token', STEP],
   ['/%2e%2e/token', CHARACTERS],

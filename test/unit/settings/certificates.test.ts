@@ -34,12 +34,12 @@ describe('certificateAuthorities', () => {
   });
 
   it.each<[what: string, path: string, text: () => string, fault: string]>([
-    ['no text of a certificate', 'ca/insights.pem', () => 'ca', 'must hold a certificate in PEM'],
-    ['a broken one', 'ca/insights.pem', () => one.replace('MII', 'AAA'), 'must hold certificates in PEM'],
-    ['a private key', 'ca/insights.pem', () => key, 'holds a private key: it must hold certificates alone'],
-    ['no file', 'ca/other.pem', () => one, 'is not there: paths begin in the folder of the settings'],
-    ['a file elsewhere', '../ca.pem', () => one, 'must be the path of a file beside the settings'],
-    ['a folder', 'ca', () => one, 'must hold certificates in PEM'],
+    ['no text of a certificate', 'ca/insights.pem', () => 'ca', 'must contain a certificate in PEM'],
+    ['a broken one', 'ca/insights.pem', () => one.replace('MII', 'AAA'), 'must contain certificates in PEM'],
+    ['a private key', 'ca/insights.pem', () => key, 'contains a private key: it must contain only certificates'],
+    ['no file', 'ca/other.pem', () => one, 'does not exist: paths are relative to the folder of the settings'],
+    ['a file elsewhere', '../ca.pem', () => one, 'must be the path of a file next to the settings'],
+    ['a folder', 'ca', () => one, 'must contain certificates in PEM'],
   ])('are not %s', (_, path, text, fault) => {
     const form = changed(FORM, 'services/customer-insights/certificateAuthorities', [path]);
     const faults = faultsIn(() => parseLocalConfig(form, folderWith(text())));

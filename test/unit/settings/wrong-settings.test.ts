@@ -11,12 +11,13 @@ const RATE_RANGE = 'must be between rate(15 minutes) and rate(1 day)';
 const EMAIL = 'must be an e-mail address such as ops@example.com';
 const MEMBER = 'must be the name of a member, or names joined by dots such as data.token';
 const CREDENTIAL = "belongs to a credential: it goes into the client's secret";
-const TOKEN = 'may hold a token or a secret, which must not pass';
-const HOLDS_TOKEN = 'response.passThrough[0]: holds the token (see tokenMember)';
+const TOKEN = 'may contain a token or a secret, which must not be passed through';
+const HOLDS_TOKEN = 'response.passThrough[0]: contains the token (see tokenMember)';
 const KEY_FORM = 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
 const KEY_PLACE = 'must be in the account and the region of the environment';
 const KEY_ID = '12345678-1234-1234-1234-123456789012';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
+const idsOf = (count: number) => Array.from({ length: count }, (_, index) => `subnet-${10_000_000 + index}`);
 const SERVICE = 'services/customer-insights';
 
 const PATH_ONLY = 'differs only by its path from the role of accessRules[0], which the broker cannot see';
@@ -29,7 +30,7 @@ const environment: readonly Row[] = [
   ['account', '11111111111', 'account: must be 12 digits in quotes'],
   ['acount', '1', expect.stringMatching(/^acount: is not a known member \(known: account, region, services, /)],
   ['services', {}, 'services: must have at least one service'],
-  ['services/all', { authUrl: 'https://auth.example.com' }, "services.all: must not be called 'all'"],
+  ['services/all', { authUrl: 'https://auth.example.com' }, "services.all: must not be named 'all'"],
   ['principalOrgId', 'ou-1234-12345678', 'principalOrgId: must be the id of an AWS organization: o-…'],
   ['health/every', 'cron(0 * * * ? *)', 'health.every: must be a rate such as rate(1 hour) or rate(30 minutes)'],
   ['health/every', 'rate(14 minutes)', `health.every: ${RATE_RANGE}`],
@@ -38,9 +39,13 @@ const environment: readonly Row[] = [
   ['canary', true, "canary: must be 'off' or an object with percent and minutes"],
   ['canary/percent', 100, 'canary.percent: must be at most 99'],
   ['canary/minutes', 2.5, 'canary.minutes: must be a whole number'],
-  ['tags/Environment', 'x', 'tags.Environment: is a tag that the stack sets itself (case does not count)'],
+  ['tags/Environment', 'x', 'tags.Environment: is a tag that the stack sets itself (case is ignored)'],
   ['tags', { 'aws:team': 'x' }, 'tags["aws:team"]: must not begin with aws:'],
-  ['tags', { team: 'a', Team: 'b' }, 'tags: must not have names that differ only by case: IAM takes them for one'],
+  [
+    'tags',
+    { team: 'a', Team: 'b' },
+    'tags: must not have names that differ only by case: IAM treats them as the same name',
+  ],
   ['tags/team', 'a,b', 'tags.team: must be at most 128 of: letters, digits, space, _ . : / = + - @'],
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
   ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],
@@ -48,6 +53,7 @@ const environment: readonly Row[] = [
   ['provisionedConcurrency', 6, 'provisionedConcurrency: must not be more than reservedConcurrency'],
   ['callers', 'organization', expect.stringMatching(/^callers: must be 'accounts' without principalOrgId/)],
   ['vpc', { ...vpc, subnetIds: 'subnet-0123456789abcdef0' }, 'vpc.subnetIds: must be a list'],
+  ['vpc', { ...vpc, subnetIds: idsOf(17) }, 'vpc.subnetIds: must have at most 16'],
   ['vpc', { ...vpc, subnetIds: ['*'] }, 'vpc.subnetIds[0]: must be an id such as subnet-0123456789abcdef0'],
   ['keyArn', 'arn:aws:kms:eu-west-1:111111111111:alias/keys', `keyArn: ${KEY_FORM}`],
   ['keyArn', `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
@@ -65,11 +71,12 @@ const rule: readonly Row[] = [
   ['/role', 'arn:aws:iam::111111111111:user/eve', `.role: must be a role, not a user: ${ROLE_FORM}`],
   ['/role', 'arn:aws:iam::111111111111:root', `.role: must be a role, not a whole account: ${ROLE_FORM}`],
   ['/role', 'arn:aws-cn:iam::111111111111:role/billing', ".role: must start with arn:aws: like the region's own"],
+  ['/roleId', 'AROAX', '.roleId: must be the unique id of a role: AROA…'],
   ['/roleId', 'AIDAEXAMPLEEXAMPLE12', '.roleId: must be the unique id of a role: AROA…'],
   ['/roleID', 'x', '.roleID: is not a known member (known: role, roleId, clients, services, operations)'],
   ['/clients', undefined, '.clients: is missing'],
   ['/clients', [], '.clients: must not be empty'],
-  ['/clients', ['acme', 'acme'], '.clients[1]: is there twice'],
+  ['/clients', ['acme', 'acme'], '.clients[1]: is a duplicate'],
   ['/clients', ['all'], ".clients[0]: must stand alone, not in a list: 'all'"],
   ['/clients', ['*'], '.clients[0]: must be 1 to 63 letters, digits or . _ - and start with a letter or digit'],
   ['/services', ['x'], '.services[0]: is not one of the services (customer-insights, merchant-payment-cleansing)'],
@@ -80,14 +87,14 @@ const service: readonly Row[] = [
   ['authUrl', undefined, 'authUrl: is missing'],
   ['authUrl', 'https://a.example.com/auth/v1/token', 'authUrl: must not end in the tokenPath: the broker appends it'],
   ['tokenPath', 'token', 'tokenPath: must start with a slash'],
-  ['tokenPath', '/token?a=b', 'tokenPath: must not hold a query or a fragment: put a query into parameters'],
+  ['tokenPath', '/token?a=b', 'tokenPath: must not contain a query or a fragment: put a query into parameters'],
   ['parameters', { client_secret: 'x' }, `parameters.client_secret: ${CREDENTIAL}`],
   ['headers', { 'x y': 'x' }, 'headers["x y"]: is not a valid header name'],
   ['headers', { x: 'a\r\nb: c' }, 'headers.x: must be visible ASCII characters, with white space only between them'],
   ['response/tokenMember', '', `response.tokenMember: ${MEMBER}`],
-  ['response/passThrough', ['expires_in'], 'response.passThrough[0]: is a member that the broker itself answers with'],
+  ['response/passThrough', ['expires_in'], 'response.passThrough[0]: is a member of the answers of the broker itself'],
   ['response/passThrough', ['data.refresh_token'], `response.passThrough[0]: ${TOKEN}`],
-  ['response/passThrough', ['data.__proto__.tier'], 'response.passThrough[0]: is no name of a member'],
+  ['response/passThrough', ['data.__proto__.tier'], 'response.passThrough[0]: is not a name of a member'],
   ['response/passThrough', ['$'], `response.passThrough[0]: ${TOKEN}`],
   ['response', { tokenMember: 'a.key', passThrough: ['a'] }, HOLDS_TOKEN],
   ['response', { tokenMember: 'key', passThrough: ['key'] }, HOLDS_TOKEN],
@@ -151,7 +158,7 @@ describe('wrong settings', () => {
 
   const names = ['', 'Dev', 'dev/eu', '1st', 'a'.repeat(21), 'local', 'health-a', 'release-check-a'];
   it.each(names)('are called "%s"', (name) => {
-    expect(faultsOf(exampleForm(), name)).toEqual([expect.stringMatching(/: must (not )?be called/)]);
+    expect(faultsOf(exampleForm(), name)).toEqual([expect.stringMatching(/: must (not be named|have a name)/)]);
   });
 
   it('name more accounts than the policy of the function has room for; more roles of an account take none', () => {
@@ -165,7 +172,7 @@ describe('wrong settings', () => {
     };
     expect(faults(MAX_CALLER_ACCOUNTS, 3)).toEqual([]);
     expect(faults(MAX_CALLER_ACCOUNTS + 1, 1)).toEqual([
-      "accessRules: name 26 accounts, and the policy of the function has room for 25; callers: 'organization' needs none for an account",
+      "accessRules: name 26 accounts, more than the 25 that fit into the policy of the function: callers: 'organization' has no such limit",
     ]);
     expect(faults(200, 1, { callers: 'organization', principalOrgId: 'o-a1b2c3d4e5' })).toEqual([]);
   });

@@ -10,18 +10,18 @@ const [INSIGHTS] = SERVICES;
 const CHANGES: readonly (readonly [string, RegExp])[] = [
   ['disable acme', /- sets the flag of acme on customer-insights, merchant-\S+, in the table token-\S+\n- denies/],
   [`disable acme --service ${INSIGHTS}`, /- sets the flag of acme on customer-insights, in the table/],
-  ['enable acme', /- takes away the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
+  ['enable acme', /- removes the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
   [
     `put acme --services ${INSIGHTS}`,
-    /- stores another version of the secret \S+, tries it on \S+, and.*\n- takes the ser/,
+    /- stores another version of the secret \S+, checks it on \S+, and.*\n- removes the ser/,
   ],
   ['put new --create', /- makes the new client new on customer-insights, merchant-\S+: the secret token-\S+\/new/],
-  ['promote acme --force', /- makes version \S+ of acme the current one, if no service rejects it/],
-  ['rollback acme', /- makes version \S+ of acme the current one, unchecked, in place of \S+/],
+  ['promote acme --force', /- makes version \S+ of acme current, if no service rejects it/],
+  ['rollback acme', /- makes version \S+ of acme current, unchecked, in place of \S+/],
   ['retry acme', /- lets acme on customer-insights, merchant-payment-cleansing be sent again/],
   [`retry --service ${INSIGHTS}`, /- lets acme on customer-insights be sent again/],
-  ['discard acme', /- takes AWSPENDING from version \S+ of acme, which no command brings back/],
-  ['discard acme --previous', /- takes AWSPREVIOUS from .*\n- leaves acme without a version to fall back to/],
+  ['discard acme', /- removes AWSPENDING from version \S+ of acme, which no command can restore/],
+  ['discard acme --previous', /- removes AWSPREVIOUS from .*\n- leaves acme without a version to fall back to/],
   ['delete acme', /- marks the secret token-broker\/local\/acme for deletion.* 30 days/],
 ];
 
@@ -42,10 +42,10 @@ describe('a command that changes something', () => {
     for (const [command, change] of CHANGES) {
       const unread = { input: '{"marked' };
       const refused = await world.run(`client ${command}`, unread);
-      const place = /^In the environment local \(account 111111111111, region us-east-1\) this\n- /;
+      const place = /^In the environment local \(account 111111111111, region us-east-1\) this command\n- /;
       expect(refused, command).toEqual(ended(2, '', place));
       expect(refused.stderr).toMatch(change);
-      expect(refused.stderr).toMatch(/no terminal to ask at, so nothing was changed: --yes/);
+      expect(refused.stderr).toMatch(/no terminal to ask at, so nothing was changed; --yes/);
 
       const dry = await world.run(`client ${command} --dry-run --json`, unread);
       expect(dry, command).toEqual(ended(0, /./, /\nNothing was changed/));
@@ -81,21 +81,21 @@ describe('at a terminal', () => {
     world.letHalfAMinutePass();
     return typeAtCommandLine(['client', 'put', 'acme', ...options], world.shell, dialogue);
   };
-  const agreed: Dialogue = [['Go on? [y/N] ', 'y\r']];
+  const agreed: Dialogue = [['Continue? [y/N] ', 'y\r']];
 
   it.for([
     ['does it upon a yes', 'y\r', 0],
     ['does nothing upon another word', 'nyes\r', 1],
     ['does nothing upon Ctrl-C', '\u0003', 130],
   ] as const)('%s', async ([_, typed, exitCode], { world: { shell, run } }) => {
-    const answered = await typeAtCommandLine(['client', 'disable', 'acme'], shell, [['Go on? [y/N] ', typed]]);
+    const answered = await typeAtCommandLine(['client', 'disable', 'acme'], shell, [['Continue? [y/N] ', typed]]);
     expect(answered).toMatchObject({ exitCode, screen: expect.stringMatching(/\n$/) });
     expect((await run('client check acme')).exitCode).toBe(exitCode === 0 ? 1 : 0);
   });
 
   it('asks, also with --yes, before a rejected credential goes into use', async ({ world }) => {
     const typed = answers(WRONG.client_id, WRONG.secret);
-    const question = 'Put the rejected credential into use? [y/N] ';
+    const question = 'Promote the rejected credential? [y/N] ';
     const refused = await put(world, [...typed, [question, 'n\r']], '--force', '--yes');
     expect(refused).toMatchObject({ exitCode: 1, screen: expect.stringMatching(/is AWSPENDING\n/) });
     const accepted = await put(world, [...typed, ...agreed, [question, 'y\r']], '--force');
@@ -140,17 +140,17 @@ it('client delete says until when client restore can take the mark for deletion 
   const begun = Date.now();
   const { exitCode, stdout, stderr } = await world.run('client delete acme --yes');
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/Until then client restore acme takes it back\.\n$/);
-  const [, goneAt = ''] = /^acme is marked for deletion, gone on (\S+)\n$/.exec(stdout) ?? [];
+  expect(stderr).toMatch(/Until then client restore acme undoes this\.\n$/);
+  const [, goneAt = ''] = /^acme is marked, to be deleted on (\S+)\n$/.exec(stdout) ?? [];
   const daysLeft = (Date.parse(goneAt) - begun) / (24 * 60 * 60_000);
   expect(Math.abs(daysLeft - 30)).toBeLessThan(0.01);
-  expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme .*deleted, gone on ${goneAt}`));
+  expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme .*deleted on ${goneAt}`));
   for (const command of ['client delete acme --yes', 'client put acme --yes']) {
     expect(await world.run(command)).toEqual(
       ended(1, '', /^error: secret-deleted: .*\nRestore it first, with client restore\.\n$/),
     );
   }
-  const takes = /- takes the mark for deletion back from the secret token-broker\/local\/acme/;
+  const takes = /- removes the mark for deletion from the secret token-broker\/local\/acme/;
   expect(await world.run('client restore acme')).toEqual(ended(2, '', takes));
   expect(await world.run('client restore acme --yes')).toEqual(ended(0, 'acme has its secret\n', takes));
   expect(await world.run('client restore acme')).toEqual(ended(0, /./, /^acme is not marked for deletion\.\n/));

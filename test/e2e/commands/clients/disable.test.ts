@@ -1,7 +1,9 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
+import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
+import { repeatAtOnce } from '../../../support/processes/stand-ins.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
-import { answering, ended } from '../shared/command-line.ts';
+import { answering, beginCommandLine, ended } from '../shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
 
 const CHECK = 'client check acme';
@@ -13,11 +15,11 @@ const [INSIGHTS] = SERVICES;
 const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
 const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
 const FLAG_SET = 'The flag is set: within 60 s no instance of the function that can read the table issues a token .*';
-const FLAG_MISSING = 'The flag is not set on every service: there the broker may go on issuing tokens of acme.';
-const DENIED = 'The secret is denied to the broker: no instance of the function can use it any more.';
-const ALONE = 'The secret is not denied to the broker: an instance of the function that is alone, .* may go on .*';
-const STILL = 'acme is still disabled: no flag was taken away.';
-const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be taken away.';
+const FLAG_MISSING = 'The flag is missing on a service: there the broker may continue to issue tokens of acme.';
+const DENIED = 'The secret is denied to the broker: no instance of the function can use it.';
+const ALONE = 'The secret is not denied to the broker: an instance of the function that is alone, .* may continue .*';
+const STILL = 'acme is still disabled: no flag was removed.';
+const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be removed.';
 const STOPPED = expect.stringMatching(
   /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
 );
@@ -59,13 +61,13 @@ describe('client disable', () => {
 
   it('sets the flag alone with --service, and says where it does not hold', async ({ world }) => {
     const told = 'acme is disabled on customer-insights\n';
-    const warning = /does not hold for an instance of the function that cannot read the table/;
+    const warning = /does not stop an instance of the function that cannot read the table/;
     expect(await world.run(`${DISABLE} --service ${INSIGHTS}`)).toEqual(ended(0, told, warning));
     expect(await policyOf(world)).toBeUndefined();
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +disabled .*\nmerchant-\S+ +accepted/);
     const enabled = await world.run(`${ENABLE} --service ${INSIGHTS} --json`);
     expect(JSON.parse(enabled.stdout)).not.toHaveProperty('secret_denied');
-    expect(enabled.stderr).toMatch(/Only the flag of this service is taken away/);
+    expect(enabled.stderr).toMatch(/Only the flag of this service is removed/);
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
   });
 
@@ -81,7 +83,7 @@ describe('client disable', () => {
     const { stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`, { env });
     const services = ['customer-insights', 'other'];
     expect(JSON.parse(stdout)).toMatchObject({ client: 'globex', services, disabled: true, secret_denied: false });
-    expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if there is one$/m);
+    expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if it exists$/m);
     expect(stderr).toMatch(/The secret token-broker\/local\/globex is missing: disable globex again when/);
     const inProd = await world.json('client disable acme --even-if-missing --dry-run --environment prod');
     expect(inProd.changes[0]).toContain(`on ${SERVICES.join(', ')}, in the table token-broker-prod`);
@@ -113,6 +115,69 @@ async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<reado
   );
 }
 
+describe('a busy table', () => {
+  it('delays the flags of client disable, and not the denial of the secret', async ({ world }) => {
+    const secrets = await inFrontOf('SECRETS_MANAGER');
+    const env = await busyTable(() => secrets.operations.includes('PutResourcePolicy'));
+    expect(await world.run(DISABLE, { env: { ...env, ...secrets.env } })).toMatchObject({ exitCode: 0 });
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+  });
+
+  it.for([
+    ['disable', `${FLAG_MISSING}\n${DENIED}`],
+    ['enable', HALFWAY],
+  ] as const)('ends client %s after a minute, with its reason after two seconds', async ([verb, state], { world }) => {
+    const startedAt = Date.now();
+    const env = await busyTable(() => {
+      world.letTimePass(250);
+      return false;
+    });
+    const error = 'error: aws-throttled: The table is busy: DynamoDB has throttled every call for a minute';
+    const told = `\n${BUSY}\n${state}\n${error}\nRun the command again; .*\n$`;
+    expect(await world.run(`client ${verb} acme --yes`, { env })).toEqual(ended(1, '', new RegExp(told)));
+    expect(Date.now() - startedAt).toBeGreaterThan(60_000);
+  });
+
+  it('delays client enable and client retry until it answers', async ({ world }) => {
+    await world.run(DISABLE);
+    for (const command of [ENABLE, 'client retry acme --yes']) {
+      let calls = 0;
+      const env = await busyTable(() => ++calls > 20);
+      expect(await world.run(command, { env })).toMatchObject({ exitCode: 0 });
+    }
+    expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('does not outlast Ctrl-C', async ({ world }) => {
+    const command = beginCommandLine(ENABLE.split(' '), {
+      ...world.shell,
+      ...(await busyTable(() => {
+        command.interrupt();
+        return false;
+      })),
+    });
+    expect(await command.finished).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('Interrupted: ') });
+  });
+});
+
+const BUSY = String.raw`The table is busy \(ThrottlingException\): trying for a minute\.`;
+
+/** The variable of a table that throttles each call until it is free. Nothing waits between two calls. */
+async function busyTable(isFree: () => boolean) {
+  repeatAtOnce();
+  const { failWhere, env } = await inFrontOf('DYNAMODB');
+  failWhere(() => (isFree() ? undefined : 'throttled'));
+  return env;
+}
+
+/** An endpoint before a stand-in of the local broker, until the end of the test, and the variable that names it. */
+async function inFrontOf(service: string) {
+  const variable = `AWS_ENDPOINT_URL_${service}`;
+  const endpoint = await startFaultyEndpoint(process.env[variable] ?? '');
+  onTestFinished(endpoint.close);
+  return { ...endpoint, env: { [variable]: endpoint.url } };
+}
+
 describe('client disable, refused or failed', () => {
   it.for([
     ['the table', `client disable acme ${IN_ADVANCE} --environment dev`, {}, /aws-not-found: .* in eu-west-1 /],
@@ -141,7 +206,7 @@ describe('client disable, refused or failed', () => {
   });
 
   it('stops a client when Secrets Manager does not tell whether there is one', async ({ world }) => {
-    const unknown = /^Whether there is a client "acme" is unknown \(aws-unavailable\)\.\n/;
+    const unknown = /^Whether the client "acme" exists is unknown \(aws-unavailable\)\.\n/;
     expect(await world.run(DISABLE, NO_SECRETS)).toEqual(ended(1, '', unknown));
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });
@@ -165,7 +230,7 @@ describe('client disable, refused or failed', () => {
   });
 });
 
-const EMERGENCY = 'The emergency role may .*, the operator may not. As that role:';
+const EMERGENCY = 'The emergency role may do this .*, the operator may not. As that role:';
 
 /** Secrets Manager as it answers a role that may look at a secret and its policy, and not write the policy. */
 async function secretsManagerOfOperator(policy?: object) {

@@ -1,6 +1,14 @@
 import { Readable } from 'node:stream';
-import { DescribeSecretCommand, GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect } from 'vitest';
+import {
+  CreateSecretCommand,
+  DeleteSecretCommand,
+  DescribeSecretCommand,
+  GetSecretValueCommand,
+  ListSecretsCommand,
+  PutSecretValueCommand,
+} from '@aws-sdk/client-secrets-manager';
+import { describe, expect, onTestFinished } from 'vitest';
+import { environments } from '../../../../lib/environments.ts';
 import { beginCommandLine, ended } from '../shared/command-line.ts';
 import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
@@ -50,7 +58,7 @@ describe('client put', () => {
 
     expect(await stop()).toMatchObject({ failures: [] });
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/stays pending, and callers are not affected/);
+    expect(stderr).toMatch(/stays pending, and does not affect callers/);
     const after = await describeSecret(world);
     expect(after).toEqual({ ...before, AWSPENDING: expect.any(String) });
     const stored = { client: 'acme', stage: 'AWSPENDING', version: after.AWSPENDING };
@@ -60,7 +68,7 @@ describe('client put', () => {
 
   it('puts a rejected credential into use upon --accept-rejected alone', async ({ world }) => {
     const before = await describeSecret(world);
-    const kept = /stays pending, .*\. --force --accept-rejected promotes it all the same\.\n$/;
+    const kept = /stays pending, .*\. --force --accept-rejected promotes it anyway\.\n$/;
     expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(1, /rejected/, kept));
     expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
     const undo = /Promoted by --force.* client rollback undoes it/;
@@ -94,11 +102,11 @@ describe('client put', () => {
     const one = { checked: [INSIGHTS], services: INSIGHTS };
     const said = await put(ONE_SERVICE, NEW);
     expect(said).toMatchObject({ ...one, value: { ...NEW, services: { [INSIGHTS]: {} } } });
-    expect(said.stderr).toMatch(/\n- takes the service merchant-\S+ from acme: callers get no token of it/);
+    expect(said.stderr).toMatch(/\n- removes the service merchant-\S+ from acme: callers get no token of it/);
     expect(await put(PUT, OLD)).toMatchObject({ ...one, value: { ...OLD, services: { [INSIGHTS]: {} } } });
     const named = await put(PUT, { ...NEW, services: SERVICES });
     expect(named).toMatchObject({ checked: SERVICES, services: BOTH });
-    expect(named.stderr).toMatch(/\n- gives acme the service merchant-payment-cleansing\n/);
+    expect(named.stderr).toMatch(/\n- adds the service merchant-payment-cleansing to acme\n/);
     const all = { checked: SERVICES, services: 'all' };
     expect(await put(`${PUT} --services all`, OLD)).toMatchObject({ ...all, value: { ...OLD, services: 'all' } });
     const own = { ...WRONG, services: { [INSIGHTS]: NEW, [CLEANSING]: NEW } };
@@ -117,30 +125,40 @@ describe('client put', () => {
     // Of a version that no command has stored the services are unknown.
     expect(back).toEqual(ended(0, /./, /^(?!.*the service).*$/s));
     await world.run(PUT, { input: { ...NEW, services: SERVICES } });
-    const dropped = /\n- takes the service merchant-\S+ from acme/;
+    const dropped = /\n- removes the service merchant-\S+ from acme/;
     await world.run(ONE_SERVICE, { input: OLD });
-    expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, /\n- gives acme the service merchant/));
+    expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, /\n- adds the service merchant/));
     expect(await describeSecret(world)).toMatchObject({ services: BOTH });
     expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, dropped));
   });
 
   it('tells of another client_id and of blanks, and shows neither', async ({ world }) => {
     const plan = async (input: object, env = {}) => (await world.run(PUT, { input, env })).stderr.match(/^- .*$/gm);
-    const [OTHER, BLANK] = [/changes the client_id: it is another one/, /stores also the blank with which/];
+    const [OTHER, BLANK] = [/changes the client_id: it differs/, /also stores the blank with which/];
     expect(await plan(WRONG)).toEqual([expect.any(String)]);
     const both = [expect.any(String), expect.stringMatching(BLANK), expect.stringMatching(OTHER)];
     expect(await plan({ ...NEW, secret: 'marked ' })).toEqual(both);
     expect((await plan(NEW))?.join()).toMatch(OTHER);
     expect((await plan(OLD, world.stranger))?.join()).toMatch(
-      /may change the client_id: the one in use cannot be read/,
+      /may change the client_id: the current version cannot be read/,
     );
+  });
+
+  it('reads no secret in use where a trail rings for each read', async ({ world }) => {
+    const { dev } = environments;
+    onTestFinished(() => void Object.assign(environments, { dev }));
+    const stored = { Name: 'token-broker/dev/acme', SecretString: JSON.stringify({ ...OLD, services: 'all' }) };
+    await world.secretsManager.send(new CreateSecretCommand(stored));
+    const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
+    expect(await plan()).toMatch(/- changes the client_id: /);
+    Object.assign(environments, { dev: { ...dev, trail: {} } });
+    expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
   });
 
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
     const putting = beginPut(world);
-    const waits =
-      /merchant-payment-cleansing: the broker may try this version again in \d+ s, and is asked again then\.\n/;
+    const waits = /merchant-payment-cleansing: the broker may try this version again in \d+ s; asking again then\.\n/;
     await expect.poll(() => putting.output.stderr, { timeout: 60_000 }).toMatch(waits);
     putting.interrupt();
     expect(await putting.finished).toMatchObject({ exitCode: 130 });
@@ -154,7 +172,7 @@ describe('client put', () => {
 
   it('stores a new client, and tells whether its service accepts it', async ({ world }) => {
     const create = (client: string) => `client put ${client} --create --yes --services ${INSIGHTS}`;
-    const accepted = /AWS made it the current one at once\. Callers get tokens as soon as/;
+    const accepted = /AWS made it current at once\. Callers get tokens as soon as/;
     expect(await world.run(create('globex'), { input: NEW })).toEqual(ended(0, /./, accepted));
     expect(await describeSecret(world, 'globex')).toEqual({ AWSCURRENT: expect.any(String), services: INSIGHTS });
     const refused = /no caller had a token of the client before\. client check tries it again\.\n$/;
@@ -167,7 +185,7 @@ describe('client put', () => {
   });
 });
 
-const OTHER_SERVICES = /credential-malformed: .*services names none, or others than the client is to have/;
+const OTHER_SERVICES = /credential-malformed: .*services names no service, or a service that the client does not get/;
 const TYPING_ERROR =
   /^error: secret-missing: .* "amce" .*\nDid you mean acme\? Nothing was stored\. --create makes a new client\.\n$/;
 const TWICE = JSON.stringify(NEW).replace('}', ',"secret":"marked-second"}');
@@ -178,7 +196,7 @@ describe('client put stores nothing, and repeats nothing', () => {
     ['of a text that is no JSON', PUT, 'marked-secret', /credential-malformed: .*not a JSON object/],
     ['without a secret', PUT, { client_id: 'marked-id' }, /secret is missing/],
     ['of more than a secret can hold', PUT, 'marked'.repeat(20_000), /longer than 65536 bytes/],
-    ['of a member twice, of which it would keep the last', ONE_SERVICE, TWICE, /a member is given more than once/],
+    ['of a member twice, of which it would keep the last', ONE_SERVICE, TWICE, /a member occurs more than once/],
     ['for services that --services does not name', ONE_SERVICE, { ...NEW, services: [CLEANSING] }, OTHER_SERVICES],
     ['for no service', PUT, { ...NEW, services: [] }, OTHER_SERVICES],
     ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /holds a colon/],
@@ -196,6 +214,19 @@ describe('client put stores nothing, and repeats nothing', () => {
     await expect(describeSecret(world, 'new', 'dev')).rejects.toThrow(/can't find/);
   });
 });
+
+it.for(['acme', 'Acme'])(
+  'client put --create makes no %s beside an acme that is marked for deletion',
+  async (client, { world }) => {
+    await world.secretsManager.send(new DeleteSecretCommand({ SecretId: ACME }));
+    const result = await world.run(`client put ${client} --create --yes`, { input: NEW });
+    expect(result).toEqual(ended(1, '', /^error: secret-deleted: The secret is marked for deletion\nRestore it first/));
+    const { SecretList = [] } = await world.secretsManager.send(
+      new ListSecretsCommand({ IncludePlannedDeletion: true }),
+    );
+    expect(SecretList.map(({ Name }) => Name).filter((name) => /acme$/i.test(name ?? ''))).toEqual([ACME]);
+  },
+);
 
 describe('client put, interrupted or overtaken', () => {
   it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
@@ -220,7 +251,7 @@ describe('client put, interrupted or overtaken', () => {
 
     const { exitCode, stderr } = await slow;
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/secret-changed: Another operator has changed the secret meanwhile/);
+    expect(stderr).toMatch(/secret-changed: Another operator has changed the secret in the meantime/);
     expect(await describeSecret(world)).toMatchObject({ AWSCURRENT });
   });
 });

@@ -28,7 +28,7 @@ describe('client check', () => {
     const late = answerWith(200, told('throttled'), { 'retry-after': '3600' });
     const broker = await answering((...call) => (answers.shift() ?? late)(...call));
     const pending = `${CHECK} --service ${INSIGHTS} --stage AWSPENDING --url ${broker.url}`;
-    const waited = /^customer-insights: the broker may try this version again in 0 s, and is asked again then\.\n$/;
+    const waited = /^customer-insights: the broker may try this version again in 0 s; asking again then\.\n$/;
     expect(await world.run(pending)).toEqual(ended(0, /customer-insights +accepted/, waited));
     const until = /^customer-insights: Wait before the next check: .*\(singleActiveToken\)\. Not before \S+Z\.\n$/;
     expect(await world.run(pending)).toEqual(ended(1, /customer-insights +throttled/, until));
@@ -120,7 +120,7 @@ it('client promote --force and client rollback move stages without the broker, a
   expect(await world.run('client promote acme --force --yes', NOWHERE)).toEqual(unasked);
   const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
 
-  const back = ended(0, /is AWSCURRENT/, /rollback once more undoes this/);
+  const back = ended(0, /is AWSCURRENT/, /another rollback undoes this/);
   expect(await world.run('client rollback acme --yes', NOWHERE)).toEqual(back);
   expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
   await world.run('client rollback acme --yes', NOWHERE);
@@ -129,7 +129,7 @@ it('client promote --force and client rollback move stages without the broker, a
 
 it.for([
   ['client promote acme', /^error: version-missing: No version of acme waits to be promoted/],
-  ['client rollback acme --yes', /version-missing: No version of acme came before the current one/],
+  ['client rollback acme --yes', /version-missing: No version of acme precedes the current version/],
 ] as const)('%s tells when there is no such version', async ([command, message], { world }) => {
   expect(await world.run(command)).toEqual(ended(1, '', message));
   expect(await world.json(command)).toMatchObject({ type: 'version-missing' });

@@ -86,7 +86,7 @@ describe('doctor', () => {
 
   it('finds out without a pair whether the broker can be called', async ({ world }) => {
     const { run, tokenService, stranger } = world;
-    expect(await run('doctor')).toEqual(ended(0, /ok +call +The broker takes your signature: you are \S+\n$/, /./));
+    expect(await run('doctor')).toEqual(ended(0, /ok +call +The broker accepts your signature: you are \S+\n$/, /./));
     const unnamed = /\n\? +call +The broker .*role\/stranger, which no access rule names\n$/;
     expect(await run('doctor', { env: stranger })).toEqual(ended(0, unnamed, /./));
     const late = await front({ call: problem('internal'), clockMs: 200_000 });
@@ -104,7 +104,7 @@ describe('doctor', () => {
   it('says that a token which the broker had already does not prove the service', async ({ world }) => {
     await world.caller.token({ client: 'acme', service: INSIGHTS });
     world.tokenService.respondWith(INSIGHTS, { status: 503 });
-    const had = /\nok +call +A token was issued, .*; the broker had it already\n$/;
+    const had = /\nok +call +A token was issued, .*; the broker had cached it\n$/;
     const unproven = /^The call works\. This does not prove the service, .* client check\.\n$/;
     expect(await world.run(DOCTOR)).toEqual(ended(0, had, unproven));
   });

@@ -35,7 +35,7 @@ const LINES =
     ' ',
   );
 
-const BEGINS = 'Looking at the stack, which takes two minutes at most.\n';
+const BEGINS = 'Looking at the stack, which takes at most two minutes.\n';
 
 const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
 const XML_DENIED = { status: 403, body: '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' };
@@ -147,10 +147,10 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['event-rule', 'other/', 'ListRules', ['token-broker/dev/', 'other/']],
     ['schedule', 'State: DISABLED', SCHEDULE, ['ENABLED', 'DISABLED']],
     ['schedule', 'rate(1 day), and must be rate(1 hour)', SCHEDULE, ['1 hour', '1 day']],
-    ['dashboard', 'nothing of this name', 'GetDashboard', denied('', 'ResourceNotFound')],
+    ['dashboard', 'no resource of this name', 'GetDashboard', denied('', 'ResourceNotFound')],
     ['alarms', 'In ALARM: token-broker-', 'DescribeAlarms', ['"StateValue": "OK"', '"StateValue": "ALARM"']],
     ['alarms', 'There is no token-broker-errors-dev', 'DescribeAlarms', [/("AlarmName": ")token-broker-e/, '$1x']],
-    ['health-run', 'did not come to its end', HEALTH, json(200, { errorType: 'Error' })],
+    ['health-run', 'did not finish', HEALTH, json(200, { errorType: 'Error' })],
     ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
     ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
     ['words-denied', 'says AccessDeniedException, without', 'GetSecretValue', ['not authorized to perform', 'no']],
@@ -186,14 +186,14 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
 
   it.each<[line: string, said: string, operation: string, change: Change]>([
     ['call', 'no access rule names', '', ['', '']],
-    ['alarms', 'no data ever for', 'DescribeAlarms', [/1 datapoint [^"]*/, 'Unchecked: Initial alarm creation']],
-    ['direct-invoke', 'by its own policies', DIRECT, ['service control', 'resource-based']],
+    ['alarms', 'no data yet for', 'DescribeAlarms', [/1 datapoint [^"]*/, 'Unchecked: Initial alarm creation']],
+    ['direct-invoke', 'Its own policies', DIRECT, ['service control', 'resource-based']],
     ['words-denied', 'may read secrets', 'GetSecretValue', denied('', 'ResourceNotFoundException')],
     ['words-deleted', 'No client is marked', 'ListSecrets', json(200, { SecretList: [] })],
     ['words-denied', 'credentials have expired', 'GetSecretValue', denied('', 'ExpiredTokenException')],
-    ['words-disabled', 'AWS gave no usable answer', 'GetSecretValue', { status: 500 }],
+    ['words-disabled', 'AWS returned no usable answer', 'GetSecretValue', { status: 500 }],
     ['words-deleted', 'AWS throttles this account', 'GetResourcePolicy', denied('', 'ThrottlingException')],
-    ['health-run', 'AWS gave no usable answer', HEALTH, { status: 503 }],
+    ['health-run', 'AWS returned no usable answer', HEALTH, { status: 503 }],
   ])('does not prove the line %s and says "%s", which is no failure', async (line, said, operation, change) => {
     if (operation === '') world.caller = { ...world.caller, rules: [] };
     else alter(operation, change);
@@ -206,7 +206,7 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
   it('does not prove the words of a service that does not answer', async () => {
     const env = { ...endpoints(aws.url), AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' };
     const { stdout } = await runCommandLine(doctorStack(), env);
-    expect(stdout.match(/^\? +words-\w+ +AWS gave no usable answer: secretsmanager/gm)).toHaveLength(3);
+    expect(stdout.match(/^\? +words-\w+ +AWS returned no usable answer: secretsmanager/gm)).toHaveLength(3);
   });
 
   it('says which role has to run a line that is denied to the operator, and runs it as that one when its profile is named', async () => {
