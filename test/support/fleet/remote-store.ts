@@ -29,6 +29,7 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
 
   return ({ number, state, now, sleep }: Asker): PairStore => {
     if (!surroundings.isShared) return createReferencePairStore();
+    /** Set by the breaker right before each call. */
     let limitMs = Infinity;
     /** A call has failed, and no later call was answered. Only then may the circuit be open. */
     let isFailing = false;
@@ -116,27 +117,13 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
       work: () => Promise<Result>,
       attempts: Attempts,
     ) {
-      // The breaker has set it for this very call.
-      const ownLimitMs = limitMs;
       const latencyMs = drawn(surroundings.storeLatencyMs);
-      const answer = async () => {
-        // A call that is on its way arrives, also when its instance has ended.
-        await clock.sleep(fault === 'delay' ? DELAY_MS : latencyMs / 2);
-        if (fault === 'unavailable') throw new Error('down');
-        const result = await work();
-        if (fault === 'repeated') await work();
-        return result;
-      };
       attempts.made += 1;
       if (fault === 'crash') return new Promise<never>(() => undefined);
-      if (fault === 'late') void clock.sleep(LATE_MS).then(work).catch(ignore);
-      if (fault === 'hanging' || fault === 'late' || latencyMs > ownLimitMs) {
-        if (latencyMs > ownLimitMs) void answer().catch(ignore);
-        await sleep(ownLimitMs);
-        noteFailure();
-        throw new OutOfTime();
-      }
-      const [told] = await Promise.allSettled([answer()]);
+      if (fault === 'hanging' || fault === 'late' || latencyMs > limitMs) return timeOut(fault, work, latencyMs);
+
+      // A call that is on its way arrives, also when its instance has ended.
+      const [told] = await Promise.allSettled([arrive(fault, work, latencyMs / 2)]);
       if (fault === 'freeze') await sleep(DELAY_MS);
       else if (latencyMs > 0) await sleep(latencyMs / 2);
       isFailing = false;
@@ -151,7 +138,27 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
       if (fault === 'answer-lost' || operation === 'replace') noteFailure();
       throw new Error('answer lost');
     }
+
+    async function timeOut(
+      fault: StoreFault | undefined,
+      work: () => Promise<unknown>,
+      latencyMs: number,
+    ): Promise<never> {
+      if (fault === 'late') void clock.sleep(LATE_MS).then(work).catch(ignore);
+      else if (fault !== 'hanging') void arrive(fault, work, latencyMs / 2).catch(ignore);
+      await sleep(limitMs);
+      noteFailure();
+      throw new OutOfTime();
+    }
   };
+
+  async function arrive<Result>(fault: StoreFault | undefined, work: () => Promise<Result>, afterMs: number) {
+    await clock.sleep(fault === 'delay' ? DELAY_MS : afterMs);
+    if (fault === 'unavailable') throw new Error('down');
+    const result = await work();
+    if (fault === 'repeated') await work();
+    return result;
+  }
 
   function itemKb({ token }: PairRecord): number {
     return token?.accessToken === undefined ? 1 : surroundings.tokenKb;
