@@ -20,7 +20,8 @@ it.each([
   expect([requests.length, [...new Set(answers.map(({ problem }) => problem?.type))]]).toEqual([1, [type]]);
 });
 
-it('3 000 callers of a wrong credential who come back each second for two minutes do not pile up', async () => {
+// It takes 15 s of processor time, and much longer on a busy machine.
+it('3 000 callers of a wrong credential who come back each second do not pile up', { timeout: 600_000 }, async () => {
   const { clock, requests, instances } = missingFleet(3_000, 16, WRONG);
   const start = clock.now();
   const answers: Answer[] = [];
