@@ -26,7 +26,8 @@ export async function withTimeLimit<Result>(timeoutMs: number, call: SignalledCa
 
 export type SignalledCall<Result> = (abortSignal: AbortSignal) => Promise<Result>;
 
-class OutOfTime extends Error {
+/** The limit of a call is over. */
+export class OutOfTime extends Error {
   override readonly name = 'OutOfTime';
 }
 
@@ -141,6 +142,7 @@ export interface CallTerms {
 export interface StoreLimits {
   readonly connectedMs?: number;
   readonly patientMs?: number;
+  readonly limitTime?: typeof withTimeLimit;
 }
 
 export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
@@ -154,7 +156,10 @@ export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) 
  * @throws StoreBusy if the store throttled the call, which is an answer for the circuit
  * @throws StoreUnavailable after every other failure
  */
-export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 }: StoreLimits = {}) {
+export function createCircuitBreaker(
+  now: () => number,
+  { connectedMs = 150, patientMs = 1_000, limitTime = withTimeLimit }: StoreLimits = {},
+) {
   let state: 'closed' | 'open' | 'probing' = 'closed';
   let failures = 0;
   let failedAt: number | undefined;
@@ -167,16 +172,15 @@ export function createCircuitBreaker(now: () => number, { connectedMs = 150, pat
     const clockMs = terms.deadline - now();
     const attempts: Attempts = { made: 0, throttled: 0 };
     try {
-      const answer = await withTimeLimit(timeoutMs, (signal) => call(signal, attempts), clockMs);
+      const answer = await limitTime(timeoutMs, (signal) => call(signal, attempts), clockMs);
       hearAnswer();
       return answer;
     } catch (error) {
-      if (attempts.throttled > (terms.isWrite ? attempts.made - 1 : 0)) {
-        hearAnswer();
-        throw new StoreBusy('The shared cache is busy');
-      }
+      const isAnswered = attempts.throttled > 0;
+      if (isAnswered) hearAnswer();
+      if (attempts.throttled > (terms.isWrite ? attempts.made - 1 : 0)) throw new StoreBusy('The shared cache is busy');
       const isCutOff = clockMs < timeoutMs && error instanceof OutOfTime;
-      if (!isCutOff) {
+      if (!isAnswered && !isCutOff) {
         failures += 1;
         failedAt = now();
       }

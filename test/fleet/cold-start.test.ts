@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeWaits } from '../support/fleet/load.ts';
 import { SERVICE, startInstanceFleet } from '../support/processes/instance-fleet.ts';
-import type { InstanceAnswer, InstanceProcess } from '../support/processes/instance-process.ts';
+import type { InstanceProcess } from '../support/processes/instance-process.ts';
 
 /** Slows the story down so that 200 machines fit into any one, even a busy one, see docs/pair.md. */
 const SLOWNESS = 10;
@@ -24,19 +25,12 @@ it('200 cold instances that ask at the same instant make one token request', asy
   const instances = Array.from({ length: INSTANCES }, (_, index) => 100 + index);
   const answers = await askAtOnce(fleet.processes, instances, 'acme');
   // Measured, not asserted: times on a shared machine are for people.
-  process.stdout.write(`${describeWaits(answers)} (goal: p99 ${SERVICE_MS + 250} ms)\n`);
+  process.stdout.write(`${describeWaits(answers.map(({ waitMs }) => waitMs))} (goal: p99 ${SERVICE_MS + 250} ms)\n`);
 
   expect(fleet.tokenService.requests.filter((request) => request.client === 'acme')).toHaveLength(1);
   expect(answers.map(({ status }) => status)).toEqual(Array(200).fill(200));
   expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1);
 });
-
-/** How long callers waited, in one line of the test output. */
-function describeWaits(answers: readonly InstanceAnswer[]): string {
-  const waits = answers.map(({ waitMs }) => Math.round(waitMs)).sort((a, b) => a - b);
-  const quantile = (share: number) => waits[Math.ceil(waits.length * share) - 1];
-  return `waits of ${waits.length}: p50 ${quantile(0.5)} ms, p99 ${quantile(0.99)} ms, max ${quantile(1)} ms`;
-}
 
 /** The named instances of every process ask for the client's token at the same instant. */
 async function askAtOnce(processes: readonly InstanceProcess[], instances: readonly number[], client: string) {
