@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import { oauthToken, parseOAuthForm, readOAuthForm } from '../../functions/broker/http/oauth.ts';
 import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/http/request.ts';
@@ -9,7 +10,8 @@ import { failureAnswer, tokenMembers } from './answers.ts';
 
 interface Options {
   readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
-  readonly key: string;
+  /** The key. Default: a new key, which names the port. */
+  readonly key?: string | undefined;
   /** The port. 0 selects a free port. */
   readonly port: number;
   /** Logs a failure, once for all callers that waited. The line contains no token and no key. */
@@ -17,23 +19,28 @@ interface Options {
 }
 
 /** Serves the broker's contract on 127.0.0.1 to callers with the key. @throws Node's error when it cannot listen */
-export async function startServer({ broker, key, port, note }: Options) {
-  const access = createAccess(key);
+export async function startServer({ broker, note, ...options }: Options) {
   const noted = new WeakSet<Error>();
   let isEnding = false;
 
-  const server = createServer(LIMITS, async (request, response) => {
+  const server = createServer(LIMITS);
+  // Further connections are closed without an answer.
+  server.maxConnections = 1_000;
+  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(options.port, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  const key = options.key ?? `tbk-${port}-${randomBytes(32).toString('base64url')}`;
+  const access = createAccess(key);
+  server.on('request', async (request, response) => {
     const { status, headers, body } = await answer(request);
     const ending = isEnding ? { connection: 'close' } : {};
     response.writeHead(status, { ...headers, ...ending, 'content-length': Buffer.byteLength(body) }).end(body);
   });
-  // Further connections are closed without an answer.
-  server.maxConnections = 1_000;
-  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(port, '127.0.0.1', resolve));
-  const address = server.address();
 
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`,
+    url: `http://127.0.0.1:${port}`,
+    port,
+    key,
     /** Accepts no new requests. Ends open requests after `patienceMs` at the latest. */
     close: async (patienceMs: number) => {
       isEnding = true;
@@ -48,7 +55,11 @@ export async function startServer({ broker, key, port, note }: Options) {
     try {
       const { method, url: path, headers } = request;
       refuseForeign(headers);
-      if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
+      if (method === 'GET' && path === '/ping') {
+        // A wrong key is refused, so that a server can ask whether a key is this server's.
+        access.inHeaders(headers);
+        return respond(200, { ok: true });
+      }
       const shown = admit(request);
       const body = await readBody(request);
       if (path === '/token') return await answerToken(headers['content-type'], body, shown);
