@@ -1,5 +1,5 @@
-import { Sha256 } from '@aws-crypto/sha256-js';
 import { SignatureV4 } from '@smithy/signature-v4';
+import { Sha256 } from '../functions/sha256.ts';
 import { isLoopback } from '../functions/vocabulary.ts';
 import { failure } from './error.ts';
 
