@@ -1,5 +1,5 @@
 import { randomUUID, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { isLoopback } from '../../functions/vocabulary.ts';
@@ -18,12 +18,20 @@ export class Refusal extends Error {
   }
 }
 
-/** Refuses requests from web pages and proxies, which are not programs on this machine. @throws Refusal */
-export function refuseForeign(headers: IncomingHttpHeaders): void {
+/** Refuses requests from web pages and proxies, which are not programs on this machine. @throws Refusal, Problem */
+export function refuseForeign({
+  headers,
+  headersDistinct,
+}: Pick<IncomingMessage, 'headers' | 'headersDistinct'>): void {
+  // Node reads only the first of two, and a proxy may read the second.
+  const twice = ['host', 'authorization'].find((name) => (headersDistinct[name]?.length ?? 0) > 1);
+  if (twice) throw new Problem('invalid-request', `Send the header ${twice} once.`);
   const hostname = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
   // A page of another site can arrive under its own name, which resolves to 127.0.0.1 (DNS rebinding).
   if (!isLoopback(hostname)) throw new Refusal(421, 'foreign-host', 'Send the request to 127.0.0.1 or localhost.');
-  if (headers.origin !== undefined) throw new Refusal(403, 'foreign-origin', 'Web pages get no answer.');
+  // A request of a page to its own or another site names that site, or its relation to it.
+  const isOfPage = headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none';
+  if (isOfPage) throw new Refusal(403, 'foreign-origin', 'Web pages get no answer.');
   if (['x-forwarded-for', 'forwarded', 'via'].some((name) => name in headers)) {
     throw new Refusal(400, 'forwarded', 'Proxies get no answer: send the request directly.');
   }

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
+import { Server } from 'node:net';
 import { oauthToken, parseOAuthForm, readOAuthForm } from '../../functions/broker/http/oauth.ts';
 import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/http/request.ts';
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
@@ -41,12 +43,17 @@ export async function startServer({ broker, note, ...options }: Options) {
     url: `http://127.0.0.1:${port}`,
     port,
     key,
-    /** Accepts no new requests. Ends open requests after `patienceMs` at the latest. */
+    /** Accepts no new connections. Ends open requests after `patienceMs` at the latest. */
     close: async (patienceMs: number) => {
       isEnding = true;
-      const timer = setTimeout(() => server.closeAllConnections(), patienceMs);
-      await new Promise((resolve) => server.close(resolve));
-      clearTimeout(timer);
+      const closed = once(server, 'close');
+      // `server.close()` would end idle connections at once, also those that a request is on its way to.
+      Server.prototype.close.call(server);
+      const idle = setTimeout(() => server.closeIdleConnections(), Math.min(IDLE_MS, patienceMs));
+      const all = setTimeout(() => server.closeAllConnections(), patienceMs);
+      await closed;
+      clearTimeout(idle);
+      clearTimeout(all);
     },
   };
 
@@ -54,7 +61,7 @@ export async function startServer({ broker, note, ...options }: Options) {
   async function answer(request: IncomingMessage): Promise<BrokerResponse> {
     try {
       const { method, url: path, headers } = request;
-      refuseForeign(headers);
+      refuseForeign(request);
       if (method === 'GET' && path === '/ping') {
         // A wrong key is refused, so that a server can ask whether a key is this server's.
         access.inHeaders(headers);
@@ -108,7 +115,15 @@ export async function startServer({ broker, note, ...options }: Options) {
 }
 
 /** Milliseconds. Most clients close an idle connection earlier, so that no request meets a closing connection. */
-const LIMITS = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
+const LIMITS = {
+  headersTimeout: 2_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: 65_000,
+};
+
+/** At the end, a connection that is used within this time gets its answer, with `connection: close`. */
+const IDLE_MS = 1_000;
 
 /** The broker's own limit. The rest of a larger body is read and dropped. */
 const MAX_BODY_BYTES = 16 * 1024;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TokenBrokerError } from '../../../../client/index.ts';
@@ -178,6 +179,10 @@ describe('a caller that is not on this machine', () => {
     [421, 'Host: 127.0.0.1.example.com'],
     [421, 'Host:'],
     [403, 'Host: 127.0.0.1\r\nOrigin: http://127.0.0.1'],
+    [403, 'Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site'],
+    [403, 'Host: 127.0.0.1\r\nSec-Fetch-Site: same-origin'],
+    [400, 'Host: 127.0.0.1\r\nHost: example.com'],
+    [400, 'Host: 127.0.0.1\r\nAuthorization: Basic YTpi\r\nAuthorization: Basic YTpj'],
     [400, 'Host: 127.0.0.1\r\nX-Forwarded-For: 127.0.0.1'],
     [400, 'Host: 127.0.0.1\r\nForwarded:'],
     [400, 'Host: 127.0.0.1\r\nVia: 1.1 proxy'],
@@ -228,6 +233,36 @@ describe('the end', () => {
     expect(await waiting).toMatchObject({ status: 200, headers: { connection: 'close' } });
     await closed;
   });
+
+  it('answers a request on a connection that was idle, and then closes the connection', async () => {
+    const { close, port } = await startWorld();
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => reusable(port)));
+    const closed = close(60_000);
+    const answers = await Promise.all(sockets.map(({ ask }) => ask()));
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1.1 200 OK\r\n(.*\r\n)*connection: close\r\n/i);
+    await closed;
+  });
+
+  it('closes connections that stay idle', async () => {
+    const { close, port } = await startWorld();
+    const { socket } = await reusable(port);
+    const ended = once(socket, 'end');
+    await close(60_000);
+    await ended;
+  });
+
+  /** A connection that has got an answer, and stays open for the next request. */
+  async function reusable(port: number) {
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    const ask = async () => {
+      socket.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      const [answer] = await once(socket, 'data');
+      return `${answer}`;
+    };
+    expect(await ask()).not.toMatch(/connection: close/i);
+    return { socket, ask };
+  }
 
   it('does not wait for ever', async () => {
     const { ask, close, asked } = await startHolding();
