@@ -37,8 +37,7 @@ export function refuseForeign({
   }
 }
 
-export function unauthorized(): Refusal {
-  const detail = 'Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.';
+function unauthorized(detail: string): Refusal {
   return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
 }
 
@@ -50,20 +49,29 @@ export function createAccess(key: string) {
     // The length of a key is not secret.
     return given.length === expected.length && timingSafeEqual(given, expected);
   };
+  const missing = () =>
+    unauthorized('Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.');
+  const renewed = 'the server makes a new one at each start; read the file again';
+  const wrong = () =>
+    unauthorized(
+      `This is not the key: ${key.startsWith('tbk-') ? renewed : 'the server has that of TOKEN_BROKER_SERVE_KEY'}.`,
+    );
 
   return {
+    missing,
     /** Returns `undefined` when the headers contain no key. @throws Refusal for a wrong key */
     inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders) {
       const basic = authorization === undefined ? undefined : parseBasic(authorization);
       const keys = [basic?.password, header].flat().filter((one) => one !== undefined);
       if (keys.length === 0) return undefined;
-      if (!keys.every(isKey)) throw unauthorized();
+      if (!keys.every(isKey)) throw wrong();
       return { clientId: basic?.user };
     },
     /** Returns the form with the headers' client. @throws Refusal without the key, Problem where the two differ */
     inForm(form: URLSearchParams, shown: { readonly clientId: string | undefined } | undefined): URLSearchParams {
       const keys = form.getAll('client_secret');
-      if (shown === undefined && !(keys.length > 0 && keys.every(isKey))) throw unauthorized();
+      if (shown === undefined && keys.length === 0) throw missing();
+      if (shown === undefined && !keys.every(isKey)) throw wrong();
       if (!keys.every(isKey)) throw new Problem('invalid-request', 'client_secret: is not the key of the headers.');
       if (!shown?.clientId) return form;
       const clients = new Set([...form.getAll('client_id'), shown.clientId]);

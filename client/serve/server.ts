@@ -7,7 +7,7 @@ import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/ht
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenBroker } from '../index.ts';
-import { createAccess, refuseForeign, unauthorized } from './access.ts';
+import { createAccess, refuseForeign } from './access.ts';
 import { failureAnswer, tokenMembers } from './answers.ts';
 
 interface Options {
@@ -71,7 +71,8 @@ export async function startServer({ broker, note, ...options }: Options) {
       const body = await readBody(request);
       if (path === '/token') return await answerToken(headers['content-type'], body, shown);
       parseWhoamiRequest(body);
-      return respond(200, await broker.whoami());
+      const { role, account, rules, rulesDigest } = await broker.whoami();
+      return respond(200, { role, account, rules, rules_digest: rulesDigest });
     } catch (error) {
       return answerFailure(error, false);
     }
@@ -82,7 +83,7 @@ export async function startServer({ broker, note, ...options }: Options) {
     const shown = access.inHeaders(headers);
     // A form may contain the key, but only on this path.
     const mayShowLater = method === 'POST' && path === '/token';
-    if (shown === undefined && !mayShowLater) throw unauthorized();
+    if (shown === undefined && !mayShowLater) throw access.missing();
     if (path !== '/token' && path !== '/whoami') {
       throw new Problem('not-found', 'The server answers POST /token, POST /whoami and GET /ping.');
     }
@@ -93,7 +94,7 @@ export async function startServer({ broker, note, ...options }: Options) {
   /** Answers failures too, in the dialect of the request. @throws Refusal without the key */
   async function answerToken(contentType: string | undefined, body: Uint8Array, shown: ReturnType<typeof admit>) {
     const form = readOAuthForm(contentType, body);
-    if (form === undefined && shown === undefined) throw unauthorized();
+    if (form === undefined && shown === undefined) throw access.missing();
     try {
       const wanted = form ? parseOAuthForm(access.inForm(form, shown)) : parseIssueRequest(contentType, body);
       const { pair, minTtlMs, refused } = wanted;
