@@ -65,11 +65,10 @@ const failWith = (type: string, detail: string, advice: string) => (error: unkno
 const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port: it is in use.');
 const NO_KEY_FILE = failWith('key-file-failed', 'The key cannot be written', 'Give --key-file in a folder of yours.');
 
-function explainKeyFile(error: unknown): Promise<never> {
+const explainKeyFile = (error: unknown) => {
   if (!(error instanceof KeyFileRefused)) return NO_KEY_FILE(error);
-  const advice = 'Give --key-file another name, or delete the file if you do not need it.';
-  return Promise.reject(new CommandFailure(error.type, error.message, advice));
-}
+  throw new CommandFailure('key-file-refused', error.message, 'Give --key-file another name, or delete the file.');
+};
 
 const help = (run: string) => `
 The key is in TOKEN_BROKER_SERVE_KEY. Without it, a file contains a new key until the end.

@@ -19,10 +19,7 @@ export class Refusal extends Error {
 }
 
 /** Refuses requests from web pages and proxies, which are not programs on this machine. @throws Refusal, Problem */
-export function refuseForeign({
-  headers,
-  headersDistinct,
-}: Pick<IncomingMessage, 'headers' | 'headersDistinct'>): void {
+export function refuseForeign({ headers, headersDistinct }: IncomingMessage): void {
   // Node reads only the first of two, and a proxy may read the second.
   const twice = ['host', 'authorization'].find((name) => (headersDistinct[name]?.length ?? 0) > 1);
   if (twice) throw new Problem('invalid-request', `Send the header ${twice} once.`);
@@ -37,7 +34,9 @@ export function refuseForeign({
   }
 }
 
-function unauthorized(detail: string): Refusal {
+export function unauthorized(
+  detail = 'Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.',
+): Refusal {
   return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
 }
 
@@ -49,16 +48,11 @@ export function createAccess(key: string) {
     // The length of a key is not secret.
     return given.length === expected.length && timingSafeEqual(given, expected);
   };
-  const missing = () =>
-    unauthorized('Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.');
-  const renewed = 'the server makes a new one at each start; read the file again';
-  const wrong = () =>
-    unauthorized(
-      `This is not the key: ${key.startsWith('tbk-') ? renewed : 'the server has that of TOKEN_BROKER_SERVE_KEY'}.`,
-    );
+  const made = 'the server makes a new one at each start; read the file again';
+  const advice = key.startsWith('tbk-') ? made : 'the server has that of TOKEN_BROKER_SERVE_KEY';
+  const wrong = () => unauthorized(`This is not the key: ${advice}.`);
 
   return {
-    missing,
     /** Returns `undefined` when the headers contain no key. @throws Refusal for a wrong key */
     inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders) {
       const basic = authorization === undefined ? undefined : parseBasic(authorization);
@@ -70,7 +64,7 @@ export function createAccess(key: string) {
     /** Returns the form with the headers' client. @throws Refusal without the key, Problem where the two differ */
     inForm(form: URLSearchParams, shown: { readonly clientId: string | undefined } | undefined): URLSearchParams {
       const keys = form.getAll('client_secret');
-      if (shown === undefined && keys.length === 0) throw missing();
+      if (shown === undefined && keys.length === 0) throw unauthorized();
       if (shown === undefined && !keys.every(isKey)) throw wrong();
       if (!keys.every(isKey)) throw new Problem('invalid-request', 'client_secret: is not the key of the headers.');
       if (!shown?.clientId) return form;

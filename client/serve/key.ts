@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { link, lstat, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** The refusal to replace a file. The file stays as it is. */
+/** The refusal to replace a file, which stays as it is. */
 export class KeyFileRefused extends Error {
   override readonly name = 'KeyFileRefused';
-  readonly type: 'key-file-foreign' | 'key-file-in-use';
-
-  constructor(type: KeyFileRefused['type'], message: string) {
-    super(message);
-    this.type = type;
-  }
 }
 
 /**
@@ -23,22 +18,16 @@ export class KeyFileRefused extends Error {
  */
 export async function writeKeyFile(path: string | undefined, { key, port }: { key: string; port: number }) {
   const file = path === undefined ? join(await mkdtemp(join(tmpdir(), 'token-broker-')), 'key') : resolve(path);
-  while (!(await isCreated(file, key))) {
-    const found = await readKeyFile(file);
-    const [, foundPort] = /^tbk-(\d{1,5})-/.exec(found ?? '') ?? [];
-    // Our own port cannot be another server's.
-    const isServed = Number(foundPort) !== port && (await isKeyOf(Number(foundPort), found ?? ''));
-    if (isServed) throw new KeyFileRefused('key-file-in-use', `The server on port ${foundPort} has this file`);
-    if (found !== undefined) await removeStale(file, found);
-  }
+  while (!(await isCreated(file, key))) await removeStale(file, port);
   const remove = async () => {
-    if ((await readKeyFile(file).catch(() => undefined)) !== key) return;
+    // Another server may have written its own key to the file.
+    if ((await readFile(file, 'utf8').catch(() => '')) !== key) return;
     await rm(path === undefined ? join(file, '..') : file, { recursive: true });
   };
   return { file, remove };
 }
 
-/** Links a complete file into place, which fails if another file is there. */
+/** Links a complete file into place. Returns `false` if any file or link is already there. */
 async function isCreated(file: string, key: string): Promise<boolean> {
   const fresh = `${file}.${randomUUID()}`;
   await writeFile(fresh, key, { mode: 0o600, flag: 'wx' });
@@ -46,54 +35,45 @@ async function isCreated(file: string, key: string): Promise<boolean> {
     await link(fresh, file);
     return true;
   } catch (error) {
-    if (isCode(error, 'EEXIST')) return false;
+    if (Object(error).code === 'EEXIST') return false;
     throw error;
   } finally {
     await rm(fresh);
   }
 }
 
-/** Returns the key in a file, or `undefined` if the file no longer exists. @throws KeyFileRefused for any other file */
-async function readKeyFile(file: string): Promise<string | undefined> {
+/** Deletes a key whose server has ended. @throws KeyFileRefused for the key of a running server, and any other file */
+async function removeStale(file: string, ownPort: number): Promise<void> {
   try {
     const found = await lstat(file);
-    const isOwn = found.isFile() && found.size <= 256 && (!process.getuid || found.uid === process.getuid());
+    const isOwn = found.isFile() && found.size <= 256 && found.uid === (process.getuid?.() ?? found.uid);
     const text = isOwn ? await readFile(file, 'utf8') : '';
     // The previous release wrote keys without a prefix.
-    if (/^tbk-[\w-]+\s*$|^[\w-]{43}$/.test(text)) return text;
-  } catch (error) {
-    if (isCode(error, 'ENOENT')) return undefined;
-    throw error;
-  }
-  throw new KeyFileRefused('key-file-foreign', 'The file exists and is not a key of yours that serve made');
-}
+    const isKey = /^tbk-[\w-]+\s*$|^[\w-]{43}$/.test(text);
+    if (!isKey) throw new KeyFileRefused('The file exists and is not a key of yours that serve made');
+    const port = Number(/^tbk-(\d{1,5})-/.exec(text)?.[1]);
+    const isServed = port > 0 && port !== ownPort && (await isKeyOf(port, text.trim()));
+    if (isServed) throw new KeyFileRefused(`The server on port ${port} has this file`);
 
-/** Deletes a stale key. Another server may have replaced it meanwhile, so moves the file aside before a last look. */
-async function removeStale(file: string, stale: string): Promise<void> {
-  const aside = `${file}.${randomUUID()}`;
-  try {
+    const aside = `${file}.${randomUUID()}`;
     await rename(file, aside);
-    if ((await readFile(aside, 'utf8')) !== stale) await link(aside, file);
+    // Another server may have replaced the key meanwhile, and a third may have written its own by now.
+    if ((await readFile(aside, 'utf8')) !== text) await link(aside, file).catch(() => undefined);
+    await rm(aside);
   } catch (error) {
-    if (!isCode(error, 'ENOENT', 'EEXIST')) throw error;
-  } finally {
-    await rm(aside, { force: true });
+    if (Object(error).code !== 'ENOENT') throw error;
   }
 }
 
 /** Returns whether a server on this machine accepts the key. A server that does not answer has ended. */
-function isKeyOf(port: number, key: string): Promise<boolean> {
-  if (!(port > 0 && port <= 65_535)) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const headers = { 'x-token-broker-key': key.trim() };
-    const signal = AbortSignal.timeout(1_000);
+async function isKeyOf(port: number, key: string): Promise<boolean> {
+  const [headers, signal] = [{ 'x-token-broker-key': key }, AbortSignal.timeout(1_000)];
+  try {
     // `fetch` refuses some ports.
-    get({ host: '127.0.0.1', port, path: '/ping', headers, agent: false, signal }, (answer) => {
-      resolve(answer.resume().statusCode === 200);
-    }).on('error', () => resolve(false));
-  });
-}
-
-function isCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.some((code) => error.code === code);
+    const request = get({ host: '127.0.0.1', port, path: '/ping', headers, agent: false, signal });
+    const [answer] = await once(request, 'response');
+    return answer.destroy().statusCode === 200;
+  } catch {
+    return false;
+  }
 }

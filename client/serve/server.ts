@@ -7,7 +7,7 @@ import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/ht
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenBroker } from '../index.ts';
-import { createAccess, refuseForeign } from './access.ts';
+import { createAccess, refuseForeign, unauthorized } from './access.ts';
 import { failureAnswer, tokenMembers } from './answers.ts';
 
 interface Options {
@@ -46,14 +46,11 @@ export async function startServer({ broker, note, ...options }: Options) {
     /** Accepts no new connections. Ends open requests after `patienceMs` at the latest. */
     close: async (patienceMs: number) => {
       isEnding = true;
-      const closed = once(server, 'close');
-      // `server.close()` would end idle connections at once, also those that a request is on its way to.
+      // `server.close()` would reset the connections that are used again within this second.
       Server.prototype.close.call(server);
-      const idle = setTimeout(() => server.closeIdleConnections(), Math.min(IDLE_MS, patienceMs));
-      const all = setTimeout(() => server.closeAllConnections(), patienceMs);
-      await closed;
-      clearTimeout(idle);
-      clearTimeout(all);
+      setTimeout(() => server.closeIdleConnections(), Math.min(1_000, patienceMs)).unref();
+      setTimeout(() => server.closeAllConnections(), patienceMs).unref();
+      await once(server, 'close');
     },
   };
 
@@ -62,12 +59,10 @@ export async function startServer({ broker, note, ...options }: Options) {
     try {
       const { method, url: path, headers } = request;
       refuseForeign(request);
-      if (method === 'GET' && path === '/ping') {
-        // A wrong key is refused, so that a server can ask whether a key is this server's.
-        access.inHeaders(headers);
-        return respond(200, { ok: true });
-      }
-      const shown = admit(request);
+      // At `/ping` too, where another server asks whose key a file contains.
+      const shown = access.inHeaders(headers);
+      if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
+      admit(request, shown);
       const body = await readBody(request);
       if (path === '/token') return await answerToken(headers['content-type'], body, shown);
       parseWhoamiRequest(body);
@@ -78,23 +73,25 @@ export async function startServer({ broker, note, ...options }: Options) {
     }
   }
 
-  /** Returns what the headers show of the key, for a request to a known path. @throws Refusal, Problem */
-  function admit({ method, url: path, headers }: IncomingMessage) {
-    const shown = access.inHeaders(headers);
+  /** Admits a POST to a known path, with the key where the body cannot contain it. @throws Refusal, Problem */
+  function admit({ method, url: path }: IncomingMessage, shown: ReturnType<typeof access.inHeaders>): void {
     // A form may contain the key, but only on this path.
     const mayShowLater = method === 'POST' && path === '/token';
-    if (shown === undefined && !mayShowLater) throw access.missing();
+    if (shown === undefined && !mayShowLater) throw unauthorized();
     if (path !== '/token' && path !== '/whoami') {
       throw new Problem('not-found', 'The server answers POST /token, POST /whoami and GET /ping.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
-    return shown;
   }
 
   /** Answers failures too, in the dialect of the request. @throws Refusal without the key */
-  async function answerToken(contentType: string | undefined, body: Uint8Array, shown: ReturnType<typeof admit>) {
+  async function answerToken(
+    contentType: string | undefined,
+    body: Uint8Array,
+    shown: ReturnType<typeof access.inHeaders>,
+  ) {
     const form = readOAuthForm(contentType, body);
-    if (form === undefined && shown === undefined) throw access.missing();
+    if (form === undefined && shown === undefined) throw unauthorized();
     try {
       const wanted = form ? parseOAuthForm(access.inForm(form, shown)) : parseIssueRequest(contentType, body);
       const { pair, minTtlMs, refused } = wanted;
@@ -122,9 +119,6 @@ const LIMITS = {
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 65_000,
 };
-
-/** At the end, a connection that is used within this time gets its answer, with `connection: close`. */
-const IDLE_MS = 1_000;
 
 /** The broker's own limit. The rest of a larger body is read and dropped. */
 const MAX_BODY_BYTES = 16 * 1024;

@@ -57,7 +57,7 @@ describe('token-broker serve', () => {
     const key = readFileSync(file, 'utf8');
     const start = (...args: string[]) => runCommandLine(['serve', '--key-file', file, ...args], URL_OF_BROKER);
     expect(await start('--port', port)).toEqual(ended(1, '', /^error: port-unavailable: .*EADDRINUSE.*\n.*--port/));
-    const inUse = new RegExp(`^error: key-file-in-use: The server on port ${port} has this file\\n.*--key-file`);
+    const inUse = new RegExp(`^error: key-file-refused: The server on port ${port} has this file\\n.*--key-file`);
     expect(await start('--port', '0')).toEqual(ended(1, '', inUse));
     expect(readFileSync(file, 'utf8')).toBe(key);
     first.interrupt();
@@ -79,7 +79,7 @@ describe('token-broker serve', () => {
 
     writeFileSync(file, 'mine');
     const refused = await runCommandLine(['serve', '--port', '0', '--key-file', file], URL_OF_BROKER);
-    expect(refused).toEqual(ended(1, '', /^error: key-file-foreign: /));
+    expect(refused).toEqual(ended(1, '', /^error: key-file-refused: /));
     expect(readFileSync(file, 'utf8')).toBe('mine');
   });
 

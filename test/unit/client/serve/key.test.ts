@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { writeKeyFile } from '../../../../client/serve/key.ts';
+import { KeyFileRefused, writeKeyFile } from '../../../../client/serve/key.ts';
 import { startServer } from '../../../../client/serve/server.ts';
 import { createFakeBroker } from '../../../../client/testing.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -29,7 +29,6 @@ describe('the file of a key', () => {
     const [first, second, path] = [await start(), await start(), join(temporaryFolder(), 'key')];
     const { remove } = await writeKeyFile(path, first);
     await expect(writeKeyFile(path, second)).rejects.toMatchObject({
-      type: 'key-file-in-use',
       message: `The server on port ${first.port} has this file`,
     });
     expect(readFileSync(path, 'utf8')).toBe(first.key);
@@ -69,7 +68,9 @@ describe('the file of a key', () => {
     writeFileSync(other, 'tbk-1-x');
     put(path, other);
     const before = snapshot(folder);
-    await expect(writeKeyFile(path, await start())).rejects.toMatchObject({ type: 'key-file-foreign' });
+    await expect(writeKeyFile(path, await start())).rejects.toEqual(
+      new KeyFileRefused('The file exists and is not a key of yours that serve made'),
+    );
     expect(snapshot(folder)).toEqual(before);
   });
 
@@ -82,7 +83,7 @@ describe('the file of a key', () => {
       const winners = servers.filter((_, index) => outcomes[index]?.status === 'fulfilled');
       expect(winners.map(({ key }) => key)).toEqual([readFileSync(path, 'utf8')]);
       expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
-        reason: { type: 'key-file-in-use' },
+        reason: { name: 'KeyFileRefused' },
       });
       expect(readdirSync(dirname(path))).toEqual(['key']);
     }
