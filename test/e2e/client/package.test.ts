@@ -118,6 +118,7 @@ describe.for([
       exitCode: 0,
       stderr: expect.stringMatching(/^The call works. This does not prove the service/),
     });
+    expect(await run('--version')).toEqual({ exitCode: 0, stdout: `${packed.manifest.version}\n`, stderr: '' });
     expect(await run('policy arn:aws:iam::111111111111:role/billing')).toMatchObject({
       ...{ exitCode: 2, stdout: '' },
       stderr: expect.stringMatching(/^error: which function\? Give --function-arn/),

@@ -9,7 +9,7 @@ import { answering, ended, runCommandLine } from '../shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES, startOperatorWorld } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
-const DOCTOR = `doctor --client acme --service ${INSIGHTS}`;
+const DOCTOR = `doctor acme ${INSIGHTS}`;
 
 interface Situation {
   readonly env: Readonly<Record<string, string>>;
