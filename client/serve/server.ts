@@ -2,8 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { Server } from 'node:net';
-import { oauthToken, parseOAuthForm, readOAuthForm } from '../../functions/broker/http/oauth.ts';
-import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/http/request.ts';
+import { oauthToken } from '../../functions/broker/http/oauth.ts';
+import type { Dialect } from '../../functions/broker/http/request.ts';
+import {
+  parseIssueRequest,
+  parseOAuthForm,
+  parseWhoamiRequest,
+  readOAuthForm,
+} from '../../functions/broker/http/request.ts';
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenBroker } from '../index.ts';
@@ -69,7 +75,7 @@ export async function startServer({ broker, note, ...options }: Options) {
       const { role, account, rules, rulesDigest } = await broker.whoami();
       return respond(200, { role, account, rules, rules_digest: rulesDigest });
     } catch (error) {
-      return answerFailure(error, false);
+      return answerFailure(error, 'broker');
     }
   }
 
@@ -99,12 +105,12 @@ export async function startServer({ broker, note, ...options }: Options) {
       const members = { ...token.passThrough, ...tokenMembers(token) };
       return respond(200, form ? oauthToken(members) : members);
     } catch (error) {
-      return answerFailure(error, form !== undefined);
+      return answerFailure(error, form === undefined ? 'broker' : 'oauth');
     }
   }
 
-  function answerFailure(error: unknown, isOAuth: boolean): BrokerResponse {
-    const { answer, line } = failureAnswer(error, isOAuth);
+  function answerFailure(error: unknown, dialect: Dialect): BrokerResponse {
+    const { answer, line } = failureAnswer(error, dialect);
     // All callers that waited for the same request get the same error.
     if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
     if (error instanceof Error) noted.add(error);
