@@ -9,7 +9,7 @@ import { answering, ended, runCommandLine } from '../shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES, startOperatorWorld } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
-const DOCTOR = `doctor acme ${INSIGHTS}`;
+const DOCTOR = `doctor --client acme --service ${INSIGHTS}`;
 
 interface Situation {
   readonly env: Readonly<Record<string, string>>;
@@ -99,6 +99,13 @@ describe('doctor', () => {
     const { stdout, stderr } = await runCommandLine(command.split(' '), env);
     expect(stdout + stderr).toMatch(/^response_shape: .*"path":"a","type":"string","length":12/m);
     expect(stdout + stderr).not.toMatch(/marked-/);
+  });
+
+  it('takes the pair as arguments, as token does', async ({ world }) => {
+    expect((await world.run(`doctor acme ${INSIGHTS}`)).stdout).toMatch(/\nok +call +A token was issued, /);
+    const tooMany = ended(2, '', /^error: too many arguments/);
+    expect(await world.run(`doctor acme ${INSIGHTS} --client acme`)).toEqual(tooMany);
+    expect(await world.run('doctor acme')).toEqual(ended(2, '', /^error: a call needs a client and a service/));
   });
 
   it('says that a token which the broker had already does not prove the service', async ({ world }) => {
