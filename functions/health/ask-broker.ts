@@ -21,7 +21,7 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
       const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
       return { kind: 'checked', finding, provenBy, version, checkedAt };
     } catch (error) {
-      const retryable = error instanceof TokenBrokerError && (error.retryable || error.type === 'aborted');
+      const retryable = error instanceof TokenBrokerError && error.retryable;
       return { kind: 'failed', failure: failureType(error), retryable };
     }
   };
@@ -49,8 +49,7 @@ function conditionOf(error: unknown): ProbeAnswer['condition'] {
 /** Returns a word that contains no text of an answer. */
 function failureType(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
-  // Only the time limit aborts a request.
-  if (error.type === 'aborted') return 'timeout';
+  if (error.type === 'signal-timeout') return 'timeout';
   return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
 }
 

@@ -51,7 +51,7 @@ export interface DoctorStep {
 
 /** Returns a step as a line for a person. */
 export function stepText({ step, outcome, detail }: DoctorStep): string {
-  return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail}`;
+  return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail.replaceAll('`', '')}`;
 }
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;

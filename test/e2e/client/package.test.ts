@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FAILURES } from '../../../client/error.ts';
 import { installPackedClient, type PackedClient, ROOT } from './packed-client.ts';
@@ -24,7 +25,7 @@ describe('the packed client', () => {
   it('is built by packing, is small, and holds only what callers need', () => {
     expect(statSync(packed.tarball).size).toBeLessThanOrEqual(60_000);
     const files = execFileSync('tar', ['-tzf', packed.tarball], { encoding: 'utf8' }).trim().split('\n');
-    const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/(vocabulary|broker\/json))\.d\.ts$/;
+    const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/(vocabulary|sha256|broker\/json))\.d\.ts$/;
     const programs = ['cjs/index.js', 'cjs/package.json', 'cjs/testing.js', 'esm/commands.js', 'esm/index.js'];
     expect(files.filter((file) => !typings.test(file)).toSorted()).toEqual([
       'package/README.md',
@@ -72,6 +73,26 @@ describe.for([
     });
   });
 
+  it.skipIf(skipped).each(['esm', 'cjs'] as const)(
+    `is bundled with all that it needs (%s)${skipped}`,
+    async (format) => {
+      const [script, file] = [
+        join(packed.project, 'script.mjs'),
+        join(packed.project, `bundle-${format}.${MODULE[format]}`),
+      ];
+      writeFileSync(script, SCRIPT);
+      await build({ entryPoints: [script], outfile: file, bundle: true, platform: 'node', target: 'node20', format });
+      const { stdout, stderr } = await packed.run(node, [file], BILLING);
+      expect(stderr).toBe('');
+      expect(JSON.parse(stdout)).toMatchObject({
+        node: version,
+        given: { type: 'access-denied', isSame: true },
+        standard: { accessToken: '[redacted]', tokenType: 'Bearer' },
+        fake: { isOne: true },
+      });
+    },
+  );
+
   it.skipIf(skipped)(
     'works where a program loads CommonJS in scripts of its own, as Jest does: nothing answers `import()`',
     async () => {
@@ -96,6 +117,7 @@ describe.for([
       exitCode: 0,
       stderr: expect.stringMatching(/^The call works. This does not prove the service/),
     });
+    expect(await run('--version')).toEqual({ exitCode: 0, stdout: `${packed.manifest.version}\n`, stderr: '' });
     expect(await run('policy arn:aws:iam::111111111111:role/billing')).toMatchObject({
       ...{ exitCode: 2, stdout: '' },
       stderr: expect.stringMatching(/^error: which function\? Give --function-arn/),
@@ -137,6 +159,8 @@ describe("the client's README", () => {
     expect(rows).toEqual(failures);
   });
 });
+
+const MODULE = { esm: 'mjs', cjs: 'cjs' } as const;
 
 const BILLING = { AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING', AWS_SECRET_ACCESS_KEY: 'local-billing-secret' };
 
