@@ -66,7 +66,7 @@ describe('policy for the roles of an environment itself', () => {
 
   it('--execution says that without a permissions boundary the role is an administrator', async () => {
     const { stderr } = await policy('--execution --environment prod');
-    expect(stderr).toMatch(/^cdk\.json requires no permissions boundary: .*"Who deploys"\)\.\n$/);
+    expect(stderr).toMatch(/^The settings require no permissions boundary: .*"Who deploys"\)\.\n$/);
   });
 
   it('prints two policies where one would be too long, and says so and which boundary they demand', () => {

@@ -21,7 +21,10 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
-    [['--environment', 'prdo', 'client', 'list'], /--environment <name>' is invalid\. .* has dev, staging, prod;/],
+    [
+      ['--environment', 'prdo', 'client', 'list'],
+      /--environment <name>' is invalid\. .* broker have dev, staging, prod;/,
+    ],
     [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
     [['release', 'list', '--environment', 'local'], /"local" is npm start, which is not deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
@@ -84,7 +87,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],
   config: [
-    [['config', 'nowhere'], /argument 'environment' is invalid\. lib\/environments\.ts has dev, staging, prod;/],
+    [['config', 'nowhere'], /argument 'environment' is invalid\. The settings of the broker have dev, staging, prod;/],
   ],
 };
 
