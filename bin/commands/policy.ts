@@ -139,10 +139,14 @@ function deployTrustPolicy(environment: Environment, repository: string) {
 }
 
 function parseRepository(text: string): string {
-  if (!/^[\w.-]+\/[\w.-]+$/.test(text))
-    throw new InvalidArgumentError('It must be <owner>/<repository>, as on GitHub.');
+  if (!REPOSITORY.test(text)) {
+    throw new InvalidArgumentError('It must be <owner>/<repository> or <owner>@<id>/<repository>@<id>, as on GitHub.');
+  }
   return text;
 }
+
+/** GitHub's subject of a repository. Those made, renamed or transferred since 2026-07-15 have both ids. */
+const REPOSITORY = /^[\w.-]+(?:\/[\w.-]+|@\d+\/[\w.-]+@\d+)$/;
 
 /**
  * Denies direct invocations to every role of the broker's account. A direct event can claim any caller, while AWS

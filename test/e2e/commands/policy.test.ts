@@ -83,15 +83,29 @@ describe('policy for the roles of an environment itself', () => {
     );
   });
 
-  it('--deploy-trust trusts GitHub for one repository, in the environment of the same name', async () => {
-    const { told } = await policy('--deploy-trust acme/token-broker --environment prod');
-    const issuer = 'token.actions.githubusercontent.com';
-    const Principal = { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` };
-    const subject = { [`${issuer}:sub`]: 'repo:acme/token-broker:environment:prod' };
-    const Condition = { StringEquals: { [`${issuer}:aud`]: 'sts.amazonaws.com', ...subject } };
-    const statement = { Sid: SID, Effect: 'Allow', Principal, Action: 'sts:AssumeRoleWithWebIdentity', Condition };
-    expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
-  });
+  it.each(['acme/token-broker', 'acme@123456/token-broker@456789'])(
+    '--deploy-trust trusts GitHub for the repository %s alone, in the environment of the same name',
+    async (repository) => {
+      const { told } = await policy(`--deploy-trust ${repository} --environment prod`);
+      const issuer = 'token.actions.githubusercontent.com';
+      const Principal = { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` };
+      const subject = { [`${issuer}:sub`]: `repo:${repository}:environment:prod` };
+      const Condition = { StringEquals: { [`${issuer}:aud`]: 'sts.amazonaws.com', ...subject } };
+      const statement = { Sid: SID, Effect: 'Allow', Principal, Action: 'sts:AssumeRoleWithWebIdentity', Condition };
+      expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
+    },
+  );
+
+  it.each(['acme', 'acme@123456/token-broker', 'acme/token-broker@456789', 'acme@a/token-broker@b', 'acme/*'])(
+    '--deploy-trust refuses %s, which GitHub would never send',
+    async (repository) => {
+      const { exitCode } = await runCommandLine(
+        ['policy', '--deploy-trust', repository, '--environment', 'prod'],
+        OFFLINE,
+      );
+      expect(exitCode).toBe(2);
+    },
+  );
 });
 
 it.each([
