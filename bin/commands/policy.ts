@@ -7,7 +7,7 @@ import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
 import { BOUNDARY, QUALIFIER } from '../../lib/settings/settings-file.ts';
 import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies.ts';
-import { arn, resourcesOf } from './policy/statements.ts';
+import { arn, DEFAULT_QUALIFIER, resourcesOf } from './policy/statements.ts';
 import { knownSettings, settingsFile, settingsOf } from './shared/settings.ts';
 
 /** Adds the client package's `policy` with the settings' access rules, the roles' own policies and the guard. */
@@ -74,7 +74,7 @@ export function printOwnPolicies(
   settings: Environment,
   boundary: string | undefined = permissionsBoundary(settings),
 ): void {
-  const policies = ownPolicies(kind, settings, boundary);
+  const policies = ownPolicies(kind, settings, { boundary, qualifier: cdkContext().qualifier });
   const [policy = {}] = policies;
   printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
@@ -116,7 +116,7 @@ export function cdkContext(context: object = settingsFile().context) {
 
 const contextSchema = z.object({
   [BOUNDARY]: z.object({ name: z.string().optional(), arn: z.string().optional() }).default({}),
-  [QUALIFIER]: z.string().default('hnb659fds'),
+  [QUALIFIER]: z.string().default(DEFAULT_QUALIFIER),
 });
 
 /**
