@@ -35,6 +35,9 @@ const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
 const UNLISTED =
   'A secret that does not name its services is then sent to no service: client list shows which to store again with client put --services.';
 
+/** Stands for an account, without credentials. */
+const SIGNED_OUT = 'none';
+
 // `npm run deploy -- dev` runs the CDK's command line with the arguments for this environment.
 const [verb = '', name = '', ...rest] = useSettings(process.argv.slice(2));
 endProcess(await run().catch((error) => fail(1, explainSettings(error))));
@@ -49,7 +52,10 @@ async function run(): Promise<number> {
   const environment = parseEnvironment(name, environments[name], folder);
   const { account, region } = environment;
   const own = await signedInAccount(region);
-  if (own !== undefined && own !== account) {
+  if (own === SIGNED_OUT && verb === 'bootstrap' && !rest.some((one) => CHANGES_NOTHING.test(one))) {
+    return fail(1, 'You are not signed in: set AWS_PROFILE, or run aws sso login. Nothing was done.');
+  }
+  if (own !== undefined && own !== SIGNED_OUT && own !== account) {
     return fail(1, `You are signed in to the account ${own}, but ${name} belongs to ${account}: nothing was done.`);
   }
   const runCdk = () => cdk([...command(environment), ...rest]);
@@ -75,8 +81,8 @@ async function signedInAccount(region: string): Promise<string | undefined> {
     const requestHandler = { connectionTimeout: 2_000, requestTimeout: 3_000, throwOnRequestTimeout: true };
     const sts = new STSClient({ region, maxAttempts: 2, requestHandler });
     return (await sts.send(new GetCallerIdentityCommand({}))).Account;
-  } catch {
-    return undefined;
+  } catch (error) {
+    return error instanceof Error && error.name === 'CredentialsProviderError' ? SIGNED_OUT : undefined;
   }
 }
 
