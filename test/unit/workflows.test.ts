@@ -7,7 +7,9 @@ import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { environments } from '../../lib/environments.ts';
+import { SETTINGS_VARIABLE } from '../../lib/settings/names.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { blocks } from '../support/readme.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 interface Job {
@@ -81,6 +83,14 @@ it.each([
   ['a job that is not there', 'deploy', 'needs: synth', 'needs: build'],
 ])('%s would be found in a workflow', async (_, name, right, wrong) => {
   expect(await faultsOf((TEXTS[name] ?? '').replace(right, wrong))).not.toEqual([]);
+});
+
+it('a workflow for a repository of settings, as docs/operations.md shows it, is one that GitHub can read', async () => {
+  const [shown = '', ...others] = blocks('yaml', readFileSync(path.join(ROOT, 'docs/operations.md'), 'utf8'));
+  expect([others, await faultsOf(shown)]).toEqual([[], []]);
+  const ours = Object.values(TEXTS).join('');
+  for (const [action] of shown.matchAll(/uses: .*/g)) expect(ours).toContain(action);
+  expect(shown).toContain(`${SETTINGS_VARIABLE}: `);
 });
 
 it('CI runs what .ci/run runs, and nothing else', () => {
