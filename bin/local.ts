@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   process.stdout.write(greeting(broker, page.url));
 }
 
-/** The page of a running broker, which ends with it. */
+/** Starts the page of a running broker. The page stops together with the broker. */
 function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Promise<LoopbackServer> {
   const { url, config, tableName, sentFor, play = () => undefined, runSchedule } = broker;
   const { auditLine, findingOf } = feed;
@@ -60,21 +60,21 @@ function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Pro
   const state = async () => {
     const table = createPairAdmin(dynamodb, tableName, AbortSignal.timeout(LOOK_MS));
     const readPair = readPairState.bind(undefined, table);
-    return { ...(await describeBroker({ ...broker, readPair, findingOf })), ...feed.told(url) };
+    return { ...(await describeBroker({ ...broker, readPair, findingOf })), ...feed.events(url) };
   };
   const call = createPageCalls({ url, callers: config.callers, auditLine, sentFor });
   return broker.startBeside(1, 'the page', (port) => startPage({ port, state, auditLine, call, play, runSchedule }));
 }
 
-/** How long the states of all pairs may take. */
+/** Time limit to read the states of all pairs. */
 const LOOK_MS = 5_000;
 
-/** Editors set such variables to debug, so this machine's broker starts nevertheless. */
+/** The local broker starts despite these variables, because editors set them for a debugger. */
 function leakWarning(names: readonly string[]): string {
   return `${names.join(', ')} is set: Node may write credentials and tokens here; a deployed function would not start.\n`;
 }
 
-/** A message to the operators, set off from the lines of the requests. */
+/** Formats a message to the operators so that it stands out from the request lines. */
 function notification(subject: string | undefined, text: string): string {
   const lines = [subject ?? '', ...text.trimEnd().split('\n')];
   return `--- to the operators\n${lines.map((line) => `  ${line}\n`).join('')}---\n`;
@@ -103,7 +103,7 @@ function readConfig(file: string): unknown {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw new Error(`cannot read ${file}: ${causeWord(error)}`);
-    // The rest of the parser's message quotes the text, and the text holds credentials.
+    // The rest of the parser's message quotes the text, which contains credentials.
     const place = /\(line \d+ column \d+\)/.exec(String(error))?.[0] ?? '';
     throw new Error(`${file} is not valid JSON ${place}`.trimEnd());
   }

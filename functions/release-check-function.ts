@@ -6,16 +6,16 @@ import { createHookReporter } from './aws/codedeploy.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
+import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health/ask-broker.ts';
 import { createClientList } from './health/client-secrets.ts';
 import { askUntil, type PairAnswer } from './health/rules/check-pairs.ts';
 import { pairsOf } from './health/rules/run.ts';
-import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health-function.ts';
 import type { ReleaseCheckVariables } from './variables.ts';
 
 /**
- * Asks a new version of the token function before a caller does, and tells CodeDeploy whether it may have callers: the
- * version must go by the access rules that were synthesised, come to a finding, good or bad, about one pair of each service,
- * and refuse a token of the same pair to this function, whose role may only check. All of it shares one deadline.
+ * Tests a new version of the token function before callers use it, and reports the result to CodeDeploy. The version
+ * must apply the access rules that were synthesised. It must check a pair of each service, with any finding. It must
+ * refuse a token of that pair, because the role of this function may only check. All questions share a deadline.
  */
 export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: FunctionOptions = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url } = variables;
@@ -25,7 +25,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   const checkPair = createPairChecker(broker);
   const askForToken = createProbe(broker);
   const listClients = createClientList({ environment, secretsManager: new SecretsManagerClient() });
-  const report = createHookReporter();
+  const report = createHookReporter(environment);
 
   return async (event: unknown, context: InvocationContext): Promise<void> => {
     const hook = hookSchema.parse(event);
@@ -36,7 +36,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
     await report({ deploymentId, lifecycleEventHookExecutionId, status });
   };
 
-  /** The faults of the version. Asks repeatedly, because a new role and URL are not known to all of AWS at once. */
+  /** Returns the faults of the version. Asks repeatedly, because a new role and URL take time to reach all of AWS. */
   async function findFaults(endsAt: number): Promise<readonly string[]> {
     const listOnce = (timeoutMs: number) => listClients(timeoutMs).catch(() => undefined);
     const listed = await askUntil((one) => one !== undefined, listOnce, { endsAt }, { now, sleep });
@@ -52,7 +52,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
     return faults.filter((fault) => fault !== undefined);
   }
 
-  /** The two questions below show that the rules refuse one role; this, that they give no other role more than was meant. */
+  /** Compares all access rules. The other questions prove only that the rules refuse the role of this function. */
   async function faultOfRules(endsAt: number): Promise<string | undefined> {
     const ask = (timeoutMs: number) => broker.whoami({ signal: signalAfter(timeoutMs) }).catch(() => undefined);
     const caller = await askUntil((one) => one !== undefined, ask, { endsAt }, { now, sleep });
@@ -62,7 +62,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   }
 
   async function faultOfCheck(pair: Pair, endsAt: number): Promise<string | undefined> {
-    // A bad credential is not the fault of a version, and neither is an outage of Secrets Manager.
+    // The version is not at fault for a bad credential or an outage of Secrets Manager.
     const isFine = (one: PairAnswer) => one.kind === 'checked' || one.failure === 'secrets-unavailable';
     const answer = await askUntil(isFine, (timeoutMs) => checkPair(pair, timeoutMs), { endsAt }, { now, sleep });
     if (answer.kind === 'checked' || isFine(answer)) return undefined;
@@ -76,7 +76,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   }
 }
 
-/** The worst case of the report; every question ends before it. */
+/** Time for the report, at worst. Every question ends before it. */
 const REPORTING_MS = 15_000;
 
 /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/reference-appspec-file-structure-hooks.html */

@@ -4,6 +4,7 @@ import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseJsonObject } from '../../functions/broker/json.ts';
+import { parsePairKey } from '../../functions/broker/pair.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
@@ -92,7 +93,7 @@ function linesOf(calls: readonly AuditLine[], { json, follow }: AuditOptions): r
     const { account, name, session } = callerOf(call);
     const { time, operation, pair, outcome, probe, cache, fingerprint } = call;
     const role = name === undefined ? '-' : `${account}:${name}/${session}`;
-    const told = [operation, `${pair}`.split('/')[1], probe ? `${outcome} (probe)` : outcome];
+    const told = [operation, parsePairKey(`${pair}`)?.service, probe ? `${outcome} (probe)` : outcome];
     const cells = [timeText(Date.parse(`${time}`)), role, ...told, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
@@ -153,7 +154,7 @@ function readCall(
   const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(message) ?? {};
   const { account, name } = callerOf(line);
   const isCaller = caller === undefined || (caller.name === name && (caller.account ?? account) === account);
-  const isCall = `${line.pair}`.startsWith(`${client}/`) && line.requestId !== undefined;
+  const isCall = parsePairKey(`${line.pair}`)?.client === client && line.requestId !== undefined;
   const isMeant = isCall && isCaller && (outcome === undefined || line.outcome === outcome);
   return isMeant ? [{ time: new Date(timestamp).toISOString(), ...line }] : [];
 }

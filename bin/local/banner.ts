@@ -48,14 +48,14 @@ function commandLines(broker: LocalBroker): readonly string[] {
 function operatorLines(url: string, client: string): readonly string[] {
   return [
     '',
-    'Then look after the clients as an operator:',
+    'Then manage the clients as an operator:',
     `  ${envCommand(url, 'operator')}`,
     `  npm run --silent token-broker -- client check ${client}`,
     '  npm run --silent token-broker -- health --run',
   ];
 }
 
-/** A caller and a pair that it may ask for, to show in an example; `undefined` when no rule names a caller. */
+/** Returns a caller and a pair that it may ask for, as an example. Returns `undefined` when no rule names a caller. */
 function exampleCall({ callers, accessRules, services, credentials }: LocalConfig) {
   for (const caller of callers) {
     const rule = accessRules.find(({ role, operations }) => role === caller.role && operations.includes('token'));
@@ -66,13 +66,13 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
   return undefined;
 }
 
-/** A log line of a function for a person: outcome, pair, caller, source of the token, duration. */
+/** Formats a log line of a function for a person: outcome, pair, caller, source of the token, duration. */
 export function requestLine(line: string): string {
   const { outcome, operation, pair, caller, probe, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
   const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';
   const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
   const duration = milliseconds === undefined ? undefined : `${Math.round(milliseconds)} ms`;
-  const told = probe ? `${outcome} (the probe, as it must be)` : outcome;
-  const words = [told, pair ?? operation, asked, origin, ...warnings, duration];
+  const result = probe ? `${outcome} (the probe, as expected)` : outcome;
+  const words = [result, pair ?? operation, asked, origin, ...warnings, duration];
   return `${words.filter(Boolean).join('  ')}\n`;
 }

@@ -18,34 +18,36 @@ import { ACCEPTED_CREDENTIALS, ACCEPTED_SECRET, CHECKERS, exampleConfig, randomK
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
 import type { LoopbackServer } from './loopback.ts';
 import type { Entry } from './page/messages.ts';
-import { createTrail } from './recorder.ts';
+import { createCallRecorder } from './recorder.ts';
 import { startTokenService } from './token-service/server.ts';
 
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
 const BROKER_ROLE = roleArn(tokenRoleName(LOCAL_ENVIRONMENT));
-/** So that an incident of the services' stand-in shows in the checks a minute later, and not an hour. */
+/** Checks notice an incident of the services' stand-in after a minute, not after an hour. */
 const REHEARSED_PROOF_SECONDS = 60;
+/** The time limits of the table, whose stand-in shares its processor with all others. */
+export const LOCAL_STORE_LIMITS = { connectedMs: 5_000, patientMs: 5_000 };
 
 export type LocalBroker = Awaited<ReturnType<typeof startLocalBroker>>;
 
 interface Options {
   readonly port: number;
-  /** In the form of a `--config` file; left out, the example with its own services. */
+  /** The content of a `--config` file. Defaults to the example with its own services. */
   readonly config?: unknown;
-  /** Where that file lies; the files that it names lie beside it. */
+  /** The folder of that file. Relative file names in the configuration start from this folder. */
   readonly folder?: string | undefined;
-  /** Takes the audit lines. */
+  /** Receives the audit lines. */
   readonly write: (line: string) => void;
   readonly onAnswer?: (answered: AnsweredRequest) => void;
-  /** Takes the messages to operators. */
+  /** Receives the messages to operators. */
   readonly onMessage: (message: PublishedMessage) => void;
-  /** Takes why the health function failed upon an event. */
+  /** Receives the error when the health function fails on an event. */
   readonly onEventFailure: (error: unknown) => void;
 }
 
 /**
- * Starts the whole broker on this machine: the real handlers and their own calls, with stand-ins for AWS and the
- * services. Points this process's AWS variables at them.
+ * Starts the whole broker on this machine: the real handlers, with stand-ins for AWS and the services.
+ * Sets this process's AWS variables to the stand-ins.
  */
 export async function startLocalBroker(options: Options) {
   const { port, config: input, folder, write, onAnswer, onMessage, onEventFailure } = options;
@@ -76,7 +78,7 @@ export async function startLocalBroker(options: Options) {
         : undefined;
     const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String), folder);
 
-    // From now on this process signs with a key of its own, so that no key of this machine's user is sent anywhere.
+    // A random key replaces the AWS key of this machine's user, which must never be sent anywhere.
     const { accessKeyId, secretAccessKey } = randomKey(BROKER_ROLE);
     const own = { accessKeyId, secretAccessKey, role: BROKER_ROLE, mayReadSecrets: true };
     const keys = [...keysOf(config), own];
@@ -116,8 +118,8 @@ export async function startLocalBroker(options: Options) {
       probe: randomKey(roleArn(CHECKERS.probe)),
     };
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
-    const trail = createTrail();
-    const send = trail.watch(createHttpsSender());
+    const recorder = createCallRecorder();
+    const send = recorder.watch(createHttpsSender());
     const { handler } = createTokenFunction({
       ...names,
       settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
@@ -126,6 +128,7 @@ export async function startLocalBroker(options: Options) {
       dynamodb: createDynamoDB({ send }),
       send,
       probeRole: checkerKeys.probe.role,
+      storeLimits: LOCAL_STORE_LIMITS,
       write: (line) => {
         logs.add(line);
         write(line);
@@ -133,7 +136,7 @@ export async function startLocalBroker(options: Options) {
     });
     const known = [...callers, ...Object.values(checkerKeys)];
     const functionUrl = await startFunctionUrl({
-      handler: trail.follow(handler),
+      handler: recorder.follow(handler),
       callers: known,
       port,
       ...(onAnswer && { onAnswer }),
@@ -145,29 +148,29 @@ export async function startLocalBroker(options: Options) {
     return {
       url,
       config,
-      /** `POST /health-run` stands in for the schedule here. */
+      /** The server whose `POST /health-run` stands in for the schedule. */
       controlUrl: checkers.controlUrl,
-      /** Does what the schedule does in AWS. */
+      /** Runs the health function once, as the schedule does in AWS. */
       runSchedule: checkers.run,
-      /** The services' stand-in; absent when a configuration brings its own services. */
+      /** The services' stand-in. Absent when a configuration defines its own services. */
       tokenServiceUrl: tokenService?.url,
-      /** What each of its services was told last to play. */
+      /** The last incident that each service of the stand-in was ordered to play. */
       playing: tokenService?.playing,
-      /** Lets one of its services play an incident. */
+      /** Orders a service of the stand-in to play an incident. */
       play: tokenService?.play,
-      /** What the broker sent while it answered a request. */
-      sentFor: trail.sentFor,
+      /** Returns the requests that the broker sent while it answered a call. */
+      sentFor: recorder.sentFor,
       /** The addresses of everything that was started here. */
       running: running as readonly Entry[],
-      /** Says which stand-ins are not where they should be. */
+      /** A sentence for each server whose usual port was not available. */
       moved: moved as readonly string[],
-      /** The clients that have a secret. */
+      /** Lists the clients that have a secret. */
       clients: () => secrets.store.all().flatMap(readClient),
       tableName: TABLE_NAME,
       startBeside,
-      /** Waits until the health function is done with every event so far. */
+      /** Waits until the health function has handled every event so far. */
       eventsSettled: async () => void (await Promise.all(events)),
-      /** Does not wait for them. */
+      /** Stops the servers without waiting for the events. */
       close,
     };
   } catch (error) {
@@ -176,14 +179,14 @@ export async function startLocalBroker(options: Options) {
   }
 }
 
-/** A client's secret as the board needs it: nothing of its values. */
+/** The metadata of a client's secret for the board. It contains no secret value. */
 export interface StoredClient {
   readonly name: string;
-  /** The version in use. */
+  /** The version with the stage AWSCURRENT. */
   readonly current: string | undefined;
   /** The tag `services`. */
   readonly servicesTag: string | undefined;
-  /** What an operator has done with it, if it is not asked for as usual. */
+  /** Absent unless an operator has disabled or deleted the client. */
   readonly state?: 'disabled' | 'deleted' | undefined;
 }
 
@@ -200,7 +203,7 @@ function readClient(secret: StoredSecret): readonly StoredClient[] {
   ];
 }
 
-/** The callers' keys; as in docs/operations.md, the roles that look after clients may read their secrets. */
+/** The callers' keys. As in docs/operations.md, roles that manage clients may read their secrets. */
 function keysOf({ callers, accessRules }: LocalConfig): readonly AwsKey[] {
   const mayCheck = (role: string) =>
     accessRules.some((rule) => rule.role === role && rule.operations.includes('check'));

@@ -7,7 +7,7 @@ import { json, type LoopbackServer, type ReceivedRequest, serve } from './loopba
 
 const TOPIC_ARN = 'arn:aws:sns:us-east-1:111111111111:token-broker-local';
 
-/** Starts a server, if possible `offset` ports behind the broker's, and ends it with the broker. */
+/** Starts a server, if possible `offset` ports after the broker's. The server stops together with the broker. */
 export type StartBeside = <Started extends LoopbackServer>(
   offset: number,
   name: string,
@@ -20,7 +20,7 @@ interface Options extends Pick<StandInOptions, 'keys'> {
   /** The broker's Function URL. */
   readonly url: string;
   readonly config: LocalConfig;
-  /** Keys of the stack's own roles: `health` may check every pair, `probe` nothing. */
+  /** Keys of the stack's own roles: `health` may check every pair, `probe` may do nothing. */
   readonly checkerKeys: { readonly health: LocalCaller; readonly probe: LocalCaller };
   readonly write: (line: string) => void;
   readonly onMessage: (message: PublishedMessage) => void;
@@ -49,7 +49,7 @@ export async function startCheckers(options: Options) {
 
   const run = () => health({}, CONTEXT);
 
-  /** `POST /health-run` runs the health function once and answers with its result. */
+  /** Runs the health function upon `POST /health-run` and answers with its result. */
   async function answerControl({ method, path }: ReceivedRequest) {
     if (method !== 'POST' || path !== '/health-run') return json(404, { message: 'POST /health-run' });
     return run().then(

@@ -2,7 +2,7 @@ import type { About } from '../../client/commands/failure.ts';
 import type { CallForm, Entry } from './page/messages.ts';
 import { envCommand, quote } from './shell.ts';
 
-/** A command of the command line as one of the callers, for a terminal in the folder of the project, which stays as it was. */
+/** Returns a shell command that runs the command line as a caller, without changing the variables of the terminal. */
 export function commandLine(url: string, caller: string, command: string): string {
   return inShell(url, caller, `npm run --silent token-broker -- ${command}`);
 }
@@ -11,7 +11,7 @@ function inShell(url: string, caller: string, command: string): string {
   return `(${envCommand(url, caller)}\n${command})`;
 }
 
-/** The commands that an advice or a message names in backticks, for the operator, and of a caller what tells who it is. */
+/** Returns the commands that a text names in backticks. They run as the operator, but `whoami` as the caller. */
 export function commandsIn(
   text: string,
   url: string,
@@ -31,7 +31,7 @@ interface Named extends About {
   readonly caller?: string;
 }
 
-/** What asks the same again as the same caller, whose keys `env` gives to a terminal and the page never has. */
+/** Returns commands that repeat a call as the same caller. They read its keys from `env`, so the page never does. */
 export function sameCall(url: string, caller: string, { operation, client = '', service = '', ...form }: CallForm) {
   const { min_ttl, refused } = form;
   const pair = operation === 'whoami' ? undefined : { client, service };

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { LocalCaller } from '../../lib/settings/local-config.ts';
 import { LOCAL_ACCOUNT } from '../../lib/settings/names.ts';
 
-/** The local callers of `npm start`; made-up keys that only this machine's stand-ins know. */
+/** The local callers of `npm start`. Their keys are made up and only valid for this machine's stand-ins. */
 const CALLERS = [
   caller('billing', 'AKIDLOCALBILLING', 'local-billing-secret'),
   caller('reporting', 'AKIDLOCALREPORTING', 'local-reporting-secret'),
@@ -17,16 +17,16 @@ const CREDENTIALS = {
   initech: { client_id: 'initech-id', secret: 'initech-local-secret', services },
 };
 
-/** The credentials that each service of the stand-in accepts; none accepts `initech`. */
+/** The credentials that each service of the stand-in accepts. No service accepts `initech`. */
 export const ACCEPTED_CREDENTIALS = {
   'customer-insights': pick('acme', 'globex'),
   'merchant-payment-cleansing': pick('acme'),
 } as const;
 
-/** A secret that both services accept from any client id, to rehearse with: `good-1`, `good-2`, … */
+/** Matches secrets for rehearsals, which both services accept with any client id: `good-1`, `good-2`, … */
 export const ACCEPTED_SECRET = /^good-/;
 
-/** The configuration that `npm start` runs without `--config`, in the form of such a file. */
+/** Returns the configuration of `npm start` without `--config`, in the form of a `--config` file. */
 export function exampleConfig(authUrl: (service: string) => string) {
   return {
     services: Object.fromEntries(
@@ -46,7 +46,7 @@ function caller(name: string, accessKeyId: string, secretAccessKey: string) {
   return { role: roleArn(name), accessKeyId, secretAccessKey };
 }
 
-/** The ARN of a role in the account of the stand-ins. */
+/** Returns the ARN of a role in the account of the stand-ins. */
 export function roleArn(name: string): string {
   return `arn:aws:iam::${LOCAL_ACCOUNT}:role/${name}`;
 }
@@ -55,19 +55,19 @@ function pick(...clients: (keyof typeof CREDENTIALS)[]) {
   return clients.map((client) => ({ client, ...CREDENTIALS[client] }));
 }
 
-/** A key for a role, another one at each start. */
+/** Returns a random key for a role. */
 export function randomKey(role: string): LocalCaller {
   const accessKeyId = `AKIDLOCAL${randomBytes(6).toString('hex').toUpperCase()}`;
   return { role, accessKeyId, secretAccessKey: randomBytes(30).toString('base64url') };
 }
 
-/** The names of the roles that the stack gives to its health function and to the probe. */
+/** The role names of the stack's health function and its probe. */
 export const CHECKERS = { health: 'token-broker-health-local', probe: 'token-broker-probe-local' } as const;
 
-/** Where the broker listens unless `PORT` says otherwise. */
+/** The port of the broker unless `PORT` is set. */
 export const DEFAULT_PORT = '8788';
 
-/** Reads `PORT`; 0 stands for a free one. */
+/** Parses `PORT`. The value 0 means any free port. */
 export function readPort(text = DEFAULT_PORT): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new Error(`PORT must be a port number, not "${text}"`);

@@ -1,17 +1,17 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { causeWord } from '../../functions/aws/calls.ts';
 
-/** A request as it came over the wire: nothing decoded, every header in its order, one character per byte. */
+/** A request exactly as received: nothing decoded, every header in its order, a character per byte. */
 export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
-  /** Without the question mark. */
+  /** Excludes the question mark. */
   readonly query: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Uint8Array;
 }
 
-/** An answer as it goes over the wire. */
+/** An answer exactly as sent. */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -19,34 +19,34 @@ export interface HttpAnswer {
 }
 
 export interface LoopbackServer {
-  /** Without a slash at the end. */
+  /** Has no trailing slash. */
   readonly url: string;
-  /** Ends open connections, too. */
+  /** Stops listening and ends open connections. */
   readonly close: () => Promise<void>;
 }
 
-/** Gives the answer to a request; `undefined` when it has seen to the response by itself. */
+/** Returns the answer to a request, or `undefined` when it writes to the response itself. */
 export type Respond = (request: ReceivedRequest, response: ServerResponse) => Promise<HttpAnswer | undefined>;
 
 interface Options {
-  /** A free one when left out. */
+  /** Defaults to any free port. */
   readonly port?: number | undefined;
-  /** Whether a free one will do when it is taken. */
+  /** Allows any free port when the port is taken. */
   readonly mayMove?: boolean;
-  /** Takes no request of a browser for another site: for servers that verify no signature. */
+  /** Refuses requests that a browser sends for another site. Servers that verify no signature need this. */
   readonly refusesForeign?: boolean;
-  /** A longer body is read to its end, but kept only a little beyond this. */
+  /** A longer body is read to its end, but cut shortly after this limit. */
   readonly maxBodyBytes?: number;
 }
 
-/** Serves on 127.0.0.1 alone. A failure to answer, or a client that hangs up half-way, ends the connection. */
+/** Serves only on 127.0.0.1. Closes the connection when `respond` fails or the client disconnects early. */
 export async function serve(respond: Respond, options: Options = {}): Promise<LoopbackServer> {
   const { port: wanted = 0, mayMove = true, refusesForeign = false, maxBodyBytes = 1_048_576 } = options;
   const server = createServer(async (incoming, response) => {
     try {
       const chunks: Buffer[] = [];
       let bytes = 0;
-      // To the end even when the body is too large, so that the client gets to read the answer.
+      // Reads even a body that is too large to its end. Otherwise the client could not read the answer.
       for await (const chunk of incoming) {
         if (bytes <= maxBodyBytes) chunks.push(chunk);
         bytes += chunk.length;
@@ -68,13 +68,13 @@ export async function serve(respond: Respond, options: Options = {}): Promise<Lo
   });
   const port = await listen(server, wanted).catch((error: unknown) => {
     if (!['EADDRINUSE', 'ERR_SOCKET_BAD_PORT'].includes(causeWord(error))) throw error;
-    if (!mayMove) throw new Error(`port ${wanted} is in use; set PORT to another one`);
+    if (!mayMove) throw new Error(`port ${wanted} is in use; set PORT to another port`);
     return listen(server, 0);
   });
   return { url: `http://127.0.0.1:${port}`, close: () => stop(server) };
 }
 
-/** Listens on 127.0.0.1 alone and tells on which port. */
+/** Listens only on 127.0.0.1 and returns the port. */
 export async function listen(server: Server, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, '127.0.0.1', resolve);
@@ -84,7 +84,7 @@ export async function listen(server: Server, port: number): Promise<number> {
   return address.port;
 }
 
-/** Stops listening and ends open connections, too. */
+/** Stops listening and ends open connections. */
 export function stop(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
@@ -93,25 +93,26 @@ export function stop(server: Server): Promise<void> {
 }
 
 /**
- * Refuses a browser's requests for another site. Every site that a browser on this machine shows can send requests to
- * loopback: a host other than 127.0.0.1, localhost or [::1] with the server's port is a name that leads here (DNS
- * rebinding), and another origin is another site's page (CSRF). Only browsers send an origin.
+ * Refuses a browser's requests for another site, because every site in a browser on this machine can reach loopback.
+ * A host other than 127.0.0.1, localhost or [::1] with the server's port means DNS rebinding.
+ * Another origin means another site's page (CSRF). Only browsers send an origin.
  */
 function refuseForeign(request: ReceivedRequest, port: number): HttpAnswer | undefined {
   const host = headerValue(request, 'host') ?? '';
-  // As a URL writes them: without the port when it is 80.
+  // The URL parser removes the port 80, as browsers do.
   const own = ['127.0.0.1', 'localhost', '[::1]'].map((name) => new URL(`http://${name}:${port}`).host);
-  if (!own.includes(host.toLowerCase())) return json(421, { message: `This is only for ${own.join(', ')}.` });
+  if (!own.includes(host.toLowerCase()))
+    return json(421, { message: `This server only answers to ${own.join(', ')}.` });
   const [origin, site, mode, dest] = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest'].map((name) =>
     headerValue(request, name),
   );
-  // Browsers say where a request comes from; a link may stand anywhere.
+  // Browsers send the site that a request comes from. A link to this server may be on any site.
   const isFromHere = [undefined, 'none', 'same-origin'].includes(site) || (mode === 'navigate' && dest === 'document');
   if (isFromHere && (origin ?? `http://${host}`) === `http://${host}`) return undefined;
-  return json(403, { message: 'Another site may not ask for this.' });
+  return json(403, { message: 'A request of another site is refused.' });
 }
 
-/** The values of a header, trimmed and joined by commas. */
+/** Returns the values of a header, trimmed and joined by commas. */
 export function headerValue({ headers }: ReceivedRequest, name: string): string | undefined {
   const values = headers.filter(([other]) => other.toLowerCase() === name).map(([, value]) => value);
   return values.length === 0 ? undefined : values.map((value) => value.replace(/^[ \t]+|[ \t]+$/g, '')).join(',');

@@ -6,9 +6,9 @@ import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 
 /** A request that the broker sent while it answered a call. */
 export interface SentRequest {
-  /** To the table for the record, to write it (the lease first, the outcome later), for the secret, or to the service. */
+  /** `table` reads the record, `lease` writes it: the lease first, the outcome later. */
   readonly to: 'table' | 'lease' | 'secret' | 'service';
-  /** Absent when no answer came. */
+  /** Absent when no answer arrived. */
   readonly status: number | undefined;
   readonly milliseconds: number;
 }
@@ -17,13 +17,13 @@ interface Called {
   readonly requestContext: { readonly requestId: string };
 }
 
-/** Notes for each of the last calls which requests the broker sent for it, to AWS's stand-ins and to the services. */
-export function createTrail() {
+/** Records, for each recent call, the requests that the broker sent to AWS's stand-ins and to the services. */
+export function createCallRecorder() {
   const current = new AsyncLocalStorage<SentRequest[]>();
   const calls = new Map<string, readonly SentRequest[]>();
 
   return {
-    /** A handler whose calls are followed. */
+    /** Wraps a handler so that its calls are recorded. */
     follow<Event extends Called, Context, Result>(handler: (event: Event, context: Context) => Promise<Result>) {
       return (event: Event, context: Context): Promise<Result> => {
         const sent: SentRequest[] = [];
@@ -32,7 +32,7 @@ export function createTrail() {
         return current.run(sent, () => handler(event, context));
       };
     },
-    /** A sender whose requests are noted with the call that they are sent for. */
+    /** Wraps a sender so that its requests are recorded with their call. */
     watch(send: SendHttp): SendHttp {
       return async (request, limits) => {
         const to = stationOf(request);
@@ -49,14 +49,14 @@ export function createTrail() {
         return answer;
       };
     },
-    /** In the order in which they ended. */
+    /** Returns the requests of a call in the order in which they ended. */
     sentFor: (requestId: string): readonly SentRequest[] => calls.get(requestId) ?? [],
   };
 }
 
 const KEPT = 100;
 
-/** `undefined` for what is not about a client, such as the key that seals tokens. */
+/** Returns `undefined` for a request that does not concern a client, such as a read of the sealing key. */
 function stationOf({ headers, body }: Parameters<SendHttp>[0]): SentRequest['to'] | undefined {
   const [api = '', operation] = `${headers['x-amz-target'] ?? ''}`.split('.');
   if (api.startsWith('DynamoDB')) return operation === 'GetItem' ? 'table' : 'lease';

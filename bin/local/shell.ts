@@ -15,7 +15,7 @@ const SHELL_VARIABLES = [
   'TOKEN_BROKER_ENVIRONMENT',
   'TOKEN_BROKER_SERVICES',
   'AWS_REGION',
-  // The name that the AWS CLI and Python's SDK know.
+  // The AWS CLI and Python's SDK only read this name.
   'AWS_DEFAULT_REGION',
   'AWS_ACCESS_KEY_ID',
   'AWS_SECRET_ACCESS_KEY',
@@ -23,7 +23,7 @@ const SHELL_VARIABLES = [
 
 export type ShellVariables = Readonly<Partial<Record<(typeof SHELL_VARIABLES)[number], string | undefined>>>;
 
-/** The variables of a terminal that asks a broker of this process as one of its callers. */
+/** Returns the variables of a terminal that asks this process's broker as a caller. */
 function shellVariables(
   { url, config, controlUrl, tokenServiceUrl }: LocalBroker,
   { accessKeyId, secretAccessKey }: LocalCaller,
@@ -45,7 +45,7 @@ function shellVariables(
   };
 }
 
-/** The callers by the name of their role, and `operator`: a role that has the operation `check`. */
+/** Returns the callers by the name of their role. The name `operator` stands for a role with the operation `check`. */
 export function shellCallers({ callers, accessRules }: LocalConfig): ReadonlyMap<string, LocalCaller> {
   const rule = accessRules.find(({ operations }) => operations.includes('check'));
   const operator = callers.find(({ role }) => role === rule?.role);
@@ -53,43 +53,51 @@ export function shellCallers({ callers, accessRules }: LocalConfig): ReadonlyMap
   return new Map([...(operator ? [['operator', operator] as const] : []), ...named]);
 }
 
-/** The name of a role, without its account and path. */
+/** Returns the name of a role, without its account and path. */
 export function roleName(role: string): string {
   return role.slice(role.lastIndexOf('/') + 1);
 }
 
-/** The command that sets variables; those that are `undefined` are left out. Another sign-in would spoil the keys. */
+/** Returns the command that sets the defined variables. Unsets variables of another sign-in, which would conflict. */
 export function exportLine(variables: ShellVariables): string {
   const settings = Object.entries(variables).flatMap(([name, value]) => (value ? [`${name}=${quote(value)}`] : []));
   return `unset AWS_PROFILE AWS_SESSION_TOKEN; export ${settings.join(' ')}`;
 }
 
-/** Takes the variables away. */
+/** Returns the commands for PowerShell. It takes typographic quotes for quotes, so all of them are doubled. */
+export function powershellLines(variables: ShellVariables): readonly string[] {
+  const settings = Object.entries({ ...variables, AWS_PROFILE: undefined, AWS_SESSION_TOKEN: undefined });
+  // `$null` removes a variable.
+  const word = (value?: string) => (value ? `'${value.replaceAll(/['\u2018-\u201b]/g, '$&$&')}'` : '$null');
+  return settings.map(([name, value]) => `$env:${name} = ${word(value)}`);
+}
+
+/** The command that unsets all variables. */
 export const UNSET_LINE = `unset ${SHELL_VARIABLES.join(' ')}`;
 
-/** The command that sets the variables of a caller of the broker at this URL. */
+/** Returns the command that sets the variables of a caller for the broker at this URL. */
 export function envCommand(url: string, name: string): string {
   const { port } = new URL(url);
   return `eval "$(${port === DEFAULT_PORT ? '' : `PORT=${port} `}npm run --silent token-broker -- env ${name})"`;
 }
 
-/** One word for a POSIX shell, quoted only where necessary. */
+/** Returns the text as a single word for a POSIX shell, quoted only where necessary. */
 export function quote(text: string): string {
   return /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** The file that tells `env` of a running broker. */
+/** The file from which `env` reads the variables of a running broker. */
 export interface ShellFile {
   readonly pid: number;
   readonly callers: Readonly<Record<string, ShellVariables>>;
 }
 
-/** Where `env` finds the broker of a port. */
+/** Returns the path of the file for the broker on a port. */
 export function shellFile(port: number | string): URL {
   return new URL(`../../node_modules/.cache/token-broker/local-${port}.json`, import.meta.url);
 }
 
-/** Leaves the variables for `env`, to this user of the machine alone; gives the function that takes them away again. */
+/** Writes the variables for `env`, readable only for this user. Returns a function that removes the file. */
 export function leaveShellFile(broker: LocalBroker): () => void {
   const file = shellFile(new URL(broker.url).port);
   const callers = [...shellCallers(broker.config)].map(([name, key]) => [name, shellVariables(broker, key)]);

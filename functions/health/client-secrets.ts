@@ -13,7 +13,7 @@ interface Dependencies {
   readonly timeoutMs?: number;
 }
 
-/** Lists the clients, also those planned for deletion; the list may be some minutes old. @throws Error with one word of the cause */
+/** Lists the clients, also those planned for deletion. May be minutes old. @throws Error with a word for the cause */
 export function createClientList({ environment, secretsManager, timeoutMs = 60_000 }: Dependencies) {
   return (withinMs = timeoutMs): Promise<ClientList> =>
     withTimeLimit(Math.min(withinMs, timeoutMs), listClients).catch((error: unknown) => {
@@ -21,7 +21,7 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
     });
 
   async function listClients(abortSignal: AbortSignal): Promise<ClientList> {
-    // By name, because a list that changes from page to page can show a secret twice.
+    // A list that changes from page to page can contain a secret twice.
     const clients = new Map<ClientName, string | undefined>();
     const Filters = [{ Key: 'name' as const, Values: [secretPrefix(environment)] }];
     const asked = { Filters, IncludePlannedDeletion: true };
@@ -36,7 +36,7 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
   }
 }
 
-/** Looks at a client's secret as it is now; `undefined` if there is none, or its deletion is planned. @throws Error with one word of the cause */
+/** Describes a client's secret, unless missing or planned for deletion. @throws Error with a word for the cause */
 export function createSecretDescriber({ environment, secretsManager, timeoutMs = 10_000 }: Dependencies) {
   return async (client: ClientName): Promise<SecretDescription | undefined> => {
     const command = new DescribeSecretCommand({ SecretId: secretName(environment, client) });
@@ -57,12 +57,12 @@ function servicesTag(tags: readonly Tag[] = []): string | undefined {
   return tags.find(({ Key }) => Key === 'services')?.Value;
 }
 
-/** A client's secret has a new current version, or the event leads to no check. */
+/** A client's secret has a new current version, or the event starts no check. */
 type SecretEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: IgnoredEvent };
 
 /**
- * Reads the event that Secrets Manager sends when a stage moves to another version; `undefined` for an event of
- * another source. Only this event, of a secret of this environment and for AWSCURRENT, has a client checked.
+ * Reads the event that Secrets Manager sends when a stage moves to another version. Returns `undefined` for an event
+ * of another source. Only the stage AWSCURRENT of a client's secret in this environment starts a check.
  *
  * @see https://docs.aws.amazon.com/secretsmanager/latest/userguide/event-detail-secret-label-updated-secretsmanager.html
  */
@@ -77,7 +77,7 @@ export function parseSecretEvent(event: unknown, environment: string): SecretEve
   return client && stage === 'AWSCURRENT' ? { kind: 'promotion', client, version } : { kind: 'foreign' };
 }
 
-/** The client whose secret has this name in the environment. The filter of a list compares by rules of AWS, which are less strict. */
+/** Returns the client whose secret has this name. The filter of a list in AWS is less strict than this comparison. */
 function clientOf(name: string, environment: string): ClientName | undefined {
   const prefix = secretPrefix(environment);
   const client = name.slice(prefix.length);

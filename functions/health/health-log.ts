@@ -12,7 +12,7 @@ import type { IgnoredEvent, MetricName } from '../vocabulary.ts';
 import type { CheckRecord, MissedPair } from './rules/check-pairs.ts';
 import type { HealthRun } from './rules/run.ts';
 
-/** Writes one line per check, of a run or upon an event, one per run and one per event that is ignored, with their metrics. */
+/** Writes a line with metrics for each check, each run and each ignored event. */
 export function createHealthLog({ environment, now, write }: Log) {
   const writeLine = (definitions: string, members: object) =>
     write(emfLine(now(), definitions, { environment, operation: 'health', ...members }));
@@ -73,5 +73,5 @@ const CHECK_METRICS = [
 ].join();
 const IGNORED_METRICS = metrics({ by: [BY_OUTCOME], counts: ['IgnoredEvents'] });
 
-/** A line of the log ends at 256 kB, and `PairsNotReached` tells how many there are. */
+/** Shortens a list, because a log line is limited to 256 kB. `PairsNotReached` reports the full number. */
 const some = (names: readonly string[]) => names.slice(0, 200);

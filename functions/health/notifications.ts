@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { forgetAt, json, number, numeric, text } from '../aws/attributes.ts';
 import { causeWord, withTimeLimit } from '../aws/calls.ts';
 import { parseJson } from '../broker/json.ts';
-import type { ServiceName } from '../broker/pair.ts';
+import { parsePairKey, type ServiceName } from '../broker/pair.ts';
 import { CONDITIONS, type Entries } from './rules/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from './rules/notify.ts';
 
@@ -17,8 +17,8 @@ interface Table {
 }
 
 /**
- * Keeps the memory of notifications in items of its own beside the pairs: one per service, and one for all the rest.
- * The health function has rights on keys that start with `notify:`, as no pair's key does, and on nothing else.
+ * Stores the memory of notifications in the table of the pairs: an item per service, and an item for the broker and the
+ * probe. The health function has rights only on keys that start with `notify:`. A key of a pair never starts so.
  */
 export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 3_000 }: Table): NotificationMemories {
   return {
@@ -33,7 +33,7 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
       const command = new UpdateItemCommand({
         ...keyOf(service),
         UpdateExpression: 'SET entries = :entries, revision = :revision, forgetAt = :forgetAt',
-        // The first part creates the item.
+        // The first condition creates the item.
         ConditionExpression: 'NOT attribute_type(revision, :number) OR revision = :before',
         ExpressionAttributeValues: {
           ':entries': json(rowsOf(entries)),
@@ -55,33 +55,37 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
     },
   };
 
-  /** A service's name holds no colon, and a pair's key begins with that of a client, so no pair has one of these keys. */
+  /** Names contain no colon, so the keys differ from each other and from every key of a pair. */
   function keyOf(service: ServiceName | undefined) {
     return { TableName: tableName, Key: { pair: { S: service === undefined ? 'notify::run' : `notify:${service}` } } };
   }
 }
 
-/** Makes one call, repetitions included. @throws NotificationFailure with one word of the cause */
+/** Limits the time of a call and its repetitions. @throws NotificationFailure with a word for the cause */
 function limited<Answer>(what: string, timeoutMs: number, call: (abortSignal: AbortSignal) => Promise<Answer>) {
   return withTimeLimit(timeoutMs, call).catch((error: unknown) => {
     throw new NotificationFailure(`${what}-${causeWord(error)}`);
   });
 }
 
-/** One short row per entry: an item of the table holds 400 kB. */
-function rowsOf(entries: Entries) {
-  return [...entries].map(([key, { condition, since, at, version }]) => [key, condition, since, at, version]);
-}
-
-/** Entries that cannot be read count as missing: telling the operators twice is better than not at all. */
-function parseEntries(rows = ''): Entries {
-  const known = rowsSchema.safeParse(parseJson(rows)).data?.filter((row) => row !== undefined) ?? [];
-  return new Map(
-    known.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
+/** Returns a short row per entry, as an item is limited to 400 kB. A changed key would lose a stored incident. */
+function rowsOf({ pairs, service, broker, probe }: Entries) {
+  return [...pairs, ['service', service] as const, ['broker', broker] as const, ['probe', probe] as const].flatMap(
+    ([key, entry]) => (entry === undefined ? [] : [[key, entry.condition, entry.since, entry.at, entry.version]]),
   );
 }
 
-/** Epoch milliseconds that are a date. */
+/** Drops unreadable entries: a repeated message is better than a missing message. */
+function parseEntries(rows = ''): Entries {
+  const known = rowsSchema.safeParse(parseJson(rows)).data?.filter((row) => row !== undefined) ?? [];
+  const entries = new Map(
+    known.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
+  );
+  const pairs = new Map([...entries].filter(([key]) => parsePairKey(key) !== undefined));
+  return { pairs, service: entries.get('service'), broker: entries.get('broker'), probe: entries.get('probe') };
+}
+
+/** Epoch milliseconds within the range of `Date`. */
 const timeSchema = z.number().check(z.gte(0), z.lte(8.64e15));
 const rowSchema = z.tuple([z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())]);
 const rowsSchema = z.array(z.catch(z.optional(rowSchema), undefined));
@@ -92,7 +96,7 @@ interface Topic {
   readonly timeoutMs?: number;
 }
 
-/** Whether any subscription of the topic is confirmed, so that a message reaches an operator. */
+/** Returns whether any subscription of the topic is confirmed, so that a message reaches an operator. */
 export async function hasSubscriber({ sns, topicArn, timeoutMs = 5_000 }: Topic): Promise<boolean> {
   const command = new GetTopicAttributesCommand({ TopicArn: topicArn });
   const { Attributes } = await limited('notifier', timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));

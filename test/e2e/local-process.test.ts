@@ -136,7 +136,7 @@ it('npm start says that its own port is taken', async () => {
   const server = createServer();
   onTestFinished(() => void server.close());
   const PORT = `${await listen(server, 0)}`;
-  const told = `port ${PORT} is in use; set PORT to another one\n`;
+  const told = `port ${PORT} is in use; set PORT to another port\n`;
   expect(await runLocalBroker({ env: { PORT } })).toMatchObject({ ...ended(1, '', told), signal: null });
   for (const wrong of ['abc', '65536', '']) expect(() => readPort(wrong)).toThrow(`PORT must be a port number, not "`);
 });

@@ -58,7 +58,7 @@ it.each([
 });
 
 const ASK = /^Or in another terminal .*:\n((?: {2}.*\n)+)/m;
-const LOOK_AFTER = /^Then look after the clients .*:\n((?: {2}.*\n)+)/m;
+const MANAGE = /^Then manage the clients .*:\n((?: {2}.*\n)+)/m;
 
 it('the commands that the greeting shows ask for a token as they stand, in a terminal with another sign-in', async () => {
   expect(await shell(printed(broker(), ASK), OTHER_SIGN_IN)).toMatch(/^fingerprint +[0-9a-f]{16}$/m);
@@ -68,7 +68,7 @@ const hasAws = runs('aws', '--version');
 const missing = hasAws ? '' : ' (skipped: the AWS command line is not installed)';
 
 it.skipIf(!hasAws)(`the AWS command line finds the secrets, which the operator may read${missing}`, async () => {
-  const setUp = `${printed(broker(), ASK)}\n${printed(broker(), LOOK_AFTER)}`.replace(/^ *npm .*$/gm, '');
+  const setUp = `${printed(broker(), ASK)}\n${printed(broker(), MANAGE)}`.replace(/^ *npm .*$/gm, '');
   const read = 'aws secretsmanager get-secret-value --secret-id token-broker/local/acme --output json';
   const told = JSON.parse(await shell(setUp + read, { ...OTHER_SIGN_IN, AWS_CONFIG_FILE: '/dev/null' }));
 

@@ -2,7 +2,12 @@ import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import type { CheckedPair, CheckPair, CheckRecord } from '../../functions/health/rules/check-pairs.ts';
 import type { ProbeAnswer } from '../../functions/health/rules/evaluate.ts';
 import type { Message } from '../../functions/health/rules/messages.ts';
-import { createNotify, NotificationFailure, type NotificationMemories } from '../../functions/health/rules/notify.ts';
+import {
+  createNotify,
+  NotificationFailure,
+  type NotificationMemories,
+  type NotificationMemory,
+} from '../../functions/health/rules/notify.ts';
 import { type ClientList, createHealthRun } from '../../functions/health/rules/run.ts';
 import type { Finding, ProvenBy } from '../../functions/vocabulary.ts';
 import { START } from './example.ts';
@@ -11,12 +16,12 @@ import { VirtualClock } from './virtual-clock.ts';
 
 interface Answer {
   readonly finding?: Finding;
-  /** Instead of a finding: why the broker itself has none. */
+  /** The failure of the broker, instead of a finding. */
   readonly failure?: string;
   readonly provenBy?: ProvenBy;
   readonly version?: string | undefined;
   readonly checkedAt?: number;
-  /** How long the broker takes to say it. */
+  /** The time until the broker answers. */
   readonly afterMs?: number;
 }
 
@@ -28,11 +33,11 @@ interface World {
   timeoutMs: number;
   answer: (pair: Pair, checks: number) => Answer | Finding;
   probe: () => ProbeAnswer;
-  /** Throws when a message is not sent. */
+  /** Throws if a message is not sent. */
   notify: (message: Message) => void;
 }
 
-/** The real rules of health around a broker, a memory and a notifier that are functions, on a virtual clock. */
+/** The real rules of health on a virtual clock. The broker, the memory and the notifier are functions. */
 export function createHealthWorld(changes: Partial<World> = {}) {
   const world: World = {
     services: [SERVICE],
@@ -98,13 +103,13 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   return {
     ...{ world, clock, memories, messages, checks, probed, recorded, dependencies, start },
     notify: notifyWith(memories.store),
-    /** One run, then the interval until the next; gives the result with the subjects of its messages. */
+    /** Runs once, waits for the interval, and returns the result with the subjects of its messages. */
     run: async () => {
       const result = await subjectsOf(start());
       await clock.advance(world.intervalMs);
       return result;
     },
-    /** Notifies of the findings of an event; gives the result with the subjects of its messages. */
+    /** Notifies of the findings of an event. Returns the result with the subjects of its messages. */
     tell: (checked: readonly CheckedPair[], { store = memories.store, timeMs = 600_000 } = {}) =>
       subjectsOf(notifyWith(store)({ kind: 'client', service: SERVICE, checked }, now() + timeMs)),
   };
@@ -117,7 +122,7 @@ export function about(finding: string, client = 'acme', service = SERVICE): stri
 }
 
 export const DENIED: ProbeAnswer = { condition: 'denied', said: 'access-denied' };
-/** How long it takes to send those that are sent at once. */
+/** The time that messages sent at the same time take. */
 export const MESSAGE_MS = 20;
 
 export function clientsNamed(count: number) {
@@ -130,15 +135,16 @@ export function found(client: string, finding: Finding, at = START, changes: Par
   return { pair, finding, provenBy: 'request', version: 'v1', checkedAt: at, at, ...changes };
 }
 
-/** Answers for single pairs, by key; all others are accepted. */
+/** Answers for single pairs, by key. All others are accepted. */
 export function except(answers: Readonly<Record<string, Answer | Finding>>): World['answer'] {
   return (pair) => answers[pairKey(pair)] ?? 'accepted';
 }
 
-/** Memories as DynamoDB keeps them: written under a condition. */
+/** Memories that are written under a condition, like the items of DynamoDB. */
 function createMemories() {
-  const items = new Map<string | undefined, Awaited<ReturnType<NotificationMemories['read']>>>();
-  const memoryOf = (service: string | undefined) => items.get(service) ?? { entries: new Map(), revision: 0 };
+  const items = new Map<string | undefined, NotificationMemory>();
+  const memoryOf = (service: string | undefined): NotificationMemory =>
+    items.get(service) ?? { entries: { pairs: new Map() }, revision: 0 };
   let failures = 0;
   let writes = 0;
   const failIfTold = () => {

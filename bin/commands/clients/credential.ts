@@ -5,9 +5,9 @@ import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Credential, parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { duplicateMember, isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
+import { servicesOf } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { servicesOf } from '../../../functions/health/rules/run.ts';
 import { settingsOf } from '../shared/settings.ts';
 import { ask } from './confirm.ts';
 

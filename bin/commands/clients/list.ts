@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { servicesOf } from '../../../functions/health/rules/run.ts';
+import { servicesOf } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../../functions/vocabulary.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { createPairAdmin } from '../../pairs/pair-admin.ts';

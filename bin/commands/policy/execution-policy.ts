@@ -1,13 +1,13 @@
 import {
   functionName,
   healthFunctionName,
-  partitionOf,
   releaseCheckName,
   stackName,
   tokenRoleName,
   topicName,
   urlParameterName,
 } from '../../../lib/settings/names.ts';
+import { partitionOf } from '../../../lib/settings/regions.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 import { allow, arn, type Bootstrap, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT, tagsOf } from './statements.ts';
 
@@ -104,6 +104,7 @@ const LOOK = [
   'cloudwatch:DescribeAlarms',
   'codedeploy:ListDeploymentConfigs',
   'kms:ListAliases',
+  'logs:DescribeIndexPolicies',
   'logs:DescribeLogGroups',
   'logs:DescribeResourcePolicies',
 ];
@@ -118,7 +119,7 @@ const LIFE = {
   kms: 'PutKeyPolicy ScheduleKeyDeletion *agResource UpdateKeyDescription',
   sns: 'CreateTopic DeleteTopic Get* List* Set*Attributes Subscribe Unsubscribe *agResource',
   sqs: 'CreateQueue DeleteQueue GetQueue* ListQueueTags SetQueueAttributes *agQueue',
-  logs: '*sociateKmsKey CreateLogGroup DeleteLogGroup DescribeIndexPolicies GetDataProtectionPolicy ListTagsForResource *MetricFilter* *RetentionPolicy *agResource',
+  logs: '*sociateKmsKey CreateLogGroup DeleteLogGroup GetDataProtectionPolicy ListTagsForResource *MetricFilter* *RetentionPolicy *agResource',
   cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm *agResource',
   events: 'DeleteRule DescribeRule List* Put* RemoveTargets *agResource',
   scheduler: 'Create* Delete* Get* Update*',

@@ -1,7 +1,7 @@
 declare module 'dynalite' {
   import type { Server } from 'node:http';
 
-  /** Makes a server that is not listening yet, with its tables in memory. */
+  /** Creates a server with its tables in memory. The server does not listen yet. */
   function dynalite(options?: { readonly createTableMs?: number }): Server;
   export = dynalite;
 }

@@ -10,7 +10,7 @@ import dynalite from 'dynalite';
 import { type HttpAnswer, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
 import { jsonRefusal, type StandInOptions, signerOf } from './server.ts';
 
-/** Stands in for DynamoDB on 127.0.0.1, everything in memory. */
+/** Stands in for DynamoDB on 127.0.0.1 and stores everything in memory. */
 export async function startDynamoDB(signatures: StandInOptions): Promise<LoopbackServer> {
   const engine = dynalite({ createTableMs: 0 });
 
@@ -29,10 +29,10 @@ export async function startDynamoDB(signatures: StandInOptions): Promise<Loopbac
   return serve(respond, { port: signatures.port, maxBodyBytes: MAX_BODY_BYTES });
 }
 
-/** Above the engine's own limit, so that the engine refuses. */
+/** Higher than the engine's own limit, so that the engine refuses too large a body. */
 const MAX_BODY_BYTES = 17 * 1_048_576;
 
-/** Makes the table of pairs where it is missing, and waits until it can be used. */
+/** Creates the table of pairs if it is missing, and waits until it can be used. */
 export async function ensurePairTable(client: DynamoDBClient, TableName: string): Promise<void> {
   const command = new CreateTableCommand({
     TableName,
@@ -43,6 +43,6 @@ export async function ensurePairTable(client: DynamoDBClient, TableName: string)
   await client.send(command).catch((error: unknown) => {
     if (!(error instanceof ResourceInUseException)) throw error;
   });
-  // In seconds. The first look mostly comes too early, by some milliseconds.
+  // Delays are in seconds. The first poll is usually some milliseconds too early.
   await waitUntilTableExists({ client, minDelay: 0.02, maxDelay: 1, maxWaitTime: 30 }, { TableName });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { AwsError, operation, type StandInOptions, serveAws } from './server.ts';
 
-/** Stands in for CloudWatch Logs on 127.0.0.1: one log, found by the pattern `{ $.<member> = "<beginning>*" }`. */
+/** Stands in for CloudWatch Logs on 127.0.0.1: a single log, filtered by `{ $.<member> = "<beginning>*" }`. */
 export async function startLogs({ logGroup, ...signatures }: StandInOptions & { readonly logGroup: string }) {
   const events: { readonly eventId: string; readonly timestamp: number; readonly message: string }[] = [];
   const FilterLogEvents = operation(FILTER, ({ logGroupName, startTime, filterPattern, nextToken }) => {
@@ -20,7 +20,7 @@ export async function startLogs({ logGroup, ...signatures }: StandInOptions & { 
   const server = await serveAws({ service: 'logs', protocol: 'json', operations: { FilterLogEvents }, ...signatures });
   return {
     ...server,
-    /** Keeps a line of the log, the last ten thousand of them. */
+    /** Adds a line to the log, which stores the last ten thousand lines. */
     add(line: string): void {
       events.push({ eventId: randomUUID(), timestamp: Date.now(), message: line.trimEnd() });
       if (events.length > KEPT) events.shift();

@@ -1,20 +1,20 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { AwsError } from './server.ts';
 
-/** A secret as the stand-in for Secrets Manager keeps it. Times are epoch milliseconds. */
+/** A secret as the stand-in for Secrets Manager stores it. Times are epoch milliseconds. */
 export interface StoredSecret {
   readonly name: string;
   readonly arn: string;
   readonly versions: SecretVersions;
   readonly tags: Map<string, string>;
   readonly kmsKeyId: string | undefined;
-  /** The resource policy, as it was put. */
+  /** The text of the resource policy, unchanged. */
   policy?: string | undefined;
-  /** When it will be gone, once it is marked for deletion. */
+  /** Present when the secret is marked for deletion. */
   deletion?: { readonly goneAt: number } | undefined;
 }
 
-/** The event when a stage other than AWSPENDING and AWSPREVIOUS goes to another version. */
+/** The event that a stage other than AWSPENDING and AWSPREVIOUS has moved to another version. */
 export interface LabelUpdate {
   readonly name: string;
   readonly arn: string;
@@ -22,13 +22,13 @@ export interface LabelUpdate {
   readonly label: string;
 }
 
-/** Further members of CreateSecret beside the name and the value. */
+/** The members of CreateSecret other than the name and the value. */
 interface SecretDetails {
   readonly KmsKeyId?: string | undefined;
   readonly Tags?: readonly { readonly Key: string; readonly Value: string }[] | undefined;
 }
 
-/** The secrets, found by name or ARN. */
+/** Stores the secrets and finds them by name or ARN. */
 export class SecretStore {
   readonly #secrets = new Map<string, StoredSecret>();
   readonly #now: () => number;
@@ -39,7 +39,7 @@ export class SecretStore {
     this.#onLabelUpdated = onLabelUpdated;
   }
 
-  /** Every secret, also those marked for deletion, oldest first. */
+  /** Returns every secret, oldest first, including secrets marked for deletion. */
   all(): readonly StoredSecret[] {
     return [...this.#secrets.values()];
   }
@@ -55,12 +55,12 @@ export class SecretStore {
     return secret;
   }
 
-  /** Makes a secret with this text. */
+  /** Creates a secret with this text. */
   put(name: string, SecretString: string, details?: SecretDetails): void {
     this.create(name, details).versions.add(randomUUID(), { SecretString });
   }
 
-  /** Also finds secrets that are marked for deletion. */
+  /** Finds a secret by name or ARN, even a secret marked for deletion. */
   find(secretId: string): StoredSecret | undefined {
     return this.all().find(({ name, arn }) => name === secretId || arn === secretId);
   }
@@ -72,7 +72,7 @@ export class SecretStore {
     throw new AwsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
   }
 
-  /** @throws AwsError ResourceNotFoundException, or InvalidRequestException when it is marked for deletion */
+  /** @throws AwsError ResourceNotFoundException, or InvalidRequestException when the secret is marked for deletion */
   getActive(secretId: string): StoredSecret {
     const secret = this.get(secretId);
     if (secret.deletion === undefined) return secret;
@@ -84,7 +84,7 @@ export class SecretStore {
   }
 }
 
-/** One version of a secret; its value is text or base64, never both. */
+/** A version of a secret. Its value is either text or base64. */
 export interface StoredVersion {
   readonly versionId: string;
   readonly value: { readonly SecretString: string } | { readonly SecretBinary: string };
@@ -93,8 +93,8 @@ export interface StoredVersion {
 }
 
 /**
- * The versions of one secret and the stages they carry, moved as AWS moves them: a stage is on at most one version,
- * and the version that loses AWSCURRENT gets AWSPREVIOUS. A version without a stage is deprecated.
+ * The versions of a secret and their stages. As in AWS, no two versions have the same stage.
+ * The version that loses AWSCURRENT gets AWSPREVIOUS. A version without a stage is deprecated.
  */
 class SecretVersions {
   readonly #versions = new Map<string, StoredVersion>();
@@ -106,7 +106,7 @@ class SecretVersions {
     this.#onStageMoved = onStageMoved;
   }
 
-  /** The versions that carry a stage; the deprecated ones are not told. */
+  /** Returns the versions that have a stage. Deprecated versions are left out. */
   staged(): readonly StoredVersion[] {
     return [...this.#versions.values()].filter(({ stages }) => stages.size > 0);
   }
@@ -119,7 +119,7 @@ class SecretVersions {
     return this.staged().find(({ stages }) => stages.has(stage));
   }
 
-  /** Adds a version, unless it is there already with the same value; a version never changes its value. */
+  /** Adds a version. Idempotent for the same value. Refuses another value, because a version never changes. */
   add(versionId: string, value: StoredVersion['value'], stages: readonly string[] = ['AWSCURRENT']): StoredVersion {
     const known = this.#versions.get(versionId);
     if (known !== undefined) {
@@ -133,7 +133,7 @@ class SecretVersions {
     return version;
   }
 
-  /** Moves a stage; AWS demands that the version which has it is named, and never lets AWSCURRENT vanish. */
+  /** Moves a stage. As in AWS, `from` must name the version with the stage, and AWSCURRENT cannot be removed. */
   move(stage: string, from: string | undefined, to: string | undefined): void {
     const holder = this.withStage(stage);
     const target = to === undefined ? undefined : this.#versions.get(to);

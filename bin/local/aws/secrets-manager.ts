@@ -6,13 +6,13 @@ import { AwsError, type AwsKey, operation, type StandInOptions, serveAws } from 
 interface Options extends StandInOptions {
   /** Epoch milliseconds. */
   readonly now?: () => number;
-  /** Called where AWS sends the event `Secret Label Updated`. */
+  /** Called when AWS would send the event `Secret Label Updated`. */
   readonly onLabelUpdated?: (update: LabelUpdate) => void;
 }
 
 /**
- * Stands in for AWS Secrets Manager on 127.0.0.1, with the operations that the broker, its commands and the docs use:
- * account 111111111111, region us-east-1, everything in memory.
+ * Stands in for AWS Secrets Manager on 127.0.0.1, with the operations that the broker, its commands and the docs use.
+ * Account 111111111111, region us-east-1, everything in memory.
  */
 export async function startSecretsManager(options: Options) {
   const { now = Date.now, onLabelUpdated = () => undefined, ...signatures } = options;
@@ -21,12 +21,12 @@ export async function startSecretsManager(options: Options) {
   return { ...(await serveAws({ service: 'secretsmanager', protocol: 'json', operations, ...signatures })), store };
 }
 
-/** How a request names a secret: by its name or its ARN. */
+/** The name or the ARN of a secret. */
 const SecretId = z.string().regex(/^[\w/+=.@!:-]{1,2048}$/);
 const VersionId = z.string().min(32).max(64);
 const Stage = z.string().min(1);
 const Tags = z.array(z.object({ Key: z.string(), Value: z.string() })).default([]);
-/** The token becomes the version's id; SDKs make one of their own. */
+/** The token becomes the version's id. SDKs create a missing token. */
 const VALUE = { SecretString: z.string().min(1).max(65_536).optional(), ClientRequestToken: VersionId };
 
 /** Writes and reads the values of secrets and moves their stages. */
@@ -152,7 +152,7 @@ function inventoryOperations(store: SecretStore, now: () => number) {
   };
 }
 
-/** Tells and changes the resource policy of a secret. */
+/** Reads and changes the resource policy of a secret. */
 function policyOperations(store: SecretStore) {
   const change = (id: string, policy: string | undefined) => {
     const secret = store.getActive(id);
@@ -172,7 +172,7 @@ function policyOperations(store: SecretStore) {
   };
 }
 
-/** Refuses a value to a role that may read none, or that the secret's policy denies by name, in AWS's words for each. */
+/** Refuses a value to a role that may not read secrets, or that the secret's policy denies, with AWS's own messages. */
 function assertMayRead(secret: StoredSecret, { role, mayReadSecrets }: AwsKey): void {
   if (mayReadSecrets && !isDenied(secret, role)) return;
   const action = 'secretsmanager:GetSecretValue';
@@ -183,7 +183,7 @@ function assertMayRead(secret: StoredSecret, { role, mayReadSecrets }: AwsKey): 
   throw new AwsError('AccessDeniedException', message);
 }
 
-/** Whether the secret's policy denies its value to a role by name: of IAM's language only this form is understood. */
+/** Returns true if the secret's policy denies its value to this role. Only this form of IAM's language is supported. */
 export function isDenied({ policy = '' }: StoredSecret, role: string): boolean {
   return statementsOf(policy).some(
     ({ Effect, Principal, Action, Condition }) =>
@@ -201,12 +201,12 @@ function statementsOf(policy: string): readonly Readonly<Record<string, unknown>
   return isRecord(document) ? [document.Statement].flat().filter(isRecord) : [];
 }
 
-/** The members that almost every answer about a secret begins with. */
+/** The first members of almost every answer about a secret. */
 function identity({ arn, name }: StoredSecret) {
   return { ARN: arn, Name: name };
 }
 
-/** The members common to DescribeSecret and ListSecrets, without absent ones. AWS writes dates as epoch seconds. */
+/** The members common to DescribeSecret and ListSecrets. AWS writes dates as epoch seconds. */
 function description(secret: StoredSecret) {
   return {
     ...identity(secret),

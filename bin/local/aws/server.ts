@@ -3,35 +3,35 @@ import type { z } from 'zod';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
 import { type HttpAnswer, headerValue, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
 
-/** A key that the stand-ins of AWS know. */
+/** A key that the stand-ins of AWS accept. */
 export interface AwsKey extends SigningKey {
   /** `arn:aws:iam::<account>:role/<path/><name>` */
   readonly role: string;
-  /** Whether the role may read the values of secrets. */
+  /** Allows the role to read the values of secrets. */
   readonly mayReadSecrets: boolean;
 }
 
-/** Which signatures a stand-in takes, and where it listens. */
+/** The port of a stand-in and the signatures that it accepts. */
 export interface StandInOptions {
-  /** A free one when left out or taken. */
+  /** An absent or taken port is replaced by any free port. */
   readonly port?: number | undefined;
   readonly keys: readonly AwsKey[];
-  /** Takes signatures of any date: for processes with a clock of their own. */
+  /** Accepts signatures of any date. Processes with a simulated clock need this. */
   readonly ageless?: boolean | undefined;
 }
 
-/** Takes the members of a request and the key that signed it, gives the members of the answer. */
+/** Takes the members of a request and the key that signed it. Returns the members of the answer. */
 export type Operation = (input: unknown, key: AwsKey) => object | undefined;
 
 interface Options extends StandInOptions {
-  /** As a signature names it. */
+  /** The name of the AWS service in the scope of a signature. */
   readonly service: string;
-  /** `json`: AWS JSON 1.1; `query`: a form in, XML out. */
+  /** `json`: AWS JSON 1.1. `query`: a form as request, XML as answer. */
   readonly protocol: 'json' | 'query';
   readonly operations: Readonly<Record<string, Operation>>;
 }
 
-/** Serves operations of one AWS service on 127.0.0.1, to the SDKs and the command line of AWS, with one of the keys. */
+/** Serves operations of an AWS service on 127.0.0.1 to AWS's SDKs and command line. Verifies every signature. */
 export async function serveAws({ service, protocol, operations, ...signatures }: Options): Promise<LoopbackServer> {
   const codec = CODECS[protocol];
   const known = new Map(Object.entries(operations));
@@ -51,7 +51,7 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
   return serve(respond, { port: signatures.port });
 }
 
-/** The key that signed a request; throws an `AwsError` when none of the keys did. */
+/** Returns the key that signed a request. Throws an `AwsError` when no key matches. */
 export async function signerOf(request: ReceivedRequest, service: string, signatures: StandInOptions): Promise<AwsKey> {
   if (!headerValue(request, 'authorization')) {
     throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
@@ -64,7 +64,7 @@ export async function signerOf(request: ReceivedRequest, service: string, signat
   }
 }
 
-/** An operation that runs only with input that fits its schema; as in AWS, other members are ignored. */
+/** Returns an operation that only runs with valid input. As in AWS, members outside the schema are ignored. */
 export function operation<Schema extends z.ZodType>(
   schema: Schema,
   run: (input: z.output<Schema>, key: AwsKey) => object | undefined,
@@ -72,13 +72,13 @@ export function operation<Schema extends z.ZodType>(
   return (input, key) => {
     const parsed = schema.safeParse(input);
     if (parsed.success) return run(parsed.data, key);
-    // The message names the wrong member without its content.
+    // The message names the invalid member without its content.
     const [issue] = parsed.error.issues;
     throw new AwsError('ValidationException', `Value at '${issue?.path.join('.')}' is not valid: ${issue?.message}`);
   };
 }
 
-/** A failure as an AWS service answers it; `type` becomes `__type`. The message has no value of the request. */
+/** A failure in AWS's form. `type` becomes `__type`. The message contains no value of the request. */
 export class AwsError extends Error {
   override readonly name = 'AwsError';
   readonly type: string;
@@ -91,13 +91,13 @@ export class AwsError extends Error {
   }
 }
 
-/** A failure as an answer of the JSON protocols. */
+/** Returns the answer for a failure in AWS's JSON protocols. */
 export function jsonRefusal(error: unknown, contentType = JSON_TYPE): HttpAnswer {
   const { type, message, status } = asAwsError(error);
   return { status, headers: { 'content-type': contentType }, body: JSON.stringify({ __type: type, Message: message }) };
 }
 
-/** Of a bug the name alone: its message could quote a secret. */
+/** Reports only the name of an unexpected error, because its message could quote a secret. */
 function asAwsError(error: unknown): AwsError {
   if (error instanceof AwsError) return error;
   return new AwsError('InternalFailure', error instanceof Error ? error.name : 'unknown', 500);
@@ -130,7 +130,7 @@ const CODECS = {
   },
 } as const;
 
-/** AWS takes a member that is null for one that is absent. */
+/** Drops members that are null, because AWS treats them as absent. */
 function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(body).toString('utf8'), (_key, value) => value ?? undefined);
@@ -139,7 +139,7 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** The query protocol's names for the refusals of a signature; each is a 403. */
+/** The query protocol's names for the refusals of a signature. Each has the status 403. */
 const QUERY_REFUSALS = new Map([
   ['MissingAuthenticationTokenException', 'MissingAuthenticationToken'],
   ['UnrecognizedClientException', 'InvalidClientTokenId'],

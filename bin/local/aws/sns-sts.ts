@@ -4,21 +4,21 @@ import type { SigningKey } from '../function-url/sigv4.ts';
 import type { LoopbackServer } from '../loopback.ts';
 import { AwsError, operation, type StandInOptions, serveAws } from './server.ts';
 
-/** A message as the subscribers of a topic get it. */
+/** A message as the subscribers of a topic receive it. */
 export interface PublishedMessage {
   readonly subject: string | undefined;
   readonly text: string;
 }
 
 interface SnsOptions extends StandInOptions {
-  /** Publishing to any other is refused. */
+  /** The only topic that accepts messages. */
   readonly topicArn: string;
   readonly onMessage: (message: PublishedMessage) => void;
-  /** How many subscriptions are confirmed; 1 by default, which is `onMessage`. */
+  /** The number of confirmed subscriptions. Defaults to 1, for `onMessage`. */
   readonly subscribers?: number;
 }
 
-/** Stands in for Amazon SNS on 127.0.0.1: one topic, whose messages go to `onMessage`. */
+/** Stands in for Amazon SNS on 127.0.0.1, with a single topic. Passes its messages to `onMessage`. */
 export function startSns({ topicArn, onMessage, subscribers = 1, ...signatures }: SnsOptions): Promise<LoopbackServer> {
   const Publish = operation(PUBLISH, ({ TopicArn, Subject: subject, Message: text }) => {
     if (TopicArn !== topicArn) throw new AwsError('NotFound', 'Topic does not exist', 404);
@@ -36,15 +36,15 @@ export function startSns({ topicArn, onMessage, subscribers = 1, ...signatures }
 
 const PUBLISH = z.object({ TopicArn: z.string(), Subject: z.string().optional(), Message: z.string().default('') });
 
-/** One line of ASCII that does not begin with a space, up to 100 characters. */
+/** A line of at most 100 ASCII characters that does not begin with a space. */
 const SUBJECT = /^[!-~][ -~]{0,99}$/;
 
 interface StsOptions extends StandInOptions {
-  /** The key of each role once it is assumed. */
+  /** The roles that may be assumed, each with the key that its caller gets. */
   readonly roles: readonly (SigningKey & { readonly role: string })[];
 }
 
-/** Stands in for AWS STS on 127.0.0.1: a caller that assumes one of the roles gets its key, any other role is denied. */
+/** Stands in for AWS STS on 127.0.0.1. Returns the key of each assumed role, and denies any other role. */
 export function startSts({ roles, ...signatures }: StsOptions): Promise<LoopbackServer> {
   const AssumeRole = operation(ASSUME_ROLE, ({ RoleArn, DurationSeconds }) => {
     const key = roles.find(({ role }) => role === RoleArn);

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { ROLE_ARN } from '../../../functions/vocabulary.ts';
 import type { ReceivedRequest } from '../loopback.ts';
 
-/** The account that the function is in. */
+/** The account of the function. */
 const FUNCTION_ACCOUNT = '111111111111';
 
 const URL_ID = 'standinforalambdafunctionurl0000';
 const SOURCE_IP = '127.0.0.1';
 
-/** The event of a call to a Function URL with `AWS_IAM`: payload format 2.0, as far as the broker reads it. */
+/** Returns the event of a call to a Function URL with `AWS_IAM`: the members of format 2.0 that the broker reads. */
 export function functionUrlEvent(
   request: ReceivedRequest,
   iam: ReturnType<typeof assumedRoleIdentity>,
@@ -41,13 +41,13 @@ export function functionUrlEvent(
   };
 }
 
-/** Only these travel as text; forms, unknown types and bodies without a type arrive in base64. */
+/** The types that Lambda passes as text. Forms, unknown types and bodies without a type arrive in base64. */
 const TEXT_TYPE = /^(text\/.*|application\/(json|xml|javascript))$/;
 
-/** Headers that Lambda's front removes: they are about the connection, or have done their work. */
+/** Headers that AWS removes before it calls the function: it has used them, or they only concern the connection. */
 const CONSUMED_HEADERS = /^(authorization|connection|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/;
 
-/** A header that occurs several times is joined with commas. */
+/** Joins the values of a repeated header with commas. */
 function eventHeaders({ headers }: ReceivedRequest): Record<string, string> {
   const joined = new Map<string, string>();
   for (const [name, value] of headers.map(([sent, text]) => [sent.toLowerCase(), text] as const)) {
@@ -58,7 +58,7 @@ function eventHeaders({ headers }: ReceivedRequest): Record<string, string> {
   return { ...Object.fromEntries(joined), ...forwarded };
 }
 
-/** The identity of an assumed role; `role` is `arn:aws:iam::<account>:role/<path/><name>`, and the path gets lost. */
+/** Returns the identity of an assumed role `arn:aws:iam::<account>:role/<path/><name>`, as in AWS without the path. */
 export function assumedRoleIdentity(role: string, accessKey: string) {
   const [, partition, account, name] = ROLE_ARN.exec(role) ?? [];
   if (name === undefined) throw new TypeError(`not the ARN of a role: ${role}`);

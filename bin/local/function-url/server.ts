@@ -7,7 +7,7 @@ import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from 
 import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from './sigv4.ts';
 
-/** A Lambda Function URL with `AWS_IAM` on 127.0.0.1, in us-east-1: refuses calls and runs the handler as AWS does. */
+/** Stands in for a Lambda Function URL with `AWS_IAM`, in us-east-1. Refuses calls and runs the handler as AWS does. */
 export async function startFunctionUrl(settings: FunctionUrlSettings) {
   const { handler, port, now = Date.now, timeoutMs = 15_000, onAnswer } = settings;
   const keys = settings.callers.map((caller) => ({
@@ -46,14 +46,14 @@ export async function startFunctionUrl(settings: FunctionUrlSettings) {
   const server = await serve(respond, { port, mayMove: false, maxBodyBytes: MAX_BODY_BYTES });
   return {
     ...server,
-    /** So many of the next signed requests are throttled. */
+    /** Throttles this number of the next signed requests. */
     throttle: (requests: number) => {
       toThrottle = requests;
     },
   };
 }
 
-/** A Lambda handler as the runtime calls it, with the part of the context that the broker needs. */
+/** A Lambda handler with the part of the context that the broker needs. */
 type FunctionUrlHandler = (
   event: LambdaFunctionURLEventWithIAMAuthorizer,
   context: { readonly getRemainingTimeInMillis: () => number },
@@ -62,11 +62,11 @@ type FunctionUrlHandler = (
 export interface FunctionUrlSettings {
   readonly handler: FunctionUrlHandler;
   readonly callers: readonly FunctionUrlCaller[];
-  /** 0 takes a free one. */
+  /** 0 means any free port. */
   readonly port: number;
-  /** Epoch milliseconds, to measure the age of a signature. */
+  /** Returns epoch milliseconds, to compute the age of a signature. */
   readonly now?: () => number;
-  /** 15 s when left out. */
+  /** Defaults to 15 s. */
   readonly timeoutMs?: number;
   readonly onAnswer?: (answered: AnsweredRequest) => void;
 }
@@ -74,7 +74,7 @@ export interface FunctionUrlSettings {
 interface FunctionUrlCaller extends SigningKey {
   /** `arn:aws:iam::<account>:role/<path/><name>` */
   readonly role: string;
-  /** `false`: AWS knows the role, but no policy lets it call this URL. */
+  /** `false` means that the key is valid, but no policy lets the role call this URL. */
   readonly mayInvoke?: boolean | undefined;
 }
 
@@ -89,11 +89,11 @@ export interface AnsweredRequest {
 
 export type FunctionUrl = Awaited<ReturnType<typeof startFunctionUrl>>;
 
-/** Runs the handler once, as Lambda does: an event made of JSON, a deadline; throws when the function fails. */
+/** Runs the handler once with an event parsed from JSON and a deadline, as Lambda does. Throws when it fails. */
 async function invoke(handler: FunctionUrlHandler, payload: string, timeoutMs: number): Promise<HttpAnswer> {
   const { promise: timeUp, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`Task timed out after ${timeoutMs} ms`)), timeoutMs);
-  // The deadline is kept on the monotonic clock: the clock that signatures are checked with may be a fixed one.
+  // The deadline uses the monotonic clock, because the clock for signatures may be fixed.
   const deadline = performance.now() + timeoutMs;
   const getRemainingTimeInMillis = () => Math.max(0, Math.floor(deadline - performance.now()));
   try {
@@ -103,7 +103,7 @@ async function invoke(handler: FunctionUrlHandler, payload: string, timeoutMs: n
   }
 }
 
-/** The result of a function as Lambda turns it into HTTP; throws when Lambda could not send it. */
+/** Converts the result of a function to HTTP, as Lambda does. Throws when Lambda could not send the result. */
 function answerOfResult(result: unknown): HttpAnswer {
   if (!isRecord(result) || result.statusCode === undefined) {
     return {
@@ -124,12 +124,12 @@ const RESULT = z.object({
   body: z.string().default(''),
 });
 
-/** An answer of AWS itself, in front of the function. */
+/** An answer of AWS itself, without a call of the function. */
 function awsAnswer(status: number, errorType: string, body: Readonly<Record<string, string>>): HttpAnswer {
   return json(status, body, { 'x-amzn-errortype': errorType });
 }
 
-/** Unsigned, or signed by a role that no policy lets in. */
+/** The answer to a request that is not signed, or signed by a role without permission. */
 const FORBIDDEN = awsAnswer(403, 'AccessDeniedException', {
   Message:
     'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html',
@@ -142,12 +142,12 @@ const TOO_LARGE = awsAnswer(413, 'RequestEntityTooLargeException', {
   message: `Request must be smaller than ${MAX_BODY_BYTES} bytes for the InvokeFunction operation`,
 });
 
-/** The function's concurrency is used up. */
+/** The answer when the function's concurrency is used up. */
 const THROTTLED = awsAnswer(429, 'TooManyRequestsException', {
   Reason: 'ReservedFunctionConcurrentInvocationLimitExceeded',
   Type: 'User',
   message: 'Rate Exceeded.',
 });
 
-/** The function threw, ran out of time, or returned nonsense: Lambda tells the caller nothing about it. */
+/** The answer when the function fails, times out or returns an invalid result. Lambda hides the cause from callers. */
 export const FUNCTION_FAILED = { status: 502, headers: JSON_TYPE, body: 'Internal Server Error' };

@@ -4,24 +4,24 @@ import { Sha256 } from '@aws-crypto/sha256-js';
 import { ALGORITHM_IDENTIFIER, createScope, getCanonicalHeaders, SignatureV4 } from '@smithy/signature-v4';
 import { headerValue, type ReceivedRequest } from '../loopback.ts';
 
-/** The AWS key of a caller; `sessionToken` when it has assumed a role. */
+/** The AWS key of a caller. The key of an assumed role has a `sessionToken`. */
 export interface SigningKey {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
 }
 
-/** The scope, the keys and the time that a signature is checked against. */
+/** The scope, the keys and the clock for the check of a signature. */
 export interface Verifier<Key extends SigningKey> {
   readonly service: string;
-  /** Any region when left out. */
+  /** Defaults to any region. */
   readonly region?: string;
   readonly keys: readonly Key[];
-  /** Epoch milliseconds; when left out, a signature may be of any date. */
+  /** Returns epoch milliseconds. When left out, a signature may have any date. */
   readonly now?: (() => number) | undefined;
 }
 
-/** A 403 of AWS: `message` is AWS's own text, `errorType` its `x-amzn-errortype`. */
+/** A 403 of AWS. `message` is AWS's own text, `errorType` the header `x-amzn-errortype`. */
 export class SigV4Refusal extends Error {
   override readonly name = 'SigV4Refusal';
   readonly errorType: string;
@@ -32,7 +32,7 @@ export class SigV4Refusal extends Error {
   }
 }
 
-/** The key that signed the request in its `authorization` header; throws a `SigV4Refusal` when it was not signed well. */
+/** Returns the key that signed the request in its `authorization` header. Throws a `SigV4Refusal` if not valid. */
 export async function verifySigV4<Key extends SigningKey>(
   request: ReceivedRequest,
   verifier: Verifier<Key>,
@@ -73,7 +73,7 @@ function parseAuthorization(text: string) {
   return { accessKeyId, date, region, service, signedHeaders: signedHeaders.split(';'), signature };
 }
 
-/** In the order in which every signer writes it. */
+/** Matches the parts in the order in which every signer writes them. */
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=([^/,]+)\/(\d{8})\/([^/,]+)\/([^/,]+)\/aws4_request, *SignedHeaders=([^,]+), *Signature=([^,]+)$/;
 
@@ -86,7 +86,7 @@ function checkScope<Key extends SigningKey>({ region, service }: Authorization, 
   }
 }
 
-/** An `x-amz-*` header that is not signed could have been added on the way. */
+/** Rejects an unsigned `x-amz-*` header, because an intermediary could have added it. */
 function checkSignedHeaders({ headers }: ReceivedRequest, signedHeaders: readonly string[]): void {
   const names = headers.map(([name]) => name.toLowerCase()).filter((name) => name.startsWith('x-amz-'));
   const unsigned = ['host', ...names].find((name) => !signedHeaders.includes(name));
@@ -94,7 +94,7 @@ function checkSignedHeaders({ headers }: ReceivedRequest, signedHeaders: readonl
 }
 
 function checkAge<Key extends SigningKey>(signedAt: Date, { now }: Verifier<Key>): void {
-  // To the second, as the date is written.
+  // Dates in signatures have no fraction of a second.
   const age = now === undefined ? 0 : Math.floor(now() / 1_000) - signedAt.getTime() / 1_000;
   if (age > WINDOW_SECONDS) throw invalidSignature(`Signature expired: ${basicFormat(signedAt)} is too early (5 min.)`);
   if (age < -WINDOW_SECONDS) {
@@ -105,8 +105,8 @@ function checkAge<Key extends SigningKey>(signedAt: Date, { now }: Verifier<Key>
 const WINDOW_SECONDS = 5 * 60;
 
 /**
- * Signs a received request again, over exactly the headers that the sender names: `SignatureV4.sign` would choose
- * headers and write dates of its own, so this calls the library's steps below it.
+ * Signs a received request again, with exactly the headers that the sender names. Calls the library's inner steps,
+ * because `SignatureV4.sign` would choose the headers and the date itself.
  */
 class Resigner extends SignatureV4 {
   readonly #scope: string;
@@ -117,11 +117,11 @@ class Resigner extends SignatureV4 {
     this.#scope = createScope(date, region, service);
   }
 
-  /** `undefined` when a part of the request cannot be signed. */
+  /** Returns the signature, or `undefined` when a part of the request cannot be signed. */
   async resign(request: ReceivedRequest, signed: readonly string[], at: Date): Promise<string | undefined> {
     const { method, body } = request;
     const bodyHash = createHash('sha256').update(body).digest('hex');
-    // The body is hashed as it arrived; a hash from the sender is optional, but must agree.
+    // A hash from the sender is optional, but must match the received body.
     if ((headerValue(request, 'x-amz-content-sha256') ?? bodyHash) !== bodyHash) return undefined;
     try {
       const sent = signed.map((name) => [name, headerValue(request, name)] as const);
@@ -139,23 +139,23 @@ class Resigner extends SignatureV4 {
   }
 }
 
-/** Required by the types, covered by no signature. */
+/** Members that the types require, but no signature covers. */
 const NOWHERE = { protocol: 'http:', hostname: '' } as const;
 
-/** Decoded, so that it does not matter which characters the sender left as they are. Throws a `URIError` as `utf8` does. */
+/** Decodes the query, so that the sender may encode any character or not. Throws a `URIError`, as `utf8` does. */
 function parseQuery(query: string): Record<string, string[]> {
   const values = new Map<string, string[]>();
   for (const parameter of query.split('&').filter((text) => text !== '')) {
     const [name = '', ...value] = utf8(parameter).replaceAll('+', ' ').split('=');
     const decoded = decodeURIComponent(name);
-    // The library signs neither of the two: a parameter of such a name could be changed on the way.
+    // The library does not sign these names, so an intermediary could change the parameter.
     if (/^(x-amz-signature|__proto__)$/i.test(decoded)) throw new URIError('not covered by a signature');
     values.set(decoded, [...(values.get(decoded) ?? []), decodeURIComponent(value.join('='))]);
   }
   return Object.fromEntries(values);
 }
 
-/** Node gives one character per byte, and signers sign text. Throws a `URIError` for bytes that are no text. */
+/** Decodes UTF-8 from Node's characters, each of which is a byte. Throws a `URIError` for invalid UTF-8. */
 function utf8(characters: string): string {
   const bytes = Buffer.from(characters, 'latin1');
   if (!isUtf8(bytes)) throw new URIError('not UTF-8');
@@ -167,7 +167,7 @@ function basicFormat(date: Date): string {
   return `${date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 }
 
-/** Well-formed, but no proof of the sender. */
+/** The refusal of a well-formed signature that does not prove the sender. */
 function invalidSignature(message: string): SigV4Refusal {
   return new SigV4Refusal('InvalidSignatureException', message);
 }

@@ -11,18 +11,18 @@ import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';
 import { factsOf, wayOf } from './way.ts';
 
-/** Signs and sends one request; `undefined` when there is no such caller. Throws when there is no answer. */
+/** Signs and sends a request. Returns `undefined` for an unknown caller. Throws when no answer arrives. */
 export type PageCall = (form: CallForm) => Promise<CallReport | undefined>;
 
 interface Broker {
   readonly url: string;
   readonly callers: readonly LocalCaller[];
-  /** The audit line of a request, and what the broker sent for it. */
+  /** Returns the audit line of a request. */
   readonly auditLine: (requestId: string) => string | undefined;
   readonly sentFor: (requestId: string) => readonly SentRequest[];
 }
 
-/** Calls the broker as one of its local callers, whose keys stay here, and tells what was sent and what came back. */
+/** Calls the broker as a local caller and reports the request and the answer. The caller's key is not part of it. */
 export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): PageCall {
   const endpoint = parseEndpoint(url, undefined);
 
@@ -72,13 +72,13 @@ export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): P
   };
 }
 
-/** Five seconds beyond the time limit of the broker's function. */
+/** Five seconds longer than the time limit of the broker's function. */
 const TIMEOUT_MS = 20_000;
 
-/** Without what every HTTP server adds. A signature is not a key, but its holder can send this request for five minutes. */
+/** Formats a message, without the headers of every HTTP server. Hides signatures, which are valid for five minutes. */
 function message(first: string, headers: Iterable<readonly [string, string]>, body: string): string {
-  const told = [...headers].filter(([name]) => !/^(connection|content-length|date|keep-alive)$/.test(name));
-  const lines = told.map(([name, value]) => `${name}: ${value.replace(/(Signature=)\w+/, '$1(hidden)')}`);
+  const kept = [...headers].filter(([name]) => !/^(connection|content-length|date|keep-alive)$/.test(name));
+  const lines = kept.map(([name, value]) => `${name}: ${value.replace(/(Signature=)\w+/, '$1(hidden)')}`);
   return [first, ...lines, '', body].join('\n');
 }
 
@@ -90,13 +90,13 @@ function wordOf({ status, ok }: Response, answer: Readonly<Record<string, unknow
   return typeof word === 'string' ? word : `AWS answered ${status}`;
 }
 
-/** JSON with a line for each member; anything else as it is. */
+/** Indents JSON. Returns any other text unchanged. */
 function pretty(text: string): string {
   const value = parseJson(text);
   return value === undefined ? text : JSON.stringify(value, undefined, 2);
 }
 
-/** An answer as an onlooker of the screen may see it. */
+/** Returns an answer that may be seen on a shared screen. */
 function withoutTokens(text: string): string {
   const answer = parseJson(text);
   if (!isRecord(answer)) return HIDDEN;
@@ -106,5 +106,5 @@ function withoutTokens(text: string): string {
 
 const HIDDEN = '(hidden)';
 
-/** Known to be no token; a service may be set to hand on members of its own, and those may be anything. */
+/** Members that never contain a token. Members that a service's setting adds may contain anything. */
 const SHOWN = new Set(['token_type', 'expires_in', 'expires_at', 'expiry_source', 'fingerprint', 'scope']);

@@ -6,7 +6,7 @@ import type { AnsweredRequest } from '../function-url/server.ts';
 import type { Entry, OperatorMessage, Outcome, SeenRequest } from './messages.ts';
 import { ORIGINS } from './way.ts';
 
-/** Keeps for the page what happened: the last requests to the broker, what checks found, what operators were told. */
+/** Stores recent events for the page: requests to the broker, findings of checks, messages to operators. */
 export function createFeed(now: () => number = Date.now) {
   let rows: readonly SeenRequest[] = [];
   let messages: readonly Omit<OperatorMessage, 'commands'>[] = [];
@@ -22,11 +22,11 @@ export function createFeed(now: () => number = Date.now) {
   }
 
   return {
-    /** Takes each audit line; what is not about one request to the broker is passed over. */
+    /** Takes each audit line. Ignores a line that does not describe a single request to the broker. */
     audit(line: string): void {
       const { Requests, requestId, _aws, outcome, operation, caller, pair, cache, Duration, ...more } =
         JSON.parse(line);
-      // Other lines tell what health made of its requests, which are seen by themselves.
+      // Other lines summarize requests of the health function, each of which has a line of its own.
       if (Requests !== 1) return;
       const at = _aws.Timestamp;
       lines.set(requestId, line);
@@ -42,14 +42,14 @@ export function createFeed(now: () => number = Date.now) {
         id: requestId,
         at,
         outcome: outcomeOf(outcome),
-        // Of `aws:111111111111:billing/session`.
+        // The role is `billing` in `aws:111111111111:billing/session`.
         caller: /:([^:/]+)\/[^/]*$/.exec(caller ?? '')?.[1],
         subject: pair ?? operation ?? '',
         origin: operation === 'check' ? 'check' : ORIGINS.get(cache),
         milliseconds: Math.round(Duration),
       });
     },
-    /** Takes each answer of the Function URL: of those that the broker never saw there is no audit line. */
+    /** Takes each answer of the Function URL. Requests that AWS refused have no audit line. */
     answered({ requestId, method, path, status, failure }: AnsweredRequest): void {
       if (lines.has(requestId)) return;
       const word = failure === undefined ? `AWS answered ${status}` : 'function failed';
@@ -59,33 +59,33 @@ export function createFeed(now: () => number = Date.now) {
     message({ subject = '', text }: PublishedMessage): void {
       messages = [{ at: now(), subject, text }, ...messages].slice(0, ROWS);
     },
-    /** Newest first, with commands for the broker at this URL. */
-    told: (url: string) => ({
+    /** Returns the events, newest first, with commands for the broker at this URL. */
+    events: (url: string) => ({
       requests: rows,
       messages: messages.map((message) => ({ ...message, commands: commandsIn(message.text, url, {}) })),
       saved: Object.entries(saved).map(([name, count]): Entry => ({ name, text: `${count}` })),
     }),
     auditLine: (requestId: string): string | undefined => lines.get(requestId),
-    /** What the last check of a pair, or the last token request for it, found. */
+    /** Returns the finding of the last check or token request of a pair. */
     findingOf: (pair: string): Found | undefined => findings.get(pair),
   };
 }
 
-/** A finding, when it was found, and of which version of the credential. */
+/** A finding, its time, and the version of the credential. */
 export type Found = { readonly finding: Finding; readonly at: number; readonly version?: string | undefined };
 
 const ROWS = 30;
 const LINES = 200;
-/** Of a run; requests of the schedule further apart are of another one. */
+/** A longer time between two requests of the schedule means that the next run has begun. */
 const RUN_GAP_MS = 15_000;
 
-/** One row for the requests of a run; the probe is refused when all is well. */
+/** Returns a single row for all requests of a run. */
 function fold(newest: SeenRequest, earlier: readonly SeenRequest[] = []): SeenRequest {
   const requests = [newest, ...earlier].slice(0, LINES);
-  // The probe must be refused; the client of a refused role then asks who it is.
+  // The probe must be refused. The client of a refused role then calls `whoami`, which proves nothing.
   const asked = requests.filter(({ outcome }) => outcome.word !== 'identified');
   const wordOf = ({ caller, outcome: { word } }: SeenRequest) => (caller === CHECKERS.probe ? `probe ${word}` : word);
-  const told = [...Map.groupBy(asked, wordOf)].map(([word, each]) => `${each.length} ${word}`).toSorted();
+  const counts = [...Map.groupBy(asked, wordOf)].map(([word, each]) => `${each.length} ${word}`).toSorted();
   const isWell = asked.every(
     ({ caller, outcome }) => outcome.kind === (caller === CHECKERS.probe ? 'refused' : 'good'),
   );
@@ -93,12 +93,12 @@ function fold(newest: SeenRequest, earlier: readonly SeenRequest[] = []): SeenRe
     id: requests.at(-1)?.id ?? newest.id,
     at: newest.at,
     outcome: { word: 'checked', kind: isWell ? 'good' : 'bad' },
-    subject: told.join(', '),
+    subject: counts.join(', '),
     folded: requests,
   };
 }
 
-/** An outcome and how it is to be seen: as a success, as the refusal of a request or its caller, or as a failure. */
+/** Classifies an outcome as a success, as the refusal of a request or its caller, or as a failure. */
 export function outcomeOf(word: string): Outcome {
   if (word === 'issued' || word === 'accepted' || word === 'identified') return { word, kind: 'good' };
   const problem = new Map(Object.entries(PROBLEMS)).get(word);

@@ -1,27 +1,27 @@
-/** What the page and the server behind it tell each other in JSON: types alone, so that the page's script has them too. */
+/** The JSON between the page and its server. Contains only types, so that the page's script can import them. */
 
-/** A name and the text that belongs to it: an address, a fact, a command to copy. */
+/** A name with a text, such as an address, a fact or a command to copy. */
 export type Entry = { readonly name: string; readonly text: string };
 
-/** `GET /state`: what can be asked, how the pairs are, and what happened. Times are epoch milliseconds. */
+/** The answer to `GET /state`: possible requests, states of pairs, recent events. Times are epoch milliseconds. */
 export interface State {
   readonly callers: readonly PageCaller[];
   readonly services: readonly string[];
   readonly clients: readonly PageClient[];
-  /** The services of the stand-in, the incident that each plays, and the names of all that it can play. */
+  /** The services of the stand-in, with the incidents that they can play. */
   readonly stages: readonly Stage[];
-  /** What the broker answered since its start, and with how many token requests. */
+  /** Counts of the broker's answers and token requests since its start. */
   readonly saved: readonly Entry[];
   /** Newest first. */
   readonly requests: readonly SeenRequest[];
-  /** To the operators, newest first. */
+  /** The messages to the operators, newest first. */
   readonly messages: readonly OperatorMessage[];
   /** The addresses of everything that was started, and of the token endpoints. */
   readonly running: readonly Entry[];
 }
 
 export interface PageCaller {
-  /** Its access key id: no two callers have the same. */
+  /** The access key id, which is unique. */
   readonly id: string;
   readonly name: string;
   /** `<operation> <client>/<service>` for everything that an access rule allows. */
@@ -30,22 +30,22 @@ export interface PageCaller {
 
 interface PageClient {
   readonly name: string;
-  /** One for each service, in the order of the services. */
+  /** A cell for each service, in the order of the services. */
   readonly cells: readonly Cell[];
   readonly commands: readonly Entry[];
 }
 
-/** A pair as `client list` and `health` tell it. */
+/** The state of a pair, in the words of `client list` and `health`. */
 export interface Cell {
   readonly service: string;
   /** A state, a finding, or `-` where the client does not have the service. */
   readonly word: string;
   readonly severity: 'good' | 'idle' | 'passing' | 'bad';
-  /** When a hold or a pause ends by itself. */
+  /** The time at which a hold or a pause ends. */
   readonly until?: number | undefined;
-  /** What the last check found, where the word does not say it. */
+  /** The finding of the last check, if it differs from the word. */
   readonly finding?: string | undefined;
-  /** How long the token in use still lives, and which part of its life that is, where it is known. */
+  /** The remaining life time of the token in use, also as a part of its whole life time if known. */
   readonly token?: { readonly lives: string; readonly part?: number | undefined } | undefined;
 }
 
@@ -56,22 +56,22 @@ export interface Stage {
 }
 
 export interface SeenRequest {
-  /** By which `GET /audit/<id>` gives the audit line. */
+  /** The id for `GET /audit/<id>`, which returns the audit line. */
   readonly id: string;
   readonly at: number;
   readonly outcome: Outcome;
-  /** Absent when the broker did not hear of it. */
+  /** Absent when the request did not reach the broker. */
   readonly caller?: string | undefined;
-  /** A pair, or what was asked for instead. */
+  /** A pair, an operation, or a method and a path. */
   readonly subject: string;
-  /** Where the token came from. */
+  /** The source of the token. */
   readonly origin?: string | undefined;
   readonly milliseconds?: number | undefined;
-  /** The requests that this row stands for, newest first: those of the schedule. */
+  /** The requests of the schedule that this row summarizes, newest first. */
   readonly folded?: readonly SeenRequest[] | undefined;
 }
 
-/** `issued`, a finding, the type of a problem, or what AWS answered, and how it is to be seen. */
+/** A word (`issued`, a finding, the type of a problem, an answer of AWS) and its kind. */
 export type Outcome = { readonly word: string; readonly kind: 'good' | 'refused' | 'bad' };
 
 export interface OperatorMessage {
@@ -81,7 +81,7 @@ export interface OperatorMessage {
   readonly commands: readonly Entry[];
 }
 
-/** `POST /call`: what to ask the broker, and as whom. The broker judges the members, wrong ones too; `whoami` has none. */
+/** The body of `POST /call`. The page's server passes invalid values on, because the broker must reject them. */
 export interface CallForm {
   readonly caller: string;
   readonly operation: 'token' | 'check' | 'whoami';
@@ -89,29 +89,29 @@ export interface CallForm {
   readonly service?: string | undefined;
   readonly min_ttl?: number | undefined;
   readonly refused?: string | undefined;
-  /** Shows the token of the answer, too. */
+  /** Shows the token of the answer. */
   readonly reveal?: boolean | undefined;
 }
 
-/** What became of a call; nothing in it is a key or a signature, nor a token unless the form says so. */
+/** The report of a call. It contains no key and no signature, and a token only if the form asks to reveal it. */
 export interface CallReport {
   readonly outcome: Outcome;
   readonly summary: string;
-  /** What the problem says, what to do about it, and the commands for that. */
+  /** The detail of the problem. */
   readonly detail?: string | undefined;
   readonly advice?: string | undefined;
   readonly advised: readonly Entry[];
   readonly way: readonly Station[];
   readonly facts: readonly Entry[];
-  /** Answer and request as they went over the wire, and what asks the same again from a terminal. */
+  /** The answer and the request as sent, and commands that repeat the call in a terminal. */
   readonly texts: readonly Entry[];
   readonly fingerprint?: string | undefined;
 }
 
-/** One station of the way that a call took. */
+/** A station of the way that a call took. */
 export interface Station {
   readonly name: 'caller' | 'broker' | 'memory' | 'table' | 'lease' | 'secret' | 'service';
-  /** Whether the call came here, and ended here. */
+  /** `off` means that the call did not reach this station. `passed` means that it did not end here. */
   readonly state: 'off' | 'passed' | 'answered' | 'refused' | 'failed';
   readonly note?: string | undefined;
   readonly milliseconds?: number | undefined;

@@ -1,7 +1,6 @@
 import { createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
-import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import { type Pair, pairKey, servicesOf } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import { servicesOf } from '../../../functions/health/rules/run.ts';
 import type { LocalConfig } from '../../../lib/settings/local-config.ts';
 import { type PairState, SEVERITIES } from '../../pairs/pair-state.ts';
 import type { LocalBroker, StoredClient } from '../broker.ts';
@@ -18,12 +17,12 @@ interface Described extends Pick<LocalBroker, 'url' | 'config' | 'running' | 'cl
   readonly findingOf: (pair: string) => Found | undefined;
 }
 
-/** What the page shows of a running broker: names, addresses and states, none of the keys, headers and parameters beside them. */
+/** Returns names, addresses and states of a running broker for the page. Leaves out keys, headers and parameters. */
 export async function describeBroker(described: Described): Promise<Omit<State, 'saved' | 'requests' | 'messages'>> {
   const { config, running } = described;
   const names = Object.keys(config.services);
   const stored = new Map(described.clients().map((client) => [client.name, client]));
-  // Those that have a secret, and those that a rule alone names.
+  // A rule may name a client that has no secret.
   const named = config.accessRules.flatMap(({ clients }) => (clients === 'all' ? [] : clients));
   const clients = [...new Set([...named, ...stored.keys()])].toSorted();
   const describe = async (client: string) => ({
@@ -45,8 +44,8 @@ export async function describeBroker(described: Described): Promise<Omit<State, 
 
 async function cellOf(pair: Pair, client: StoredClient | undefined, described: Described): Promise<Cell> {
   const { service } = pair;
-  const told = (word: keyof typeof SEVERITIES) => ({ service, word, severity: SEVERITIES[word] });
-  if (client === undefined) return told('secret-missing');
+  const cell = (word: keyof typeof SEVERITIES) => ({ service, word, severity: SEVERITIES[word] });
+  if (client === undefined) return cell('secret-missing');
   if (client.state === 'deleted') return { service, word: 'deleted', severity: 'idle' };
   if (!servicesOf(client.servicesTag, [service]).includes(service)) return { service, word: '-', severity: 'idle' };
 
@@ -54,13 +53,13 @@ async function cellOf(pair: Pair, client: StoredClient | undefined, described: D
   const now = Date.now();
   const part = end && provenAt && (end - now) / (end - provenAt);
   const token = end === undefined ? undefined : { lives: durationText(end - now), part };
-  if (client.state === 'disabled') return { ...told('disabled'), token };
+  if (client.state === 'disabled') return { ...cell('disabled'), token };
   const { finding, at, version } = described.findingOf(pairKey(pair)) ?? { finding: 'accepted', at: 0 };
-  // Of the credential the record knows more, of the service and the secret the last check does, until a token proves both.
+  // The record decides about the credential, the last check about service and secret, until a newer token proves both.
   const isOfCurrent = version === undefined || version === client.current;
-  const isTold = !OF_THE_RECORD.has(finding) && isOfCurrent && at > (provenAt ?? 0);
-  if (isTold && (state === 'ok' || state === 'unproven')) return { ...told(finding), token };
-  return { ...told(state), until, finding: isTold ? finding : undefined, token };
+  const isShown = !OF_THE_RECORD.has(finding) && isOfCurrent && at > (provenAt ?? 0);
+  if (isShown && (state === 'ok' || state === 'unproven')) return { ...cell(finding), token };
+  return { ...cell(state), until, finding: isShown ? finding : undefined, token };
 }
 
 const OF_THE_RECORD = new Set<Found['finding']>(['accepted', 'rejected', 'disabled']);

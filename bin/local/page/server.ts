@@ -8,12 +8,12 @@ import type { PageCall } from './calls.ts';
 import type { State } from './messages.ts';
 
 interface Options {
-  /** A free one when it is taken. */
+  /** A taken port is replaced by any free port. */
   readonly port: number;
   readonly state: () => Promise<State>;
   readonly auditLine: (requestId: string) => string | undefined;
   readonly call: PageCall;
-  /** Lets a service play an incident; `undefined` when there is none of this name. */
+  /** Orders a service to play an incident. Returns `undefined` for an unknown name. */
   readonly play: (incident: {
     readonly service: string;
     readonly name: string;
@@ -21,7 +21,7 @@ interface Options {
   readonly runSchedule: () => Promise<object | undefined>;
 }
 
-/** Serves the page of `npm start` on 127.0.0.1, to a browser on this machine and to no other site that it looks at. */
+/** Serves the page of `npm start` on 127.0.0.1. Refuses requests that a browser sends for another site. */
 export function startPage({ port, state, auditLine, call, play, runSchedule }: Options): Promise<LoopbackServer> {
   const orders = new Map<string, Order>([
     ['/call', async (form) => call(CALL.parse(form))],
@@ -37,7 +37,7 @@ export function startPage({ port, state, auditLine, call, play, runSchedule }: O
     const line = path.startsWith(AUDIT) ? auditLine(path.slice(AUDIT.length)) : undefined;
     if (line !== undefined) return json(200, parseJson(line));
     const file = FILES.get(path);
-    // Read anew, so that an edit shows on the next load.
+    // Reads the file each time, so that an edit shows on the next load.
     return file ? { status: 200, headers: { 'content-type': file.type }, body: await file.read() } : NOTHING;
   }
 
@@ -48,24 +48,24 @@ export function startPage({ port, state, auditLine, call, play, runSchedule }: O
   return serve(withHeaders, { port, refusesForeign: true, maxBodyBytes: 16 * 1024 });
 }
 
-/** An order comes from the page itself, and as no form of another site can send it without being asked first. */
+/** Accepts an order only with an origin, and in a media type that another site cannot send without a preflight. */
 async function answerOrder(request: ReceivedRequest, run: Order | undefined): Promise<HttpAnswer> {
   if (run === undefined) return NOTHING;
-  if (headerValue(request, 'origin') === undefined) return refusal(403, 'Another site may not ask for this.');
+  if (headerValue(request, 'origin') === undefined) return refusal(403, 'A request of another site is refused.');
   if (headerValue(request, 'content-type') !== 'application/json') return refusal(415, 'Send application/json.');
   try {
     const answer = await run(parseJson(Buffer.from(request.body).toString('utf8')));
-    return answer === undefined ? refusal(400, 'There is nothing of this name.') : json(200, answer);
+    return answer === undefined ? refusal(400, 'This name does not exist.') : json(200, answer);
   } catch (error) {
-    if (error instanceof z.ZodError) return refusal(400, 'This is not what the page sends.');
-    return refusal(502, 'The broker gave no answer.');
+    if (error instanceof z.ZodError) return refusal(400, 'The body of the request is not valid.');
+    return refusal(502, 'The broker did not answer.');
   }
 }
 
-/** Gives `undefined` when what the form names is not there, and throws a `ZodError` when it is no such form. */
+/** Returns `undefined` for a name that does not exist. Throws a `ZodError` when the form is invalid. */
 type Order = (form: unknown) => Promise<object | undefined>;
 
-/** Nothing but the page's own files may run or be shown, nothing is kept, and no other site may frame it or learn of it. */
+/** Headers that allow only the page's own files, and forbid caching, framing, and reads by other sites. */
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy':
@@ -101,7 +101,7 @@ const NOTHING = refusal(404, 'There is nothing here.');
 
 const AUDIT = '/audit/';
 
-/** What the page is made of: nothing else is ever read from the disk. */
+/** The files of the page. Nothing else is ever read from the disk. */
 const FILES = new Map([
   ['/', file('browser/index.html', 'text/html; charset=utf-8')],
   ['/page.css', file('browser/page.css', 'text/css; charset=utf-8')],
@@ -114,7 +114,7 @@ function file(path: string, type: string) {
   return { type, read: () => readFile(new URL(path, import.meta.url)) };
 }
 
-/** The script of the page with its library, as one module. */
+/** Bundles the script of the page with its library into a single module. */
 async function bundle(): Promise<Uint8Array | undefined> {
   const entryPoints = [fileURLToPath(new URL('browser/page.tsx', import.meta.url))];
   const { outputFiles } = await build({ entryPoints, bundle: true, minify: true, format: 'esm', write: false });

@@ -1,43 +1,43 @@
 import type { SentRequest } from '../recorder.ts';
 import type { Entry, Outcome, Station } from './messages.ts';
 
-/** All that is known of a call once it is answered. */
+/** The known facts of an answered call. */
 interface AnsweredCall {
   readonly requestId: string;
   readonly status: number;
   readonly outcome: Outcome;
   readonly answer: Readonly<Record<string, unknown>>;
   readonly retryAfter: string | undefined;
-  /** The members of the audit line; absent when the broker did not hear of the call. */
+  /** The members of the audit line. Absent when the call did not reach the broker. */
   readonly audited: Readonly<Record<string, unknown>> | undefined;
-  /** What the broker sent for it. */
+  /** The requests that the broker sent for the call. */
   readonly sent: readonly SentRequest[];
-  /** As the caller measured it. */
+  /** The duration that the caller measured. */
   readonly milliseconds: number;
 }
 
-/** The way of a call, from the caller to the service: only what its answer, its audit line and its requests show. */
+/** Returns the way of a call from the caller to the service, according to its answer, audit line and requests. */
 export function wayOf({ outcome, status, audited, sent, milliseconds }: AnsweredCall): readonly Station[] {
   const to = (name: SentRequest['to']) => sent.filter((request) => request.to === name);
   const [taken, ...settled] = to('lease');
   const requests = to('service');
   const isRefused = outcome.kind === 'refused';
   const { pair, cache, Duration } = audited ?? {};
-  // Without a request of its own, all that the broker knew of the pair was in its memory.
+  // A call that sent no request was answered with the pair's record in memory.
   const isKnown = cache === 'memory' || (pair !== undefined && !isRefused && sent.length === 0);
   const rule = audited === undefined ? 'refused by AWS' : isRefused ? outcome.word : pair && 'allowed';
 
   const visits: readonly Visit[] = [
     ['caller', 'signed', milliseconds],
-    ['broker', `${rule ?? 'knows the role'}`, Number(Duration)],
-    ['memory', isKnown ? 'had the answer' : undefined],
+    ['broker', `${rule ?? 'role identified'}`, Number(Duration)],
+    ['memory', isKnown ? 'contained the answer' : undefined],
     ['table', ...visit(to('table'), settled.length > 0 ? 'read, written' : 'read')],
     ['lease', ...visit(taken ? [taken] : [], taken?.status === 200 ? 'taken' : 'not taken')],
     ['secret', ...visit(to('secret'), 'read')],
     ['service', ...visit(requests, `${requests.at(-1)?.status ?? 'no'} answer`)],
   ];
   const last = visits.findLast(([, note]) => note !== undefined)?.[0];
-  // A token of memory or the table was issued, also when a renewal beside it failed.
+  // A token of memory or the table was issued, even if a renewal at the same time failed.
   const end = cache === 'memory' ? 'memory' : cache === 'shared' ? 'table' : last;
   const isPassing = status >= 429 || outcome.word === 'throttled' || outcome.word === 'unreachable';
   const ended = outcome.kind === 'good' ? 'answered' : isPassing ? 'failed' : 'refused';
@@ -49,7 +49,7 @@ export function wayOf({ outcome, status, audited, sent, milliseconds }: Answered
   }));
 }
 
-/** A note and what was measured, where the call came. */
+/** A station. Note and duration are absent where the call did not arrive. */
 type Visit = readonly [name: Station['name'], note?: string | undefined, milliseconds?: number];
 
 function visit(requests: readonly SentRequest[], note: string): readonly [note?: string, milliseconds?: number] {
@@ -57,12 +57,12 @@ function visit(requests: readonly SentRequest[], note: string): readonly [note?:
   return [note, requests.reduce((sum, { milliseconds }) => sum + milliseconds, 0)];
 }
 
-/** The few things that a caller wants to know of an answer. */
+/** Returns the main facts of an answer for a caller. */
 export function factsOf({ requestId, answer, retryAfter, audited }: AnsweredCall): readonly Entry[] {
   const { expires_at: end, fingerprint, proven_by } = answer;
   const facts = {
-    'lives for': typeof end === 'string' ? durationText(Date.parse(end) - Date.now()) : undefined,
-    'came from': ORIGINS.get(`${audited?.cache}`) ?? proven_by,
+    'expires in': typeof end === 'string' ? durationText(Date.parse(end) - Date.now()) : undefined,
+    source: ORIGINS.get(`${audited?.cache}`) ?? proven_by,
     fingerprint,
     'retry after': retryAfter && `${retryAfter} s`,
     'request id': requestId,
@@ -70,12 +70,12 @@ export function factsOf({ requestId, answer, retryAfter, audited }: AnsweredCall
   return Object.entries(facts).flatMap(([name, text]) => (text === undefined ? [] : [{ name, text: `${text}` }]));
 }
 
-/** A duration in minutes, or in seconds when it is short: `59 min`. */
+/** Formats a duration in minutes, or in seconds if less than two minutes: `59 min`. */
 export function durationText(ms: number): string {
   return ms < 120_000 ? `${Math.max(0, Math.floor(ms / 1_000))} s` : `${Math.floor(ms / 60_000)} min`;
 }
 
-/** Where a token came from, by the audit line's word. */
+/** The source of a token, by the audit line's word. */
 export const ORIGINS: ReadonlyMap<string, string> = new Map([
   ['memory', 'memory'],
   ['shared', 'the table'],

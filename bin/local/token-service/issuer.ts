@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientName, Pair, ServiceName } from '../../../functions/broker/pair.ts';
 
-/** A client's credential, as in a client's secret. */
+/** A client's credential, as in the client's secret. */
 export interface AcceptedCredential {
   readonly client: ClientName;
   readonly client_id: string;
@@ -16,13 +16,13 @@ interface Options {
   readonly now: () => number;
 }
 
-/** Checks credentials and keeps the tokens that were given for them, in memory. */
+/** Checks credentials and stores the tokens issued for them in memory. */
 export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now }: Options) {
   const tokens = new Map<string, Pair & { readonly expiresAt: number }>();
   const everyCredential = Object.values(credentials).flat();
 
   return {
-    /** The client, even of a rejected credential if its id is known; and whether the service accepts it. */
+    /** Returns the client, even of a rejected credential if its id is known. `ok` means that the service accepts it. */
     authenticate(service: ServiceName, authorization: string | undefined) {
       const [clientId, secret = ''] = parseBasic(authorization);
       const accepted = credentials[service]?.find((each) => each.client_id === clientId && each.secret === secret);
@@ -30,18 +30,18 @@ export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds
       const isAccepted = acceptedSecret?.test(secret) ?? false;
       return { client: client ?? (isAccepted ? clientId : undefined), ok: isAccepted || accepted !== undefined };
     },
-    /** Gives a token that was never given before. */
+    /** Returns a new token. */
     issue({ service, client }: Pair): string {
       const token = randomBytes(32).toString('base64url');
       tokens.set(token, { service, client, expiresAt: now() + lifetimeSeconds * 1_000 });
       return token;
     },
-    /** The client of a living token of the service. */
+    /** Returns the client of a token that this service accepts. */
     ownerOf(service: ServiceName, authorization = ''): ClientName | undefined {
       const token = tokens.get(authorization.replace(/^Bearer /, ''));
       return token?.service === service && now() < token.expiresAt ? token.client : undefined;
     },
-    /** Turns the service's tokens away that were given so far. */
+    /** Revokes every token of the service so far. */
     revoke(service: ServiceName): void {
       for (const [token, of] of tokens) if (of.service === service) tokens.set(token, { ...of, expiresAt: 0 });
     },

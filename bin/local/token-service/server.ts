@@ -6,9 +6,9 @@ import { type Behaviour, INCIDENT_PATH, INCIDENTS, type Incident } from './incid
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
 
 /**
- * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name:
- * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token, which `GET /<service>/v1/whoami`
- * accepts. `POST /<service>/incident/<name>` plays an incident.
+ * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name.
+ * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token.
+ * `GET /<service>/v1/whoami` accepts the token. `POST /<service>/incident/<name>` plays an incident.
  */
 export async function startTokenService(options: TokenServiceOptions) {
   const { credentials, acceptedSecret, port, now = Date.now, lifetimeSeconds = 3_600 } = options;
@@ -28,7 +28,7 @@ export async function startTokenService(options: TokenServiceOptions) {
     return play({ service, name }) === undefined ? NOT_FOUND : { status: 204 };
   }
 
-  /** From now on; `undefined` when there is no such incident. */
+  /** Starts an incident. Returns `undefined` when there is no such incident or service. */
   function play({ service, name }: { readonly service: ServiceName; readonly name: string }): Incident | undefined {
     const incident = PLAYABLE.get(name);
     if (incident === undefined || !Object.hasOwn(credentials, service)) return undefined;
@@ -57,7 +57,7 @@ export async function startTokenService(options: TokenServiceOptions) {
     return answer ?? (client !== undefined && ok ? issued(service, client) : REJECTED);
   }
 
-  /** The two most common shapes of such services. */
+  /** The two most common forms of a token response. */
   function issued(service: ServiceName, client: ClientName): HttpAnswer {
     const token = issuer.issue({ service, client });
     if (service === 'merchant-payment-cleansing') return json(200, { token, expiresIn: lifetimeSeconds });
@@ -68,27 +68,27 @@ export async function startTokenService(options: TokenServiceOptions) {
   return {
     ...server,
     authUrl: (service: ServiceName) => `${server.url}/${service}`,
-    /** All token requests that arrived, failed ones too. */
+    /** All token requests that arrived, including rejected requests. */
     requests: requests as readonly TokenRequestRecord[],
-    /** The incident that a service was told last to play. */
+    /** The last incident that each service was ordered to play. */
     playing: playing as ReadonlyMap<ServiceName, string>,
     play,
-    /** Whether the token was issued here. */
+    /** Returns true if the token was issued here. */
     issued: issuer.issued,
-    /** Gives this answer to every token request, with any credential; `undefined` ends it. */
+    /** Sets the answer to every token request, with any credential. `undefined` ends this. */
     respondWith: (target: Target, answer: HttpAnswer | undefined) => void behaviours.set(target, { answer }),
-    /** From now on, in place of any behaviour before. */
+    /** Replaces the behaviour. */
     behave: (target: Target, behaviour: Behaviour) => void behaviours.set(target, behaviour),
   };
 }
 
 export interface TokenServiceOptions {
-  /** For each service the credentials that it accepts, perhaps none. */
+  /** The credentials that each service accepts. The list may be empty. */
   readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
   /** Secrets that every service accepts, from any client. */
   readonly acceptedSecret?: RegExp | undefined;
   readonly lifetimeSeconds?: number;
-  /** A free one when left out or taken. */
+  /** An absent or taken port is replaced by any free port. */
   readonly port?: number;
   /** Epoch milliseconds. */
   readonly now?: () => number;
@@ -96,11 +96,11 @@ export interface TokenServiceOptions {
 
 interface TokenRequestRecord {
   readonly service: ServiceName;
-  /** The client whose id was sent, if any service knows it. */
+  /** The client whose id was sent. Absent when no service has this id. */
   readonly client: ClientName | undefined;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Whether the service accepts the credential. */
+  /** The service accepts the credential. */
   readonly ok: boolean;
 }
 
@@ -111,5 +111,5 @@ const PLAY = `POST ${INCIDENT_PATH}`;
 const NOT_FOUND = json(404, { error: 'not_found' });
 const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'Basic realm="token service"' });
 
-/** One service, or all that have no behaviour of their own. */
+/** A service, or `undefined` for all services without a behaviour of their own. */
 type Target = ServiceName | undefined;

@@ -7,33 +7,33 @@ export interface CheckedPair {
   readonly finding: Finding;
   readonly provenBy: ProvenBy;
   readonly version?: string | undefined;
-  /** When the finding was made; may be long before this run. */
+  /** The time of the finding, possibly long before this run. */
   readonly checkedAt: number;
-  /** When this run learned it. */
+  /** When this run received the finding. */
   readonly at: number;
 }
 
-/** A pair without a finding in this run; `failed`: the broker had none, and `failure` is the reason in one word. */
+/** A pair without a finding in this run. If the broker failed, `failure` is a word for the reason. */
 export interface MissedPair {
   readonly pair: Pair;
   readonly reason: 'out-of-time' | 'sampled' | 'failed';
   readonly failure?: string | undefined;
 }
 
-/** Asks the broker about one pair. Never throws, and ends within the time it is given. */
+/** Asks the broker about a pair. Never throws, and ends within `timeoutMs`. */
 export type CheckPair = (pair: Pair, timeoutMs: number) => Promise<PairAnswer>;
 
-/** The finding about a pair, or why there is none. */
+/** The finding about a pair, or the failure of the broker. */
 export type PairAnswer =
   | ({ readonly kind: 'checked' } & Omit<CheckedPair, 'pair' | 'at'>)
   | { readonly kind: 'failed'; readonly failure: string; readonly retryable: boolean };
 
-/** One answer, for the log. */
+/** An answer, for the log. */
 export interface CheckRecord {
   readonly pair: Pair;
   readonly answer: PairAnswer;
   readonly milliseconds: number;
-  /** The version whose event led to this check; absent in a run. */
+  /** The version whose event started this check. Absent in a run. */
   readonly promoted?: string | undefined;
 }
 
@@ -51,9 +51,9 @@ export interface CheckDependencies {
 }
 
 /**
- * Checks every pair once, in a new order each time, at most five at a time, spread over the time until `windowEndsAt`. After
- * ten failures in a row a service is only sampled until it answers again, and so is the broker. A check that the broker
- * could not make is repeated once.
+ * Checks every pair once, in random order, at most five at a time, spread over the time until `windowEndsAt`. After ten
+ * failures in a row a service, or the broker, is only sampled until it answers again. A check that failed in the broker
+ * is repeated once.
  */
 export async function checkPairs(
   pairs: readonly Pair[],
@@ -63,7 +63,7 @@ export async function checkPairs(
 ): Promise<Checks> {
   const { now, sleep } = dependencies;
   const tickets = new Map(pairs.map((pair) => [pair, random()]));
-  // In random order, so that runs that end early miss different pairs.
+  // The order is random, so that runs that end early miss different pairs.
   const queue = pairs.toSorted((one, other) => (tickets.get(one) ?? 0) - (tickets.get(other) ?? 0));
   const repeated = new Set<Pair>();
   const checked: CheckedPair[] = [];
@@ -81,7 +81,7 @@ export async function checkPairs(
         missed.push({ pair, reason: 'sampled' });
         continue;
       }
-      // The remaining pairs are spread evenly over the remaining time: a late run catches up without a burst.
+      // Spreads the remaining pairs evenly over the remaining time: a late run catches up without a burst.
       const askedAt = now();
       const startAt = Math.max(askedAt, nextStartAt);
       nextStartAt = startAt + Math.min(MAX_GAP_MS, Math.max(0, windowEndsAt - startAt) / (queue.length + 1));
@@ -108,7 +108,7 @@ export async function checkPairs(
   }
 }
 
-/** Checks one pair, and records the answer. */
+/** Checks a pair and records the answer. */
 export async function checkOnce(pair: Pair, timeoutMs: number, dependencies: CheckDependencies, promoted?: string) {
   const { checkPair, record, now } = dependencies;
   const startedAt = now();
@@ -118,7 +118,7 @@ export async function checkOnce(pair: Pair, timeoutMs: number, dependencies: Che
   return result;
 }
 
-/** Asks every 5 s until an answer is final: at most `attempts` times, and not after `endsAt`, epoch milliseconds. */
+/** Asks every 5 s until an answer is final, at most `attempts` times, and never after `endsAt` (epoch milliseconds). */
 export async function askUntil<Answer>(
   isFinal: (answer: Answer) => boolean,
   ask: (timeoutMs: number) => Promise<Answer>,
@@ -132,25 +132,25 @@ export async function askUntil<Answer>(
   }
 }
 
-/** Longer than the broker's function can take. */
+/** Longer than the time limit of the broker's function. */
 const CHECK_TIMEOUT_MS = 20_000;
-/** Longer than a read of a secret can be stale, and short enough for the callers. */
+/** Longer than a read of a secret can be stale, but short for waiting callers. */
 const PAUSE_MS = 5_000;
 
 /**
- * Whether the finding comes from a recent token request. A token of earlier traffic does not show the present state of the
- * service, and the budget for checks (`throttled`, proven by `latch`) says nothing about the service at all.
+ * Returns whether the finding comes from a recent token request. A token of earlier traffic does not prove the present
+ * state of the service. The budget for checks (`throttled`, proven by `latch`) says nothing about the service.
  */
 export function wasAsked({ provenBy }: Pick<CheckedPair, 'provenBy'>): boolean {
   return provenBy === 'request' || provenBy === 'pause';
 }
 
-/** Whether the finding says nothing about the credential. */
+/** Returns whether the finding says nothing about the credential. */
 export function isSilent(finding: string): boolean {
   return finding === 'throttled' || finding === 'unreachable';
 }
 
-/** Lets all checks through until ten fail in a row, then every tenth until one succeeds. */
+/** Allows all checks until ten fail in a row, then every tenth check until a check succeeds. */
 class FailureSampler {
   #failuresInARow = 0;
   #passedOver = 0;
@@ -167,7 +167,7 @@ class FailureSampler {
 }
 
 const AT_ONCE = 5;
-/** A few pairs need no window: two checks a second are gentle enough. */
+/** Few pairs need no full window: two checks a second are a low load. */
 const MAX_GAP_MS = 500;
 const ENOUGH_FAILURES = 10;
 const SAMPLED = 10;

@@ -2,36 +2,36 @@ import { pairKey, type ServiceName } from '../../broker/pair.ts';
 import { type Entries, type Entry, evaluate, type Findings, isGood, type Observation } from './evaluate.ts';
 import { type Message, messageOf } from './messages.ts';
 
-/** The conditions that the operators were told; `revision` counts the writes. */
+/** The conditions that were reported to the operators. `revision` counts the writes. */
 export interface NotificationMemory {
   readonly entries: Entries;
   readonly revision: number;
 }
 
-/** Keeps one memory per service, and one (`undefined`) of the broker and the probe. */
+/** Stores a memory per service, and with `undefined` the memory of the broker and the probe. */
 export interface NotificationMemories {
-  /** The latest one; an empty one when there is none. @throws NotificationFailure */
+  /** Returns the latest revision, or an empty memory. @throws NotificationFailure */
   readonly read: (service: ServiceName | undefined) => Promise<NotificationMemory>;
-  /** Replaces the previous revision; `false` when another writer came first. @throws NotificationFailure */
+  /** Replaces the previous revision. Returns `false` if another writer was first. @throws NotificationFailure */
   readonly write: (service: ServiceName | undefined, memory: NotificationMemory) => Promise<boolean>;
 }
 
-/** Sends a message to the operators. @throws NotificationFailure when it may not have been sent */
+/** Sends a message to the operators. @throws NotificationFailure if the message may not have been sent */
 export type SendMessage = (message: Message) => Promise<void>;
 
-/** The memory or the topic failed. The message is one word without any of the content. */
+/** A failure of the memory or the topic. Its message is a word without any of the content. */
 export class NotificationFailure extends Error {
   override readonly name = 'NotificationFailure';
 }
 
-/** Sends no further message after `endsAt`, epoch milliseconds. Never throws a `NotificationFailure`. */
+/** Begins no message after `endsAt` (epoch milliseconds). Never throws a `NotificationFailure`. */
 export type Notify = (findings: Findings, endsAt: number) => Promise<Notified>;
 
 export interface Notified {
   readonly sent: number;
-  /** Messages that are left to the next run or event. */
+  /** The number of messages that the next run or event has to send. */
   readonly unsent: number;
-  /** The failures, one word each. */
+  /** A word for each failure. */
   readonly failures: readonly string[];
 }
 
@@ -43,15 +43,14 @@ interface Dependencies {
 }
 
 /**
- * Sends the operators the changes since the last messages, a few at a time, and remembers them.
- *
- * The memory is written after the messages, by compare-and-set on its revision; if another writer came first, everything
- * is evaluated again. A message that was not sent is not remembered, so the next run sends it: none is lost. A message is
- * sent twice when runs and events overlap, or its sender dies before it writes.
+ * Sends the changes since the last messages to the operators, five at a time, and remembers them.
+ * The memory is written after the messages, by compare-and-set on its revision. If another writer was first, everything
+ * is evaluated again. A message that was not sent is not remembered, so the next run sends it. A message is sent twice
+ * if runs and events overlap, or if the function ends before the write.
  */
 export function createNotify({ environment, memories, sendMessage, now }: Dependencies): Notify {
   return async (findings, endsAt) => {
-    /** Changes, by key, so that no message is sent twice when the memory is read again. */
+    /** Keys of changes, so that no message is sent twice when the memory is read again. */
     const tried = new Set<string>();
     const told = new Set<string>();
     const failures: string[] = [];
@@ -68,7 +67,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
 
         const out = transitions.filter(({ key }) => told.has(key));
         unsent = transitions.length - out.length;
-        const remembered = new Map([...quiet, ...out.map(({ observation }) => entryOf(observation))]);
+        const remembered = withUpdates(quiet, out);
         if (isSame(remembered, entries)) return;
         const isWritten = await memories.write(findings.service, { entries: remembered, revision: revision + 1 });
         if (!isWritten) overtaken += 1;
@@ -89,33 +88,41 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
   };
 }
 
-/** A change that the operators have to be told about. */
+/** A change that needs a message. */
 interface Transition {
   readonly key: string;
   readonly observation: Observation;
+  readonly entry: Entry;
   readonly before: Entry | undefined;
 }
 
-/** The observations that differ from the memory; `quiet` are the entries to remember without a message. */
+type Update = Pick<Transition, 'observation' | 'entry'>;
+
+/** Returns the observations that need a message, and `quiet`, the entries to remember without a message. */
 function findTransitions({ observations, kept }: ReturnType<typeof evaluate>, now: number) {
-  // Good entries are kept as long as a run can last, because they outrank its older observations.
-  const quiet = new Map([...kept].filter(([, entry]) => !isGood(entry) || now - entry.at <= LONGEST_RUN_MS));
+  // A good entry outranks older observations of a run, so it is kept as long as a run can last.
+  const keep = (entry?: Entry) => (entry && (!isGood(entry) || now - entry.at <= LONGEST_RUN_MS) ? entry : undefined);
+  const pairs = new Map([...kept.pairs].filter(([, entry]) => keep(entry)));
+  const fresh = { pairs, service: keep(kept.service), broker: keep(kept.broker), probe: keep(kept.probe) };
   const transitions: Transition[] = [];
+  const updates: Update[] = [];
   for (const observation of observations) {
-    const [key, entry] = entryOf(observation);
-    const before = quiet.get(key);
-    // A newer observation is remembered already.
-    if (before !== undefined && observation.at <= before.at) continue;
-    if (isTransition(entry, before)) transitions.push({ key: `${key} ${entry.condition}`, observation, before });
-    else if (before !== undefined && !isGood(before)) quiet.set(key, { ...before, at: observation.at });
+    const { kind, condition, since, at, version } = observation;
+    const subject = kind === 'pair' ? pairKey(observation.pair) : kind;
+    const before = kind === 'pair' ? pairs.get(subject) : fresh[kind];
+    // The memory contains a newer observation.
+    if (before !== undefined && at <= before.at) continue;
+    const entry = { condition, since, at, version };
+    if (isTransition(entry, before)) transitions.push({ key: `${subject} ${condition}`, observation, entry, before });
+    else if (before !== undefined && !isGood(before)) updates.push({ observation, entry: { ...before, at } });
   }
-  return { transitions, quiet };
+  return { transitions, quiet: withUpdates(fresh, updates) };
 }
 
-/** No Lambda function runs longer. */
+/** The longest time limit of a Lambda function. */
 const LONGEST_RUN_MS = 15 * 60_000;
 
-/** A first observation is told unless it is good. A new version that still fails is told: an operator has tried. */
+/** Returns whether a message is needed. A new version that still fails needs a message: an operator has tried. */
 function isTransition({ condition, version }: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return !isGood({ condition });
   if (before.condition !== condition) return true;
@@ -123,14 +130,19 @@ function isTransition({ condition, version }: Entry, before: Entry | undefined):
   return isOther && (condition === 'rejected' || condition === 'secret-malformed');
 }
 
-/** The memory of an observation that needs no message any more. */
-function entryOf(observation: Observation): readonly [key: string, entry: Entry] {
-  const { kind, condition, since, at, version } = observation;
-  return [kind === 'pair' ? pairKey(observation.pair) : kind, { condition, since, at, version }];
+function withUpdates(entries: Entries, updates: readonly Update[]): Entries {
+  const pairs = new Map(entries.pairs);
+  const others: { [kind in Exclude<Observation['kind'], 'pair'>]?: Entry } = {};
+  for (const { observation, entry } of updates) {
+    if (observation.kind === 'pair') pairs.set(pairKey(observation.pair), entry);
+    else others[observation.kind] = entry;
+  }
+  return { ...entries, ...others, pairs };
 }
 
 function isSame(one: Entries, other: Entries): boolean {
-  return one.size === other.size && [...one].every(([key, entry]) => other.get(key) === entry);
+  if (one.service !== other.service || one.broker !== other.broker || one.probe !== other.probe) return false;
+  return one.pairs.size === other.pairs.size && [...one.pairs].every(([key, entry]) => other.pairs.get(key) === entry);
 }
 
 function failureWord(error: unknown): string {
@@ -139,5 +151,5 @@ function failureWord(error: unknown): string {
 }
 
 const AT_ONCE = 5;
-/** Each repetition follows a write of another run or event, which has sent its own messages. */
+/** Limit of repetitions. Each follows a write of another run or event, which has sent its own messages. */
 const MAX_OVERTAKEN = 10;

@@ -1,4 +1,4 @@
-import { type ClientName, type Pair, pairKey, type ServiceName } from '../../broker/pair.ts';
+import { type ClientName, type Pair, pairKey, parsePairKey, type ServiceName, servicesOf } from '../../broker/pair.ts';
 import { askUntil, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
 import type { NotificationMemories, Notified, Notify } from './notify.ts';
@@ -6,48 +6,47 @@ import type { NotificationMemories, Notified, Notify } from './notify.ts';
 /** The findings of a run, and its messages. */
 export interface HealthRun extends Checks {
   readonly clients: number;
-  /** Pairs that a client's tag names and whose service is not configured. */
+  /** Pairs in a client's tag whose service is not configured. */
   readonly unknown: readonly Pair[];
-  /** Services with an incident by the findings of this run alone. */
+  /** Services whose findings in this run are enough for an incident. */
   readonly incidents: readonly ServiceName[];
   readonly probe: ProbeAnswer;
   readonly reported: Notified;
-  /** Whether messages and alarms have a subscriber, as far as SNS says. */
+  /** Whether SNS reports a subscriber of messages and alarms. */
   readonly hasSubscriber: boolean;
   readonly milliseconds: number;
 }
 
-/** The clients as the list of secrets shows them, with their tag `services`; a secret may be planned for deletion. */
+/** The clients in the list of secrets, with their tag `services`. A secret may be planned for deletion. */
 export type ClientList = readonly { readonly client: ClientName; readonly services?: string | undefined }[];
 
-/** Asks the broker for a token as the role that must be refused. Never throws, and ends within the time it is given. */
+/** Asks the broker for a token as the role that must be refused. Never throws, and ends within `timeoutMs`. */
 export type AskAsProbe = (pair: Pair, timeoutMs: number) => Promise<ProbeAnswer>;
 
 interface Dependencies extends CheckDependencies {
-  /** The configured ones. */
   readonly services: readonly ServiceName[];
   readonly intervalMs: number;
-  /** Throws when there is no list: a blind run must not look like a good one. */
+  /** Throws without a list, because a run without clients must not look good. */
   readonly listClients: () => Promise<ClientList>;
   readonly askAsProbe: AskAsProbe;
   readonly memories: Pick<NotificationMemories, 'read'>;
   readonly notify: Notify;
-  /** Whether any subscription of the operators' topic is confirmed. Throws when SNS does not say. */
+  /** Returns whether any subscription of the operators' topic is confirmed. Throws if SNS fails. */
   readonly hasSubscriber: () => Promise<boolean>;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to 1. */
   readonly random: () => number;
 }
 
 /**
- * Proves every pair and the refusal of a role without an access rule, and tells the operators what has changed. Ends before
- * the deadline, epoch milliseconds, and before the next run begins; pairs not reached by then are in `missed`.
+ * Proves every pair and the refusal of a role without an access rule, and reports changes to the operators. Ends before
+ * the deadline (epoch milliseconds) and before the next run begins. Pairs not reached by then are in `missed`.
  */
 export function createHealthRun(dependencies: Dependencies) {
   const { services, intervalMs, listClients, askAsProbe, memories, notify, now, random } = dependencies;
 
   return async (deadline: number): Promise<HealthRun> => {
     const startedAt = now();
-    // Messages and the last writes keep the time of their worst case; the checks have the rest.
+    // Reserves the worst case of the messages and the last writes, and leaves the rest for the checks.
     const totalMs = Math.max(0, Math.min(deadline - startedAt, intervalMs));
     const reportsEndAt = startedAt + totalMs - Math.min(WRITING_MS, totalMs / 5);
     const endsAt = reportsEndAt - Math.min(REPORTING_MS, totalMs / 5);
@@ -81,19 +80,17 @@ export function createHealthRun(dependencies: Dependencies) {
     return { ...checks, ...found, reported, hasSubscriber, milliseconds: now() - startedAt };
   };
 
-  /** Clients no longer listed: the check of a deleted secret withdraws its token. */
+  /** Returns the pairs in memory, listed or not. The check of a deleted secret withdraws its token. */
   async function rememberedPairs(): Promise<readonly Pair[]> {
     const ofServices = services.map(async (service) => {
-      // A run without memory checks the listed pairs; `notify` reports the failure of the memory.
-      const { entries } = await memories.read(service).catch(() => ({ entries: new Map<string, never>() }));
-      const suffix = pairKey({ client: '', service });
-      const keys = [...entries.keys()].filter((key) => key.endsWith(suffix));
-      return keys.map((key) => ({ client: key.slice(0, -suffix.length), service }));
+      // A run without memory checks only the listed pairs. `notify` reports the failure of the memory.
+      const memory = await memories.read(service).catch(() => undefined);
+      return [...(memory?.entries.pairs.keys() ?? [])].map(parsePairKey).filter((pair) => pair?.service === service);
     });
-    return (await Promise.all(ofServices)).flat();
+    return (await Promise.all(ofServices)).flat().filter((pair) => pair !== undefined);
   }
 
-  /** An existing pair, so that only the missing rule can be the reason for a refusal. */
+  /** Returns an existing pair, so that only the missing rule can be the reason for a refusal. */
   function probePair(pairs: readonly Pair[]): Pair {
     return pairs[Math.floor(random() * pairs.length)] ?? { client: 'no-such-client', service: services[0] ?? 'none' };
   }
@@ -104,7 +101,7 @@ const WINDOW_MS = 8 * 60_000;
 const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
 
-/** The pairs of the listed clients; `unknown` are those whose service is not configured. */
+/** Returns the pairs of the listed clients. `unknown` contains the pairs whose service is not configured. */
 export function pairsOf(clients: ClientList, configured: readonly ServiceName[]) {
   const all = clients.flatMap(({ client, services }): Pair[] =>
     servicesOf(services, configured).map((service) => ({ client, service })),
@@ -113,10 +110,4 @@ export function pairsOf(clients: ClientList, configured: readonly ServiceName[])
     pairs: all.filter(({ service }) => configured.includes(service)),
     unknown: all.filter(({ service }) => !configured.includes(service)),
   };
-}
-
-/** The names in the tag `services`, each once; all configured ones when it says `all`, and when a secret has no such tag. */
-export function servicesOf(tag: string | undefined, configured: readonly ServiceName[]): readonly ServiceName[] {
-  if (tag === undefined || tag === 'all') return configured;
-  return [...new Set(tag.split(/\s/).filter((name) => name !== ''))];
 }

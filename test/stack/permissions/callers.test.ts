@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
 import { callerAccounts } from '../../../lib/settings/access-rules.ts';
+import documented from '../../contract/recorded-events/function-url-policy.json' with { type: 'json' };
 import { runCommandLine } from '../../e2e/commands/shared/command-line.ts';
 import { isAllowed, parsePolicy } from '../../support/aws/iam.ts';
 import { policiesOf } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
 
 interface Policy {
   readonly Version: string;
@@ -28,6 +30,20 @@ describe.each(Object.entries(environments))('in %s', (name, form) => {
     expect(canCall(role, ADMINISTRATOR)).toBe(urlIsOpen);
     expect(invokable(role, ADMINISTRATOR)).toEqual(pastUrl);
   });
+});
+
+/** @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html */
+it('the policy of the URL is the pair of statements that AWS documents, for each account of the callers', () => {
+  const accounts = ['111111111111', '222222222222'];
+  const rules = accounts.map((account) => ({
+    ...{ role: `arn:aws:iam::${account}:role/billing`, clients: ['acme'], services: ['customer-insights'] },
+  }));
+  const { resources, urlTarget } = deployStack('test', { ...exampleForm(), accessRules: rules });
+  const pair = parsePolicy(documented).map((one) => ({ ...one, Resource: [urlTarget] }));
+  const all = accounts.flatMap((account) => pair.map((one) => ({ ...one, Principal: { AWS: [account] } })));
+  const statements = policiesOf(resources).ofResource(urlTarget);
+  expect(statements).toHaveLength(all.length);
+  expect(statements).toEqual(expect.arrayContaining(all));
 });
 
 describe('where a whole organization may call, with 200 rules in as many accounts', () => {

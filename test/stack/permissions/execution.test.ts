@@ -61,7 +61,7 @@ const CALLS: Readonly<Record<string, string>> = {
   'AWS::Lambda::Version':
     'lambda: PublishVersion GetFunctionConfiguration GetRuntimeManagementConfig ListVersionsByFunction DeleteFunction',
   'AWS::Logs::LogGroup':
-    'logs: CreateLogGroup AssociateKmsKey DisassociateKmsKey PutRetentionPolicy DeleteRetentionPolicy TagResource ListTagsForResource UntagResource GetDataProtectionPolicy DescribeIndexPolicies DeleteLogGroup',
+    'logs: CreateLogGroup AssociateKmsKey DisassociateKmsKey PutRetentionPolicy DeleteRetentionPolicy TagResource ListTagsForResource UntagResource GetDataProtectionPolicy DeleteLogGroup',
   'AWS::Logs::MetricFilter': 'logs: PutMetricFilter DescribeMetricFilters DeleteMetricFilter',
   'AWS::S3::Bucket':
     's3: CreateBucket PutBucketPublicAccessBlock PutEncryptionConfiguration PutLifecycleConfiguration PutBucketVersioning PutBucketTagging TagResource ListTagsForResource GetBucketVersioning GetEncryptionConfiguration GetLifecycleConfiguration',
@@ -105,7 +105,7 @@ const RESOURCES: Readonly<Record<string, (one: Deployed) => string>> = {
 
 /** Calls that name no resource. */
 const EVERYWHERE =
-  'cloudwatch:DescribeAlarms cloudtrail:DescribeTrails codedeploy:ListDeploymentConfigs codedeploy:StopDeployment ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs kms:ListAliases logs:DescribeLogGroups logs:DescribeResourcePolicies secretsmanager:GetRandomPassword';
+  'cloudwatch:DescribeAlarms cloudtrail:DescribeTrails codedeploy:ListDeploymentConfigs codedeploy:StopDeployment ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs kms:ListAliases logs:DescribeIndexPolicies logs:DescribeLogGroups logs:DescribeResourcePolicies secretsmanager:GetRandomPassword';
 
 it('CloudFormation may make, read back, change and remove every resource of the template', () => {
   const refused = stack.resources.flatMap((one) => {

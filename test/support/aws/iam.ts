@@ -128,6 +128,21 @@ function arnMatches(pattern: string, arn: string): boolean {
   return arnParts(pattern).every((part, index) => globMatches(part, parts[index] ?? ''));
 }
 
+/** Whether any resource fits both ARNs, each part by itself. */
+export function arnsOverlap(one: string, other: string): boolean {
+  if (one === '*' || other === '*') return true;
+  const parts = arnParts(other);
+  return arnParts(one).every((part, index) => globsOverlap(part, parts[index] ?? ''));
+}
+
+/** Whether any text fits both patterns. */
+export function globsOverlap(one: string, other: string): boolean {
+  if (one === '' || other === '') return /^\**$/.test(one + other);
+  if (one.startsWith('*')) return globsOverlap(one.slice(1), other) || globsOverlap(one, other.slice(1));
+  if (other.startsWith('*')) return globsOverlap(other, one);
+  return (one[0] === other[0] || one[0] === '?' || other[0] === '?') && globsOverlap(one.slice(1), other.slice(1));
+}
+
 function accountOf(arn: string): string {
   return arnParts(arn)[4] ?? '';
 }

@@ -1,92 +1,28 @@
-import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
-import {
-  DynamoDBClient,
-  GetItemCommand,
-  UpdateItemCommand,
-  type UpdateItemCommandInput,
-} from '@aws-sdk/client-dynamodb';
-import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
 import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
-import { ACCESS as EXAMPLE, START } from '../../support/example.ts';
+import { ACCESS as EXAMPLE } from '../../support/example.ts';
 
 const { signal } = new AbortController();
 const ACCESS = { region: 'eu-west-1', credentials: { ...EXAMPLE.credentials, sessionToken: 'session' } };
 const ENDPOINTS = ['AWS_ENDPOINT_URL_DYNAMODB', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'];
 const EMPTY = { status: 200, headers: {}, body: Buffer.from('{}') };
-const UNSIGNED = ['host', 'content-type', 'x-amz-target'];
 const SECRET = { SecretId: 'token-broker/dev/acme', VersionStage: 'AWSCURRENT' };
 const LOOK = { TableName: 'pairs', Key: { pair: { S: 'acme/customer-insights' } } };
 
-/** In the order in which the SDK writes its members, with every kind of attribute. */
-const WRITE: UpdateItemCommandInput = {
-  ...LOOK,
-  ReturnValues: 'ALL_OLD',
-  UpdateExpression: 'SET #a = :a',
-  ConditionExpression: 'NOT attribute_type(#a, :b) – “ü”\n',
-  ExpressionAttributeNames: { '#a': 'naïve\u0000' },
-  ExpressionAttributeValues: {
-    ':a': { L: [{ B: Uint8Array.of(0, 255) }, { B: Buffer.from('bytes') }, { BOOL: true }] },
-    ':b': { SS: ['', 'é', '\ud800'] },
-    ':c': { N: '-1e-7' },
-  },
-};
-
 afterEach(() => {
   vi.unstubAllEnvs();
-  vi.useRealTimers();
 });
 
-describe('a request', () => {
-  it('is that of the SDK’s client, byte for byte, but for the headers in which the SDK tells of itself', async () => {
-    const sent: object[] = [];
-    const requestHandler = {
-      async handle({ protocol, hostname, path, method, headers, body }: SdkRequest) {
-        sent.push({ url: `${protocol}//${hostname}${path}`, method, headers, body: Buffer.from(body).toString() });
-        return { response: { statusCode: 200, headers: {}, body: Readable.from(['{}']) } };
-      },
-    };
-    const sdk = { ...ACCESS, requestHandler };
-    const [dynamodb, secretsManager] = [new DynamoDBClient(sdk), new SecretsManagerClient(sdk)];
-    for (const { middlewareStack } of [dynamodb, secretsManager]) {
-      // The stacks of all clients are alike, only their types name the operations.
-      (middlewareStack as DynamoDBClient['middlewareStack']).addRelativeTo(
-        <Input extends object, Answer>(next: (call: Input) => Promise<Answer>) =>
-          (call: Input) => {
-            const { headers } = (call as { readonly request: { readonly headers: Record<string, string> } }).request;
-            for (const name of Object.keys(headers)) if (!UNSIGNED.includes(name)) delete headers[name];
-            return next(call);
-          },
-        { relation: 'before', toMiddleware: 'httpSigningMiddleware' },
-      );
-    }
-    const send: SendHttp = async ({ url, ...request }) => {
-      sent.push({ url: `${url}`, ...request });
-      return EMPTY;
-    };
-    const own = { ...createDynamoDB({ ...ACCESS, send }), ...createSecretsManager({ ...ACCESS, send }) };
-
-    for (const name of ENDPOINTS) vi.stubEnv(name, undefined);
-    vi.useFakeTimers({ now: START, toFake: ['Date'] });
-    await dynamodb.send(new GetItemCommand(LOOK));
-    await own.getItem(LOOK, signal);
-    await dynamodb.send(new UpdateItemCommand(WRITE));
-    await own.updateItem(WRITE, signal);
-    await secretsManager.send(new GetSecretValueCommand(SECRET));
-    await own.getSecretValue(SECRET, signal);
-    expect([sent[1], sent[3], sent[5]]).toEqual([sent[0], sent[2], sent[4]]);
-    const authorization = expect.stringMatching(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\//);
-    for (const [nth, target] of [
-      [1, 'DynamoDB_20120810.GetItem'],
-      [3, 'DynamoDB_20120810.UpdateItem'],
-      [5, 'secretsmanager.GetSecretValue'],
-    ] as const)
-      expect(sent[nth]).toMatchObject({ headers: { authorization, 'x-amz-target': target } });
-  });
+it('a request names the broker and its environment outside of the signature', async () => {
+  const send = vi.fn<SendHttp>(async () => EMPTY);
+  await createDynamoDB({ ...ACCESS, send, environment: 'prod' }).getItem(LOOK, signal);
+  const headers = send.mock.calls[0]?.[0].headers;
+  expect(headers?.['user-agent']).toBe('token-broker/local (prod)');
+  expect(headers?.authorization).toMatch(/SignedHeaders=(?!.*user-agent)/);
 });
 
 describe('the endpoint', () => {
@@ -96,9 +32,12 @@ describe('the endpoint', () => {
   ])('of %s is that of the region, that of the variable, and none without a region', async (service, variable) => {
     for (const name of ENDPOINTS) vi.stubEnv(name, 'http://127.0.0.1:9');
     vi.stubEnv(variable, undefined);
-    vi.stubEnv('AWS_REGION', 'us-gov-west-1');
-    expect(await urlOf(service)).toBe(`https://${service}.us-gov-west-1.amazonaws.com/`);
-    expect(await urlOf(service, 'cn-north-1')).toBe(`https://${service}.cn-north-1.amazonaws.com.cn/`);
+    vi.stubEnv('AWS_ENDPOINT_URL', undefined);
+    vi.stubEnv('AWS_REGION', 'eu-west-1');
+    expect(await urlOf(service)).toBe(`https://${service}.eu-west-1.amazonaws.com/`);
+    expect(await urlOf(service, 'sa-east-1')).toBe(`https://${service}.sa-east-1.amazonaws.com/`);
+    vi.stubEnv('AWS_ENDPOINT_URL', 'http://127.0.0.1:7000');
+    expect(await urlOf(service)).toBe('http://127.0.0.1:7000/');
     vi.stubEnv(variable, 'http://127.0.0.1:8000');
     expect(await urlOf(service)).toBe('http://127.0.0.1:8000/');
     vi.stubEnv('AWS_REGION', undefined);
@@ -193,6 +132,26 @@ describe('an answer', () => {
     expect(inspect(failure, { depth: null, showHidden: true })).not.toContain('marked');
   });
 
+  it.each([201, 202, 204, 206, 299, 301, 304, 307, 399])(
+    'with the status %d is none, whatever it contains',
+    async (status) => {
+      const failure = await answered(status, { Item: { pair: { S: 'marked' } } });
+      expect(failure).toMatchObject({ status });
+      expect(failure).toBeInstanceOf(Error);
+      expect(isDefinitive(failure)).toBe(false);
+    },
+  );
+
+  it('is read for fifteen seconds and up to a million bytes at most', async () => {
+    const limits: unknown[] = [];
+    const send: SendHttp = async (_request, given) => {
+      limits.push(given);
+      return EMPTY;
+    };
+    await createDynamoDB({ ...ACCESS, send }).getItem(LOOK, signal);
+    expect(limits).toEqual([{ timeoutMs: 15_000, maxBodyBytes: 1_000_000, signal }]);
+  });
+
   it('that names its error at great length is read in one go: to search anew from each letter would take half an hour', async () => {
     expect(causeWord(await answered(400, { __type: `${'a'.repeat(900_000)}:\n` }))).toBe('unknown');
   });
@@ -221,8 +180,3 @@ describe('an answer', () => {
       .catch((error: unknown) => error);
   }
 });
-
-interface SdkRequest extends Record<'protocol' | 'hostname' | 'path' | 'method', string> {
-  readonly body: Uint8Array;
-  readonly headers: Readonly<Record<string, string>>;
-}

@@ -95,6 +95,15 @@ describe('reading the secret of a client', () => {
     expect(inspect(await read(), { depth: null, showHidden: true })).not.toContain("'one'");
   });
 
+  it('is denied to a role that is named like a key, by the words of AWS about the role', async () => {
+    const Message = 'User: arn:aws:sts::111111111111:assumed-role/KMS-Access/KMS is not authorized to perform: it';
+    const members = { __type: 'AccessDeniedException', Message };
+    const answer = { status: 400, headers: {}, body: Buffer.from(JSON.stringify(members)) };
+    const secretsManager = createSecretsManager({ ...ACCESS, send: async () => answer });
+    const read = createSecretReader({ environment: 'dev', secretsManager, now: Date.now });
+    expect(await read('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause: 'AccessDeniedException' });
+  });
+
   it('leaves nothing running when it ends', async () => {
     const { read, failWith, secretsManager } = await start({ timeoutMs: 20 });
     const asked = vi.spyOn(secretsManager, 'getSecretValue');

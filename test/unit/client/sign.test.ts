@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
-import { parseEndpoint } from '../../../client/sign.ts';
+import { createSigningClock, parseEndpoint } from '../../../client/sign.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { AWS_ANSWERS, issued } from './broker-answers.ts';
 import { GOOD, MINUTE_MS, NOW, PAIR, startClientWorld } from './client-world.ts';
@@ -77,6 +77,32 @@ it.each([0, -6, 6])('a Function URL takes it with a clock %d minutes off, and th
   expect(statuses).toEqual(minutes === 0 ? [200, 200, 200] : [403, 200, 200, 403, 200]);
   clock.now = NOW + minutes * MINUTE_MS;
   await Promise.all([broker.token(PAIR), broker.token({ ...PAIR, client: 'globex' })]);
+});
+
+it.each([
+  [59, false],
+  [61, true],
+  [299, true],
+])('a refusal that names a time %d s away corrects the signature: %s', (seconds, corrects) => {
+  for (const direction of [1, -1]) {
+    const clock = createSigningClock(() => NOW);
+    clock.hear(new Date(NOW + direction * seconds * 1_000).toUTCString());
+    expect(clock.correct()).toBe(corrects);
+    expect(clock.now()).toBe(corrects ? NOW + direction * seconds * 1_000 : NOW);
+  }
+});
+
+const UNREADABLE = [null, '', 'soon', 'Thu, 99 Foo 2026 25:61:61 GMT'];
+
+it.each(UNREADABLE)('a time that cannot be read corrects nothing, also after one that could: %j', (date) => {
+  const clock = createSigningClock(() => NOW);
+  const hear = (minutes: number) => clock.hear(new Date(NOW + minutes * MINUTE_MS).toUTCString());
+  hear(10);
+  expect(clock.correct()).toBe(true);
+  hear(20);
+  clock.hear(date);
+  expect(clock.correct()).toBe(false);
+  expect(clock.now()).toBe(NOW + 10 * MINUTE_MS);
 });
 
 const expired = (minutes: number | undefined) => refusal('aws-signature-expired', minutes);

@@ -20,7 +20,7 @@ import {
   startSts,
 } from '../../support/processes/stand-ins.ts';
 
-/** The credentials that the services accept; they reject `wrong`. */
+/** Credentials of the clients. The services reject `wrong`. */
 export const CREDENTIALS = {
   acme: { client_id: 'acme-id', secret: 'marked+acme/secret', services: 'all' },
   renewed: { client_id: 'acme-id-2', secret: 'marked+renewed/secret', services: 'all' },
@@ -55,11 +55,11 @@ const secretOf = (client: string) => `token-broker/test/${client}`;
 
 interface Options {
   readonly services?: readonly string[];
-  /** Beside those of the health role and of `billing`. */
+  /** Rules in addition to the rules of the health role and of `billing`. */
   readonly accessRules?: readonly AccessRule[];
 }
 
-/** The health function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
+/** Starts the health function, a whole broker on loopback, and stand-ins that record requests and can fail. */
 export async function startHealthFunctionWorld({ services = ['customer-insights'], accessRules = [] }: Options = {}) {
   repeatAtOnce();
   const messages: PublishedMessage[] = [];
@@ -90,7 +90,7 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
   await ensurePairTable(table, TABLE);
   secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));
 
-  // Enough for a busy machine.
+  // Long enough for a busy machine.
   const times = { attemptTimeoutMs: 6_000, requestTimeoutMs: 6_000 };
   const serviceOf = (name: string) => exampleService({ authUrl: tokenService.authUrl(name), ...times });
   const broker = await startFunctionUrl({
@@ -126,7 +126,7 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
     ...{ messages, lines, healthLines },
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
-    /** One run; gives its result, its last line, and the subjects of its messages. */
+    /** Returns the result of a run, its last line, and the subjects of its messages. */
     run: async (remainingMs = 60_000) => {
       const sent = messages.length;
       const result = await handler({}, { getRemainingTimeInMillis: () => remainingMs });
@@ -135,14 +135,14 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
       return { ...result, line, subjects: messages.slice(sent).map(({ subject = '' }) => subject) };
     },
     deliver: (event: unknown) => handler(event, { getRemainingTimeInMillis: () => 60_000 }),
-    /** Stores a first credential; gives the event that would tell of it. */
+    /** Stores a first credential. Returns the event that reports it. */
     store: async (client: string, credential: object, services?: string) => {
       const Tags = services === undefined ? [] : [{ Key: 'services', Value: services }];
       const input = { Name: secretOf(client), SecretString: JSON.stringify(credential), Tags };
       const { ARN: arn = '', VersionId: versionId = '' } = await secrets.send(new CreateSecretCommand(input));
       return eventOf({ name: input.Name, arn, versionId, label: 'AWSCURRENT' });
     },
-    /** Puts another credential into use; gives the event that Secrets Manager sent. */
+    /** Puts another credential into use. Returns the event that Secrets Manager sent. */
     replace: async (client: string, credential: object) => {
       const SecretString = JSON.stringify(credential);
       await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString }));
@@ -152,7 +152,7 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
   };
 }
 
-/** As it is sent by AWS. */
+/** An event as AWS sends it. */
 export function eventOf({ name, arn, versionId, label }: LabelUpdate) {
   return {
     version: '0',

@@ -11,23 +11,24 @@ import { startLoopbackServer } from '../client/loopback-server.ts';
 import { CREDENTIALS, HEALTH, startHealthFunctionWorld } from './health-function-world.ts';
 
 const SERVICES = ['customer-insights', 'other'];
-/** What the report may take at the end. */
+/** Time for the report at the end. */
 const REPORT_MS = 15_000;
 const CHECK = 'the check of acme/customer-insights';
 const TOKEN = 'a token of acme/customer-insights';
 const CRASHED = { '/check': undefined, '/token': undefined };
+const UNKNOWN_RULES = expect.stringMatching(/^the access rules in force are unknown, and \w+ were synthesised$/);
 const EVENT = { DeploymentId: 'd-EXAMPLE', LifecycleEventHookExecutionId: 'execution-1' };
 
-/** The access rules that the world has unless a test says otherwise. */
+/** The default access rules of the world. */
 const SYNTHESISED = [exampleRule({ services: 'all' })];
 
 describe('a new version of the token function', () => {
-  it('may have callers when one pair of each service, or one that is none, was asked and a token of it refused', async () => {
+  it('may have callers when a pair of each service, or a made-up pair, was asked and its token refused', async () => {
     const { store, tokenService, lines, release } = await startWorld();
     expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
     expect(askedOf(lines.splice(0))).toEqual(['token no-such-client/customer-insights access-denied']);
     await store('acme', CREDENTIALS.acme, 'customer-insights');
-    // A credential that does not work is not its fault.
+    // The version is not at fault for a bad credential.
     await store('globex', CREDENTIALS.wrong);
     expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
     expect(tokenService.requests).toHaveLength(2);
@@ -39,7 +40,7 @@ describe('a new version of the token function', () => {
     ]);
   });
 
-  it('is asked again when AWS does not let the question through at first, as long as there is time to report', async () => {
+  it('is asked again when AWS refuses the question at first, as long as there is time to report', async () => {
     const { store, broker, release, clock } = await startWorld();
     await store('acme', CREDENTIALS.acme);
     broker.throttle(6);
@@ -91,6 +92,7 @@ describe('a new version of the token function', () => {
   });
 
   it.each<[what: string, answer: Record<string, Answer | undefined>, faults: readonly string[]]>([
+    ['a caller without its rules', { '/whoami': answerOf({ rules_digest: undefined }) }, [UNKNOWN_RULES]],
     ['secrets-unavailable', { '/check': problem('secrets-unavailable') }, []],
     ['access-denied', { '/check': problem('access-denied') }, [`${CHECK} ended with access-denied`]],
     ['a 424, for a token', { '/token': problem('client-disabled') }, [`${TOKEN} was not refused: client-disabled`]],
@@ -98,13 +100,14 @@ describe('a new version of the token function', () => {
   ])('that answers %s is judged by that', async (_what, answers, faults) => {
     const { store, release } = await startWorld();
     await store('acme', CREDENTIALS.acme, 'customer-insights');
-    const told = { '/check': problem('secrets-unavailable'), '/token': problem('access-denied'), ...answers };
-    const rules = { rules: [], rules_digest: rulesDigest({ accessRules: SYNTHESISED }) };
-    const caller = { role: HEALTH.role, account: '111111111111', ...rules };
+    const told: Record<string, Answer | undefined> = {
+      '/check': problem('secrets-unavailable'),
+      '/token': problem('access-denied'),
+      ...answers,
+    };
     const version = await startFunctionUrl({
       handler: async ({ rawPath }) => {
-        if (rawPath === '/whoami') return { statusCode: 200, headers: {}, body: JSON.stringify(caller) };
-        const answer = rawPath === '/check' ? told['/check'] : told['/token'];
+        const answer = { '/whoami': answerOf(), ...told }[rawPath];
         if (answer === undefined) throw new Error('crashed');
         return { ...answer, headers: { 'content-type': 'application/problem+json' } };
       },
@@ -116,7 +119,7 @@ describe('a new version of the token function', () => {
   });
 });
 
-it('the report is made upon an event of CodeDeploy, is repeated, and fails in the end with the status alone', async () => {
+it('the report follows an event of CodeDeploy, is repeated, and finally fails with only the status', async () => {
   const { release, invoke, codedeploy } = await startWorld();
   await expect(invoke({ DeploymentId: 'd-EXAMPLE' })).rejects.toThrow();
   expect(codedeploy.reports).toEqual([]);
@@ -150,7 +153,7 @@ async function startWorld(accessRules: readonly AccessRule[] = []) {
     createReleaseCheckFunction({ ...names, TOKEN_BROKER_URL: url }, options)(event, {
       getRemainingTimeInMillis: () => remainingMs,
     });
-  /** Gives the report to CodeDeploy, and its reasons. */
+  /** Returns the report to CodeDeploy, and its reasons. */
   const release = async (url?: string, remainingMs?: number) => {
     await invoke(EVENT, url, remainingMs);
     const { faults, outcome } = JSON.parse(written.at(-1) ?? '{}');
@@ -159,6 +162,13 @@ async function startWorld(accessRules: readonly AccessRule[] = []) {
     return { status: outcome, faults };
   };
   return { ...world, codedeploy, written, clock, invoke, release };
+}
+
+/** The answer of a version that has the access rules as they were synthesised. */
+function answerOf(changes: object = {}): Answer {
+  const rules = { rules: [], rules_digest: rulesDigest({ accessRules: SYNTHESISED }) };
+  const caller = { role: HEALTH.role, account: '111111111111', ...rules, ...changes };
+  return { statusCode: 200, body: JSON.stringify(caller) };
 }
 
 interface Answer {

@@ -13,7 +13,7 @@ const settingsOf = (changes: Partial<Service> = {}) => ({
 });
 
 describe('the first reads', () => {
-  /** Reads at most so long from an AWS that answers like this; gives what was asked for. */
+  /** Reads within a time limit from an AWS that answers so. Returns the questions. */
   async function askedFirst(answer: () => Promise<object>, withinMs: number): Promise<readonly unknown[]> {
     const asked: unknown[] = [];
     const ask = async (input: object) => {

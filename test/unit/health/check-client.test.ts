@@ -56,7 +56,7 @@ describe('an answer that tells nothing about the version of the event', () => {
     },
   );
 
-  it('is asked for no second time when there is no time left for it; the operators hear nothing of silence', async () => {
+  it('is asked only once without time for a second request, and operators get no message about silence', async () => {
     const { check, checks, subjects } = createWorld({ one: 'unreachable' });
     await expect(check(5_000)).rejects.toThrow('acme: one unreachable');
     expect(checks).toHaveLength(1);
@@ -83,7 +83,7 @@ describe('an event is done', () => {
   });
 });
 
-/** All services with the finding of a check of each, and every effect of the event of version v2. */
+/** A finding for each service, and every effect of the event of version v2. */
 function createWorld(
   findings: Readonly<Record<string, Answer>>,
   { tag, isGone = false }: { readonly tag?: string; readonly isGone?: boolean } = {},

@@ -2,10 +2,13 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from '../../../functions/health/client-secrets.ts';
+import documented from '../../contract/recorded-events/secret-label-updated.json' with { type: 'json' };
 import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';
 import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/processes/stand-ins.ts';
+import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
 import { eventOf } from '../functions/health-function-world.ts';
+import { exampleForm } from '../settings/example-form.ts';
 
 describe('the list of clients', () => {
   it('has every client of the environment, page by page, with its tag, also when AWS throttles once', async () => {
@@ -68,7 +71,7 @@ it('the description of a client has its tag and the version in use', async () =>
   expect(await describeClient('acme')).toEqual({ services: 'customer-insights', currentVersion: 'v2' });
 });
 
-it('a client without a secret, or before its deletion, has no description, and a failure is told in one word', async () => {
+it('a client without a secret, or before its deletion, has no description, and a failure is one word', async () => {
   const { store, failWith, describeClient } = await start();
   store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };
   for (const client of ['deleted', 'no-such-client']) expect(await describeClient(client)).toBeUndefined();
@@ -84,6 +87,20 @@ describe('an event of Secrets Manager', () => {
 
   it('names the client, and the version that it has now', () => {
     expect(parseSecretEvent(EVENT, 'test')).toEqual({ kind: 'promotion', client: 'acme', version: 'v2' });
+  });
+
+  /** @see https://docs.aws.amazon.com/secretsmanager/latest/userguide/event-detail-secret-label-updated-secretsmanager.html */
+  it('is read as AWS documents it, and matches the rule that starts health', () => {
+    const { versionId: version } = documented.detail;
+    const ofClient = { ...documented, detail: { ...documented.detail, name: 'token-broker/test/acme' } };
+    expect(parseSecretEvent(ofClient, 'test')).toEqual({ kind: 'promotion', client: 'acme', version });
+    expect(parseSecretEvent(documented, 'test')).toEqual({ kind: 'foreign' });
+
+    const [rule] = resourcesOf(synthesise('test', exampleForm()), 'AWS::Events::Rule');
+    const { account, source, detail, 'detail-type': types } = rule?.Properties.EventPattern ?? {};
+    expect([account, source, types]).toEqual([[ofClient.account], [ofClient.source], [ofClient['detail-type']]]);
+    expect(detail).toEqual({ name: [{ prefix: 'token-broker/test/' }], labelUpdated: [ofClient.detail.labelUpdated] });
+    expect(Object.keys(ofClient.detail)).toEqual(expect.arrayContaining(Object.keys(detail)));
   });
 
   it.each([undefined, null, 7, {}, { source: 'aws.s3' }, [EVENT]])(

@@ -6,7 +6,7 @@ import { HOUR_MS, START } from '../../support/example.ts';
 
 const look = { since: START, at: START };
 
-/** One of everything that operators can be told about. */
+/** Returns every observation that can lead to a message. */
 const observationsOf = (pair: { readonly client: string; readonly service: string }): readonly Observation[] => [
   ...FINDINGS.map((condition) => ({ kind: 'pair', pair, condition, ...look }) as const),
   ...(['incident', 'answering'] as const).flatMap((condition): Observation[] => [

@@ -13,7 +13,7 @@ import { startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../../support/example.ts';
 import { repeatAtOnce, startDynamoDB, startSns, startSts } from '../../support/processes/stand-ins.ts';
 
-const EMPTY: NotificationMemory = { entries: new Map(), revision: 0 };
+const EMPTY: NotificationMemory = { entries: { pairs: new Map() }, revision: 0 };
 const REJECTED: Entry = { condition: 'rejected', since: START, at: START + 5, version: 'v1' };
 
 /** A fault, the time limit of the calls that meet it, and the word for it. */
@@ -29,10 +29,11 @@ describe('the memory of notifications', () => {
     const { memories, endpoint } = await open();
     expect(await memories.read('customer-insights')).toEqual(EMPTY);
     expect(endpoint.calls).toMatchObject([{ operation: 'GetItem', parameters: { ConsistentRead: true } }]);
-    const entries = new Map<string, Entry>([
+    const pairs = new Map<string, Entry>([
       ['acme/customer-insights', REJECTED],
       ['acme/Dienst "für" alle', { condition: 'disabled', since: 1, at: 2, version: undefined }],
     ]);
+    const entries = { pairs, service: { ...REJECTED, condition: 'incident' as const } };
     expect(await memories.write('customer-insights', { entries, revision: 1 })).toBe(true);
     expect(await memories.read('customer-insights')).toEqual({ entries, revision: 1 });
     for (const other of ['merchant-payment-cleansing', undefined]) expect(await memories.read(other)).toEqual(EMPTY);
@@ -56,10 +57,27 @@ describe('the memory of notifications', () => {
     expect(await item(key)).toMatchObject({ forgetAt: { N: `${START / 1_000 + 90 * 86_400}` } });
   });
 
+  it.each([
+    ['customer-insights', 'notify:customer-insights', 'service', 'incident'],
+    [undefined, 'notify::run', 'broker', 'incident'],
+    [undefined, 'notify::run', 'probe', 'not-denied'],
+  ] as const)('of %s keeps an open incident of a row that an earlier version stored', async (...stored) => {
+    const [service, key, kind, condition] = stored;
+    const { memories, put, item } = await open();
+    const rows = { S: JSON.stringify([ROW, [kind, condition, START, START + 5, null]]) };
+    await put(key, { entries: rows, revision: { N: '3' } });
+    const { entries, revision } = await memories.read(service);
+    const pairs = new Map([['acme/customer-insights', REJECTED]]);
+    expect(entries).toEqual({ pairs, [kind]: { condition, since: START, at: START + 5 } });
+    await memories.write(service, { entries, revision: revision + 1 });
+    expect((await item(key))?.entries).toEqual(rows);
+  });
+
   const ROW = ['acme/customer-insights', 'rejected', START, START + 5, 'v1'];
   it.each<[string, Item[string], number, [string, Entry][]]>([
     ['[["acme/', { N: '3' }, 3, []],
     ['{"acme/customer-insights":"rejected"}', { N: '3' }, 3, []],
+    ['[["a","rejected",1,1,null],["/b","rejected",1,1,null],["a/b/c","rejected",1,1,null]]', { N: '3' }, 3, []],
     ['[["a/b","rejected",-1,1,null],["a/b","rejected",1,9e15,null]]', { N: '3' }, 3, []],
     [
       JSON.stringify([['a/b', 'suspicious', 1, 1, null], ROW, 7]),
@@ -70,7 +88,7 @@ describe('the memory of notifications', () => {
   ])('keeps what can be read of %s, and can be written', async (rows, count, revision, kept) => {
     const { memories, put } = await open();
     await put('notify::run', { entries: { S: rows }, revision: count });
-    const entries = new Map(kept);
+    const entries = { pairs: new Map(kept) };
     expect(await memories.read(undefined)).toEqual({ entries, revision });
     expect(await memories.write(undefined, { entries, revision: revision + 1 })).toBe(true);
   });
@@ -103,7 +121,7 @@ describe('the memory of notifications', () => {
 
 describe('a message to the operators', () => {
   const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-dev';
-  const MESSAGE = { subject: '[token-broker dev] rejected: acme', text: 'Zeile 1 & <Zeile> 2\n\n  „Ende“ + 100 %\n' };
+  const MESSAGE = { subject: '[token-broker dev] rejected: acme', text: 'Zeile & <Zeile>\n\n  „Ende“ + 100 %\n' };
 
   it('reaches the topic as it is, also when SNS fails once', async () => {
     const { notify, messages, failWith } = await start();

@@ -31,7 +31,7 @@ describe('the operators', () => {
     ['rejected', 'v1', 'v2', 1],
     ['rejected', 'v1', 'v1', 0],
     ['secret-malformed', 'v1', 'v2', 1],
-    // A look that could not tell the version says nothing about another one.
+    // A check without a version does not prove that the version has changed.
     ['rejected', undefined, 'v2', 0],
     ['rejected', 'v1', undefined, 0],
     ['misconfigured', 'v1', 'v2', 0],
@@ -49,10 +49,10 @@ describe('the memory', () => {
     for (const at of [START, START + 1]) await tell([found('acme', 'accepted', at)]);
     await clock.advance(START + 15 * MINUTE_MS - clock.now());
     await tell([]);
-    expect([...memories.entries().keys()]).toEqual([ACME]);
+    expect([...memories.entries().pairs.keys()]).toEqual([ACME]);
     await clock.advance(1);
     await tell([]);
-    expect([...memories.entries().keys()]).toEqual([]);
+    expect([...memories.entries().pairs.keys()]).toEqual([]);
   });
 
   it('takes no finding that is older', async () => {
@@ -60,9 +60,9 @@ describe('the memory', () => {
     const look = async (finding: Finding, at: number) =>
       (await tell([found('acme', finding, START + at, { checkedAt: START + at - 1 })])).subjects;
     expect(await look('rejected', 4)).toEqual([about('rejected')]);
-    // Of something bad is remembered since when it is so, and when it was last seen.
+    // The memory contains the start of a bad condition, and when it was last observed.
     await look('rejected', 10);
-    expect(memories.entries().get(ACME)).toMatchObject({ since: START + 3, at: START + 10, version: 'v1' });
+    expect(memories.entries().pairs.get(ACME)).toMatchObject({ since: START + 3, at: START + 10, version: 'v1' });
     expect([await look('accepted', 5), await look('accepted', 10)]).toEqual([[], []]);
     expect(await look('accepted', 20)).toEqual([about('accepted')]);
     expect(await look('rejected', 15)).toEqual([]);
@@ -78,7 +78,7 @@ describe('the memory', () => {
 
   it('is read again when another revision is there, and sent messages are not repeated', async () => {
     const { tell, memories, messages } = createHealthWorld();
-    const entries = new Map([[`other/${SERVICE}`, { condition: 'rejected', since: 0, at: 0 } as const]]);
+    const entries = { pairs: new Map([[`other/${SERVICE}`, { condition: 'rejected', since: 0, at: 0 } as const]]) };
     let isOvertaken = false;
     const write: NotificationMemories['write'] = async (service, memory) => {
       if (!isOvertaken) await memories.store.write(service, { ...memory, entries });
@@ -86,7 +86,7 @@ describe('the memory', () => {
       return memories.store.write(service, memory);
     };
     expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 7, unsent: 0 });
-    expect([messages.length, memories.entries().size]).toEqual([7, 8]);
+    expect([messages.length, memories.entries().pairs.size]).toEqual([7, 8]);
   });
 
   it('takes a write whose answer was lost for that of another run, and no message is repeated', async () => {

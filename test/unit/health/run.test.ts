@@ -96,7 +96,7 @@ describe('a service that does not answer', () => {
     });
     const { checked, missed, milliseconds } = await run();
     const { down = [], up = [] } = Object.groupBy(checked, ({ pair }) => (pair.service === 'up' ? 'up' : 'down'));
-    // Ten and those under way with them, then one of ten.
+    // Ten, the checks that are under way with them, then every tenth.
     expect(down.length).toBeGreaterThanOrEqual(59);
     expect(down.length).toBeLessThanOrEqual(64);
     expect(missed).toHaveLength(500 - down.length);
@@ -114,7 +114,7 @@ describe('a service that does not answer', () => {
     },
   );
 
-  it('is not taken for answering because callers got tokens of it earlier, or because secrets are missing', async () => {
+  it('is not taken for answering because callers got tokens earlier, or because secrets are missing', async () => {
     const traffic = { finding: 'accepted', provenBy: 'traffic' } as const;
     const missing = { finding: 'secret-missing', provenBy: 'secret' } as const;
     const { run, world } = createHealthWorld({ clients: clientsNamed(300) });
@@ -134,7 +134,7 @@ describe('a broker that does not answer', () => {
       answer: (_, count) => (count <= failing ? { failure } : 'accepted'),
     });
     expect(await run()).toMatchObject({ missed });
-    // Every answer is recorded, and how long it took.
+    // Every answer is recorded with its duration.
     const pair = { client: 'client-0', service: SERVICE };
     expect(recorded).toMatchObject(Array(asked).fill({ pair, milliseconds: 100 }));
   });

@@ -29,6 +29,13 @@ describe('settings', () => {
     });
   });
 
+  it('may use a limit to the full: all reserved instances stand ready, in sixteen subnets', () => {
+    const subnetIds = Array.from({ length: 16 }, (_, index) => `subnet-${10_000_000 + index}`);
+    const vpc = { subnetIds, securityGroupIds: ['sg-0123456789abcdef0'] };
+    const form = { ...exampleForm(), reservedConcurrency: 5, provisionedConcurrency: 5, vpc };
+    expect(parseEnvironment('test', form)).toMatchObject({ provisionedConcurrency: 5, vpc });
+  });
+
   it('reach the token function in its form, with the organization and the ids of roles when they are pinned', () => {
     const plain = parseEnvironment('test', exampleForm());
     expect(Object.keys(toBrokerSettings(plain))).toEqual(['services', 'accessRules', 'provenForSeconds']);

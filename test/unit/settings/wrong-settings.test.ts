@@ -17,6 +17,7 @@ const KEY_FORM = 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:k
 const KEY_PLACE = 'must be in the account and the region of the environment';
 const KEY_ID = '12345678-1234-1234-1234-123456789012';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
+const idsOf = (count: number) => Array.from({ length: count }, (_, index) => `subnet-${10_000_000 + index}`);
 const SERVICE = 'services/customer-insights';
 
 const PATH_ONLY = 'differs only by its path from the role of accessRules[0], which the broker cannot see';
@@ -52,6 +53,7 @@ const environment: readonly Row[] = [
   ['provisionedConcurrency', 6, 'provisionedConcurrency: must not be more than reservedConcurrency'],
   ['callers', 'organization', expect.stringMatching(/^callers: must be 'accounts' without principalOrgId/)],
   ['vpc', { ...vpc, subnetIds: 'subnet-0123456789abcdef0' }, 'vpc.subnetIds: must be a list'],
+  ['vpc', { ...vpc, subnetIds: idsOf(17) }, 'vpc.subnetIds: must have at most 16'],
   ['vpc', { ...vpc, subnetIds: ['*'] }, 'vpc.subnetIds[0]: must be an id such as subnet-0123456789abcdef0'],
   ['keyArn', 'arn:aws:kms:eu-west-1:111111111111:alias/keys', `keyArn: ${KEY_FORM}`],
   ['keyArn', `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
@@ -69,6 +71,7 @@ const rule: readonly Row[] = [
   ['/role', 'arn:aws:iam::111111111111:user/eve', `.role: must be a role, not a user: ${ROLE_FORM}`],
   ['/role', 'arn:aws:iam::111111111111:root', `.role: must be a role, not a whole account: ${ROLE_FORM}`],
   ['/role', 'arn:aws-cn:iam::111111111111:role/billing', ".role: must start with arn:aws: like the region's own"],
+  ['/roleId', 'AROAX', '.roleId: must be the unique id of a role: AROA…'],
   ['/roleId', 'AIDAEXAMPLEEXAMPLE12', '.roleId: must be the unique id of a role: AROA…'],
   ['/roleID', 'x', '.roleID: is not a known member (known: role, roleId, clients, services, operations)'],
   ['/clients', undefined, '.clients: is missing'],

@@ -8,13 +8,13 @@ export interface Shown {
 }
 
 interface AnswerProps {
-  /** In place of the outcome, while there is something else to say. */
+  /** A text in place of the outcome. Empty for the outcome. */
   readonly said: string;
   readonly shown: Shown | undefined;
   readonly ask: (form: CallForm) => void;
 }
 
-/** What came of the last request, and the way that it took. */
+/** The outcome and the way of the last request. */
 export function Answer({ said, shown, ask }: AnswerProps) {
   const { outcome, summary } = shown?.report ?? {};
   return (
@@ -28,7 +28,7 @@ export function Answer({ said, shown, ask }: AnswerProps) {
   );
 }
 
-const FIRST = 'Press a cell of the board: you see here what came back, and which way the request took.';
+const FIRST = 'Press a cell of the board to see its answer here, and the way of the request.';
 const PICTURE =
   'A caller signs a request; the token function takes the token from DynamoDB, or requests it once from the service with the credential from Secrets Manager.';
 
@@ -55,7 +55,7 @@ function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
         </p>
       )}
       <details open={form.reveal}>
-        <summary>Raw answer and request; the same from a terminal</summary>
+        <summary>Raw answer and request, commands to repeat the call</summary>
         <Choice
           legend="Commands run in the folder of the project and sign as this caller."
           options={texts.map((each) => [each.name, each.name])}
@@ -69,7 +69,7 @@ function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
   );
 }
 
-/** From the caller to the service; a station that the call did not come to stays dark. */
+/** The stations from the caller to the service. A station that the call did not reach stays dark. */
 function Way({ stations }: { readonly stations: readonly Station[] }) {
   const last = stations.findLastIndex(({ state }) => state !== 'off');
   return (

@@ -8,7 +8,7 @@ interface BoardProps {
   readonly ask: (form: CallForm) => void;
 }
 
-/** Clients and services: each cell shows how the pair is, and asks for it. */
+/** A table of clients and services. Each cell shows the state of a pair, and asks for the pair upon a click. */
 export function Board({ state: { callers, services, clients }, shown, ask }: BoardProps) {
   const [callerId, chooseCaller] = useState('');
   const [operation, chooseOperation] = useState<'token' | 'check'>('token');
@@ -91,7 +91,7 @@ export function Board({ state: { callers, services, clients }, shown, ask }: Boa
         <Commands commands={changed?.commands ?? []} />
       </details>
       <details>
-        <summary>Other names, a least life time, who am I</summary>
+        <summary>Other names, minimum life time, who am I</summary>
         <form ref={others} class="row" noValidate onSubmit={askForOthers}>
           {Object.entries({ client: 'Client', service: 'Service', min_ttl: 'Seconds to live' }).map(([name, label]) => (
             <label key={name}>

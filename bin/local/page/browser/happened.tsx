@@ -6,7 +6,7 @@ interface IncidentsProps extends Pick<State, 'stages'> {
   readonly order: (path: string, form: object) => Promise<string | undefined>;
 }
 
-/** Lets services fail, and work again. */
+/** Controls that let services fail and recover. */
 export function Incidents({ stages, order }: IncidentsProps) {
   const [said, say] = useState('');
   const checkAll = async () => {
@@ -27,7 +27,7 @@ export function Incidents({ stages, order }: IncidentsProps) {
           {plays.name !== 'recover' && <Commands commands={[plays.command]} />}
         </div>
       ))}
-      {stages.length === 0 && <p>The services of your configuration play none.</p>}
+      {stages.length === 0 && <p>The services of your configuration play no incidents.</p>}
       <p class="row">
         <button type="button" onClick={checkAll}>
           Run the checks of the schedule
@@ -38,12 +38,12 @@ export function Incidents({ stages, order }: IncidentsProps) {
   );
 }
 
-/** The last requests; a row opens its audit line, or the requests that it stands for. */
+/** The last requests. A row opens its audit line, or the requests that it summarizes. */
 export function Requests({ requests }: Pick<State, 'requests'>) {
   return (
     <section aria-labelledby="requests">
-      <h2 id="requests">What happened</h2>
-      {requests.length === 0 && <p>Nothing yet.</p>}
+      <h2 id="requests">Recent requests</h2>
+      {requests.length === 0 && <p>No requests yet.</p>}
       {requests.map((request) => (
         <Row request={request} key={request.id} />
       ))}
@@ -62,7 +62,7 @@ function Row({ request }: { readonly request: SeenRequest }) {
         <time>{clock(at)}</time> <Mark outcome={outcome} /> {[who, subject, origin, took].filter(Boolean).join(', ')}
       </summary>
       {isOpen && folded?.map((each) => <Row request={each} key={each.id} />)}
-      {isOpen && !folded && (took ? <AuditLine id={id} /> : <p>AWS answered: the broker did not hear of it.</p>)}
+      {isOpen && !folded && (took ? <AuditLine id={id} /> : <p>AWS answered. The broker was not called.</p>)}
     </details>
   );
 }
@@ -71,17 +71,17 @@ function AuditLine({ id }: { readonly id: string }) {
   const [line, show] = useState('');
   useEffect(() => {
     const read = async () => JSON.stringify(await (await fetch(`/audit/${id}`)).json(), undefined, 2);
-    read().then(show, () => show('The broker has ended.'));
+    read().then(show, () => show('The broker has stopped.'));
   }, [id]);
   return <pre>{line}</pre>;
 }
 
-/** What the operators were told. */
+/** The messages to the operators. */
 export function Messages({ messages }: Pick<State, 'messages'>) {
   return (
     <section aria-labelledby="messages">
       <h2 id="messages">Messages to the operators</h2>
-      {messages.length === 0 && <p>None yet. The checks of the schedule tell what changed.</p>}
+      {messages.length === 0 && <p>No messages yet. The checks of the schedule report changes.</p>}
       {messages.map(({ at, subject, text, commands }) => (
         <article key={`${at} ${subject}`}>
           <h3>

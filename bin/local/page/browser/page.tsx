@@ -6,7 +6,7 @@ import { Board } from './board.tsx';
 import { Incidents, Messages, Requests } from './happened.tsx';
 import { Entries } from './parts.tsx';
 
-/** All that is shown comes in as text and stays text: nothing here writes HTML. */
+/** Renders every value as text. Nothing here writes HTML. */
 function Page() {
   const { state, connection, look } = useBroker();
   const [said, say] = useState('');
@@ -17,12 +17,12 @@ function Page() {
     asked.current = form;
     say('Asking …');
     const report = await post<CallReport>('/call', form);
-    // A slower answer to an earlier question does not take the place of this one.
+    // Ignores a late answer to an earlier request.
     if (form !== asked.current) return;
     say(report.message ?? '');
     if (report.way === undefined) return;
     show({ form, report });
-    // There the answer is below the board: as in page.css.
+    // On a narrow page the answer is below the board, as page.css says.
     if (matchMedia('(width < 60rem)').matches) document.getElementById('answer')?.scrollIntoView();
   }
 
@@ -60,7 +60,7 @@ function Page() {
   );
 }
 
-/** Follows the broker: what other terminals do shows within a second or two. */
+/** Polls the broker, so that actions of other terminals show within two seconds. */
 function useBroker() {
   const [state, setState] = useState(NOTHING);
   const [connection, setConnection] = useState('connecting');
@@ -81,7 +81,7 @@ const NOTHING: State = {
   ...{ callers: [], services: [], clients: [], stages: [], saved: [], requests: [], messages: [], running: [] },
 };
 
-/** What the server answers, or in `message` what went wrong. */
+/** Returns the server's answer, or an error text in `message`. */
 async function post<Answer>(path: string, form: object): Promise<Answer & { readonly message?: string }> {
   const headers = { 'content-type': 'application/json' };
   return fetch(path, { method: 'POST', headers, body: JSON.stringify(form) }).then(

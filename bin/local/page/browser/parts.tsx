@@ -8,7 +8,7 @@ interface ChoiceProps<Value extends string> {
   readonly onChoose: (value: Value) => void;
 }
 
-/** One of several, all in sight. */
+/** A choice between options that are all visible. */
 export function Choice<Value extends string>({ legend, options, value, onChoose }: ChoiceProps<Value>) {
   return (
     <fieldset>
@@ -23,7 +23,7 @@ export function Choice<Value extends string>({ legend, options, value, onChoose 
   );
 }
 
-/** Names and what belongs to them. */
+/** A list of names with their texts. */
 export function Entries({ entries, kind }: { readonly entries: readonly Entry[]; readonly kind: string }) {
   const parts = entries.map(({ name, text }) => (
     <div key={name}>
@@ -34,12 +34,12 @@ export function Entries({ entries, kind }: { readonly entries: readonly Entry[];
   return <dl class={kind}>{parts}</dl>;
 }
 
-/** An outcome in its colour. */
+/** The word of an outcome, coloured by its kind. */
 export function Mark({ outcome: { word, kind } }: { readonly outcome: Outcome }) {
   return <strong class={kind}>{word}</strong>;
 }
 
-/** Copies a text, and says so itself until it is left. */
+/** A button that copies a text, and confirms it until it loses the focus. */
 export function Copy({ entry: { name, text } }: { readonly entry: Entry }) {
   const [said, say] = useState('Copy');
   const copy = () => navigator.clipboard.writeText(text).then(() => say('Copied'));
@@ -50,7 +50,7 @@ export function Copy({ entry: { name, text } }: { readonly entry: Entry }) {
   );
 }
 
-/** Commands by their names, with all of each to copy. */
+/** The names of commands, each with a button that copies the whole command. */
 export function Commands({ commands }: { readonly commands: readonly Entry[] }) {
   return commands.map((command) => (
     <p class="row" key={command.name}>
@@ -59,7 +59,7 @@ export function Commands({ commands }: { readonly commands: readonly Entry[] }) 
   ));
 }
 
-/** A time of today. */
+/** Formats a time of day. */
 export function clock(epochMs: number): string {
   return new Date(epochMs).toLocaleTimeString('en-GB');
 }

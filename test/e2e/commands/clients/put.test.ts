@@ -1,6 +1,14 @@
 import { Readable } from 'node:stream';
-import { DescribeSecretCommand, GetSecretValueCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect } from 'vitest';
+import {
+  CreateSecretCommand,
+  DeleteSecretCommand,
+  DescribeSecretCommand,
+  GetSecretValueCommand,
+  ListSecretsCommand,
+  PutSecretValueCommand,
+} from '@aws-sdk/client-secrets-manager';
+import { describe, expect, onTestFinished } from 'vitest';
+import { environments } from '../../../../lib/environments.ts';
 import { beginCommandLine, ended } from '../shared/command-line.ts';
 import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
@@ -136,6 +144,17 @@ describe('client put', () => {
     );
   });
 
+  it('reads no secret in use where a trail rings for each read', async ({ world }) => {
+    const { dev } = environments;
+    onTestFinished(() => void Object.assign(environments, { dev }));
+    const stored = { Name: 'token-broker/dev/acme', SecretString: JSON.stringify({ ...OLD, services: 'all' }) };
+    await world.secretsManager.send(new CreateSecretCommand(stored));
+    const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
+    expect(await plan()).toMatch(/- changes the client_id: /);
+    Object.assign(environments, { dev: { ...dev, trail: {} } });
+    expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
+  });
+
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
     const putting = beginPut(world);
@@ -180,7 +199,7 @@ describe('client put stores nothing, and repeats nothing', () => {
     ['of a member twice, of which it would keep the last', ONE_SERVICE, TWICE, /a member occurs more than once/],
     ['for services that --services does not name', ONE_SERVICE, { ...NEW, services: [CLEANSING] }, OTHER_SERVICES],
     ['for no service', PUT, { ...NEW, services: [] }, OTHER_SERVICES],
-    ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /holds a colon/],
+    ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /contains a colon/],
     ['for a client that is not there', 'client put amce --yes', NEW, TYPING_ERROR],
     ['with --create for one that is there', `${PUT} --create`, NEW, /client-exists: There is a client "acme" already/],
     ['for one that differs by case only', 'client put Acme --create --yes', NEW, /client-exists: .* "acme" already/],
@@ -195,6 +214,19 @@ describe('client put stores nothing, and repeats nothing', () => {
     await expect(describeSecret(world, 'new', 'dev')).rejects.toThrow(/can't find/);
   });
 });
+
+it.for(['acme', 'Acme'])(
+  'client put --create makes no %s beside an acme that is marked for deletion',
+  async (client, { world }) => {
+    await world.secretsManager.send(new DeleteSecretCommand({ SecretId: ACME }));
+    const result = await world.run(`client put ${client} --create --yes`, { input: NEW });
+    expect(result).toEqual(ended(1, '', /^error: secret-deleted: The secret is marked for deletion\nRestore it first/));
+    const { SecretList = [] } = await world.secretsManager.send(
+      new ListSecretsCommand({ IncludePlannedDeletion: true }),
+    );
+    expect(SecretList.map(({ Name }) => Name).filter((name) => /acme$/i.test(name ?? ''))).toEqual([ACME]);
+  },
+);
 
 describe('client put, interrupted or overtaken', () => {
   it('names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {

@@ -40,6 +40,11 @@ describe('env', () => {
     expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL_DYNAMODB}\n`);
   });
 
+  it('sets the variables in PowerShell with --powershell', async () => {
+    const { stdout } = await runCommandLine(['env', 'reporting', '--powershell'], { PORT: port() });
+    expect(stdout).toContain("$env:AWS_ACCESS_KEY_ID = 'AKIDLOCALREPORTING'\n$env:AWS_SECRET_ACCESS_KEY = '");
+  });
+
   it.each([
     ['no broker listens there', ['operator'], '19999', 1, /^error: broker-not-running: .* 19999\nStart it with npm/],
     ['there is no such caller', ['x'], undefined, 2, /^error: the local broker has no such caller: it has operator/],
@@ -81,7 +86,7 @@ describe('service', () => {
     };
     const { access_token: first, fingerprint } = await tokenOf();
     expect(await statusFor(first)).toBe(200);
-    expect(await run('service customer-insights --revoke')).toEqual(ended(0, '', /turns away every token/));
+    expect(await run('service customer-insights --revoke')).toEqual(ended(0, '', /refuses every token/));
     expect(await statusFor(first)).toBe(401);
     expect(await statusFor((await tokenOf(` --refused ${fingerprint}`)).access_token)).toBe(200);
   });

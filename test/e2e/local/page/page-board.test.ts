@@ -54,7 +54,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await press(page, ACME);
     await press(page, CLEANSING);
     await play(page, 'customer-insights', 'down');
-    await page.getByText('it ends every connection without an answer').waitFor();
+    await page.getByText('it closes every connection without an answer').waitFor();
     await play(page, 'merchant-payment-cleansing', 'throttle');
     expect(await refuse(page)).toBe('token-endpoint-unavailable');
     await shows(page, CLEANSING, String.raw`paused until [\d:]{8} token: 59 min`);
@@ -81,7 +81,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await messages.getByRole('heading', { name: 'rejected: initech on customer-insights' }).waitFor();
     await messages.getByRole('button', { name: 'Copy client retry initech' }).first().waitFor();
 
-    const happened = page.getByRole('region', { name: 'What happened' });
+    const happened = page.getByRole('region', { name: 'Recent requests' });
     const [run, ...others] = await happened.locator('details').all();
     expect(others).toEqual([]);
     expect(await run?.innerText()).toMatch(/ checked the schedule, 1 probe access-denied, 3 accepted, 3 rejected$/);
@@ -106,7 +106,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     expect(await way(other)).toEqual([
       'caller passed: signed',
       'broker passed: allowed',
-      'memory answered: had the answer',
+      'memory answered: contained the answer',
     ]);
     // An instance that has looked into the table within the last minute answers from its memory.
     const next = async () => {

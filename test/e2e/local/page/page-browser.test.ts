@@ -64,7 +64,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const clipboard = () => page.evaluate('navigator.clipboard.readText()');
     await press(page, ACME);
     expect(await page.locator('.facts dt').allInnerTexts()).toEqual([
-      ...['lives for', 'came from', 'fingerprint', 'request id'],
+      ...['expires in', 'source', 'fingerprint', 'request id'],
     ]);
     await press(page, INITECH);
     await page.getByText('An operator stores the right credential in token-broker/local/initech').waitFor();
@@ -162,7 +162,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
 
   it('lists each request as it comes, those of others and those that AWS refuses too, with their audit lines', async () => {
     const { page, broker } = await open();
-    const rows = page.getByRole('region', { name: 'What happened' }).locator('details');
+    const rows = page.getByRole('region', { name: 'Recent requests' }).locator('details');
     await ask(broker, BILLING, { ...ACME, client: 'umbrella' });
     const row = rows.filter({ hasText: 'umbrella/customer-insights' });
     expect(await row.locator('summary').innerText()).toMatch(
@@ -173,7 +173,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await ask(broker, { ...BILLING, secretAccessKey: 'wrong' }, ACME);
     const refused = rows.first().filter({ hasText: 'AWS answered 403' });
     await refused.locator('summary').click();
-    await refused.getByText('the broker did not hear of it').waitFor();
+    await refused.getByText('The broker was not called.').waitFor();
   });
 
   it('comes back to a broker that was started again', async () => {
@@ -186,7 +186,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await connected(page);
     await page.getByRole('radio', { name: 'operator' }).check();
     await press(page, ACME);
-    const requests = page.getByRole('region', { name: 'What happened' });
+    const requests = page.getByRole('region', { name: 'Recent requests' });
     await requests.getByText('issued').waitFor();
 
     await first.end();
@@ -195,7 +195,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await said(page, 'No answer: is npm start still running?');
     await startOwnBroker({ env });
     await connected(page);
-    await requests.getByText('Nothing yet.').waitFor();
+    await requests.getByText('No requests yet.').waitFor();
     // The caller that was chosen before is still the one who asks.
     await press(page, ACME);
     await said(page, 'issued: operator asked for acme');

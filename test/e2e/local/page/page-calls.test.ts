@@ -45,7 +45,7 @@ it.for<readonly [string, number, unknown, object, RegExp?]>([
 it('a call says so when the broker is gone', async () => {
   const { post, closeBroker } = await startPageWorld();
   await closeBroker();
-  expect(await post(CALL)).toMatchObject({ status: 502, body: '{"message":"The broker gave no answer."}' });
+  expect(await post(CALL)).toMatchObject({ status: 502, body: '{"message":"The broker did not answer."}' });
 });
 
 it.each([

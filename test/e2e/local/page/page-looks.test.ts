@@ -83,8 +83,13 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const stops = [];
     while (stops.length < 11) stops.push(await tab());
     expect(stops.slice(4)).toEqual([
-      ...['Change acme from the command line', 'Other names, a least life time, who am I', 'Copy whoami'],
-      ...['Raw answer and request; the same from a terminal', 'recover', 'recover', 'Run the checks of the schedule'],
+      ...['Change acme from the command line', 'Other names, minimum life time, who am I', 'Copy whoami'],
+      ...[
+        'Raw answer and request, commands to repeat the call',
+        'recover',
+        'recover',
+        'Run the checks of the schedule',
+      ],
     ]);
   });
 

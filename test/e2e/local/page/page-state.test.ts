@@ -133,7 +133,7 @@ const SEEN = {
 function toldAfter(...lines: readonly string[]) {
   const feed = createFeed();
   for (const each of lines) feed.audit(each);
-  return feed.told('http://127.0.0.1:8788');
+  return feed.events('http://127.0.0.1:8788');
 }
 
 it('the list of requests has each request once, those too that AWS answered by itself, and no line about others', () => {
@@ -145,7 +145,7 @@ it('the list of requests has each request once, those too that AWS answered by i
   feed.answered({ ...answered, requestId: 'request-2', status: 403 });
   feed.answered({ ...answered, requestId: 'request-3', status: 502, failure: new Error('marked-failure') });
 
-  expect(feed.told('').requests).toEqual([
+  expect(feed.events('').requests).toEqual([
     { id: 'request-3', at: 2_000, outcome: { word: 'function failed', kind: 'bad' }, subject: 'POST /token' },
     { id: 'request-2', at: 2_000, outcome: { word: 'AWS answered 403', kind: 'bad' }, subject: 'POST /token' },
     SEEN,
@@ -197,6 +197,6 @@ it('messages to the operators come newest first, each with the commands that it 
   const feed = createFeed();
   for (const text of ['Nothing to do.', 'Try `client retry acme`, then `see-the-log`.'])
     feed.message({ subject: '', text });
-  const { messages } = feed.told('http://127.0.0.1:9000');
+  const { messages } = feed.events('http://127.0.0.1:9000');
   expect(messages.map(({ commands }) => commands.map(({ name }) => name))).toEqual([['client retry acme'], []]);
 });

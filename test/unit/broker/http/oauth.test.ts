@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseOAuthForm, readOAuthForm } from '../../../../functions/broker/http/oauth.ts';
+import { oauthError } from '../../../../functions/broker/http/oauth.ts';
+import { readTokenBody } from '../../../../functions/broker/http/request.ts';
 import { createBrokerWorld, exchange } from '../../../support/broker-world.ts';
 import { exampleService } from '../../../support/example.ts';
 
@@ -8,10 +9,7 @@ const GRANT = 'grant_type=client_credentials';
 const GOOD = `${GRANT}&client_id=acme&client_secret=any&scope=customer-insights`;
 const PAIR = { client: 'acme', service: 'customer-insights' };
 
-const read = (body: string) => {
-  const form = readOAuthForm(FORM, body);
-  return form && parseOAuthForm(form);
-};
+const read = (body: string) => readTokenBody(FORM, body).parse();
 const post = (body: string, world = createBrokerWorld(), more = {}) =>
   world.post({}, { contentType: `${FORM};charset=UTF-8`, body, ...more });
 
@@ -37,7 +35,7 @@ describe('an OAuth 2.0 form', () => {
     ['a form that is not UTF-8', FORM, new Uint8Array([0xff, 0x26, ...Buffer.from(GOOD)])],
     ['a form of more than 16 KiB', FORM, `${GOOD}&x=${'x'.repeat(16_384)}`],
   ])('is not %s', (_, contentType, body) => {
-    expect(readOAuthForm(contentType, body)).toBeUndefined();
+    expect(readTokenBody(contentType, body).dialect).toBe('broker');
   });
 });
 
@@ -67,7 +65,7 @@ describe('the answer to an OAuth 2.0 form', () => {
 
   it.each([
     [`${GRANT}&scope=customer-insights`, 'invalid_request', 'client_id: is required.'],
-    [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': is given more than once."],
+    [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': appears more than once."],
     [`${GOOD}&min_ttl=soon`, 'invalid_request', 'min_ttl: must be a whole number of seconds.'],
     [
       `${GRANT}&client_id=-&scope=s`,
@@ -107,6 +105,14 @@ describe('the answer to an OAuth 2.0 form', () => {
     expect({ status: json.status, given, rest }).toEqual({ status, given: error, rest: problem.json });
     expect(description).toMatch(/^[ !#-[\]-~]+$/);
     expect(headers).toEqual({ ...problem.headers, 'content-type': 'application/json' });
+  });
+
+  it('describes a failure in the characters that RFC 6749 §5.2 allows, whatever is in the detail', () => {
+    const all = String.fromCodePoint(...Array.from({ length: 0x180 }, (_, code) => code), 0x1f511);
+    const told = { type: 'internal', detail: `"a\\b" ü\n${all}`, retryable: false };
+    const { error_description: description } = oauthError(told);
+    expect(description).toMatch(/^'a\?b' \?\?/);
+    expect(description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
   });
 
   it('is never the cause of a problem', async () => {

@@ -31,6 +31,15 @@ describe('the file of a key that is made', () => {
     expect(statSync(link).mode & 0o777).toBe(0o600);
   });
 
+  it('is not written through a link that another program has laid where it is written first', async () => {
+    const folder = temporaryFolder();
+    const other = join(folder, 'other');
+    writeFileSync(other, 'kept');
+    symlinkSync(other, join(folder, `key.${process.pid}`));
+    await expect(makeKey(join(folder, 'key'))).rejects.toThrow('EEXIST');
+    expect(readFileSync(other, 'utf8')).toBe('kept');
+  });
+
   it('stays when another server has put its key there', async () => {
     const file = join(temporaryFolder(), 'key');
     const first = await makeKey(file);

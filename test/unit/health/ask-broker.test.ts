@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { failure, TokenBrokerError } from '../../../client/error.ts';
-import { createPairChecker, createProbe } from '../../../functions/health-function.ts';
+import { createPairChecker, createProbe } from '../../../functions/health/ask-broker.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 

@@ -1,0 +1,60 @@
+import { TokenBrokerError } from '../../client/error.ts';
+import type { TokenBroker, TokenBrokerOptions } from '../../client/token-broker.ts';
+import type { CheckPair } from './rules/check-pairs.ts';
+import type { ProbeAnswer } from './rules/evaluate.ts';
+import type { AskAsProbe } from './rules/run.ts';
+
+/** The options of both functions that ask the broker. */
+export interface FunctionOptions {
+  /** Credentials that sign the requests. Default: the credentials of the function. */
+  readonly credentials?: TokenBrokerOptions['credentials'];
+  readonly write?: (line: string) => void;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+  readonly sleep?: (ms: number) => Promise<unknown>;
+}
+
+/** Checks pairs through the broker's URL. Returns `failed` if the broker itself fails. */
+export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {
+  return async (pair, timeoutMs) => {
+    try {
+      const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
+      return { kind: 'checked', finding, provenBy, version, checkedAt };
+    } catch (error) {
+      const retryable = error instanceof TokenBrokerError && (error.retryable || error.type === 'aborted');
+      return { kind: 'failed', failure: failureType(error), retryable };
+    }
+  };
+}
+
+/** Asks for a token as the role that must be refused, and drops a token that it receives. */
+export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
+  return async (pair, timeoutMs) => {
+    try {
+      await broker.token({ ...pair, signal: signalAfter(timeoutMs) });
+      return { condition: 'not-denied', said: 'a-token' };
+    } catch (error) {
+      return { condition: conditionOf(error), said: failureType(error) };
+    }
+  };
+}
+
+/** Any problem but a refusal or `internal` arises behind the access rules, so it proves that they let the probe in. */
+function conditionOf(error: unknown): ProbeAnswer['condition'] {
+  if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
+  if (error.type === 'access-denied' && error.status === 403) return 'denied';
+  return error.type === 'internal' ? 'unproven' : 'not-denied';
+}
+
+/** Returns a word that contains no text of an answer. */
+function failureType(error: unknown): string {
+  if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
+  // Only the time limit aborts a request.
+  if (error.type === 'aborted') return 'timeout';
+  return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
+}
+
+/** Aborts after `timeoutMs`, or immediately if no time is left. */
+export function signalAfter(timeoutMs: number): AbortSignal {
+  return AbortSignal.timeout(Math.max(1, Math.floor(timeoutMs)));
+}
