@@ -177,7 +177,10 @@ function worldOf(policies: readonly Statements[], stack = plain, functions: read
   ];
   const resources = [...stack.resources, ...account];
   const others = own.map(([arn, Statement]) => [arn, { Version: '2012-10-17', Statement }] as const);
-  const bounds = { Version: '2012-10-17', Statement: [allow('*'), { ...allow(['iam:*', 'sts:AssumeRole']), Effect: 'Deny' }] };
+  const bounds = {
+    Version: '2012-10-17',
+    Statement: [allow('*'), { ...allow(['iam:*', 'sts:AssumeRole']), Effect: 'Deny' }],
+  };
   return {
     stack: resources,
     policies: policiesOf(resources, { ...Object.fromEntries(others), ...(boundary && { [boundary]: bounds }) }),
