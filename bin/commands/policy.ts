@@ -92,7 +92,7 @@ export function printOwnPolicies(
 }
 
 /**
- * Returns the permissions boundary that every role of the stack must have, if the organisation or `cdk.json` requires it.
+ * Returns the permissions boundary of every role of the stack, if the organisation or `cdk.json` requires it.
  *
  * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
  */

@@ -80,7 +80,10 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', 'arn:aws:sts::222222222222:assumed-role/reporting/me', ...IN_DEV], /the role itself, not a session/],
     [['policy', 'arn:aws:iam::222222222222:role/*', ...IN_DEV], /one role/],
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
-    [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
+    [
+      ['policy', '--deploy-trust', 'acme', ...IN_DEV],
+      /It must be <owner>\/<repository> or <owner>@<id>\/<repository>@<id>, as on GitHub/,
+    ],
     [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
     [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name only one of them/],
     [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
