@@ -157,7 +157,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'content-too-large': 'Send at most 16 KiB.',
   'unsupported-media-type': 'Send JSON or a form in UTF-8, and name it in `content-type`.',
   'credential-missing':
-    'An operator stores `token-broker/<environment>/<client>` with this service in it (`client put <client>`).',
+    'An operator stores `token-broker/<environment>/<client>` with this service in it (`client put <client>`, with `--create` for a new client).',
   'credential-malformed':
     'An operator corrects in `token-broker/<environment>/<client>` what `detail` names (`client put <client>`).',
   'credential-rejected':
@@ -183,7 +183,7 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
   misconfigured:
     'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
   'secret-missing':
-    'Store the credential with `client put <client> --services <names>`: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
+    'Store the credential with `client put <client> --services <names>`, and `--create` for a new client: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
   'secret-malformed':
     'Store `token-broker/<environment>/<client>` again with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
   disabled: 'Nothing until the client may be used again, then `client enable <client>`.',

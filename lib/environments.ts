@@ -1,9 +1,10 @@
 import type { EnvironmentForm } from './settings/settings.ts';
 
 /**
- * The settings of every environment, the only file to edit. `npm run cdk -- synth` checks it and reports every mistake.
- * README.md explains how to add a client, a caller or a service. `npm run token-broker -- config <environment>` lists
- * every setting with its default. `settings/settings.ts` and `settings/service.ts` explain the settings.
+ * The settings of every environment, unless TOKEN_BROKER_ENVIRONMENTS_FILE names another file. `npm run cdk -- synth`
+ * checks it and reports every mistake. README.md explains how to add a client, a caller or a service. `npm run
+ * token-broker -- config <environment>` lists every setting with its default. `settings/settings.ts` and
+ * `settings/service.ts` explain the settings.
  */
 export const environments: Readonly<Record<string, EnvironmentForm>> = {
   dev: {

@@ -1,14 +1,14 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import cdkJson from '../../cdk.json' with { type: 'json' };
 import { printJson, talk } from '../../client/commands/output.ts';
 import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
+import { BOUNDARY, QUALIFIER } from '../../lib/settings/settings-file.ts';
 import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies.ts';
-import { arn, resourcesOf } from './policy/statements.ts';
-import { knownSettings, settingsOf } from './shared/settings.ts';
+import { arn, DEFAULT_QUALIFIER, resourcesOf } from './policy/statements.ts';
+import { knownSettings, settingsFile, settingsOf } from './shared/settings.ts';
 
 /** Adds the client package's `policy` with the settings' access rules, the roles' own policies and the guard. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
@@ -74,7 +74,7 @@ export function printOwnPolicies(
   settings: Environment,
   boundary: string | undefined = permissionsBoundary(settings),
 ): void {
-  const policies = ownPolicies(kind, settings, boundary);
+  const policies = ownPolicies(kind, settings, { boundary, qualifier: cdkContext().qualifier });
   const [policy = {}] = policies;
   printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
@@ -86,13 +86,13 @@ export function printOwnPolicies(
   talk(
     shell,
     boundary === undefined
-      ? `cdk.json requires no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
-      : `It creates no role without the permissions boundary of cdk.json, ${boundary}.`,
+      ? `The settings require no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
+      : `It creates no role without the required permissions boundary, ${boundary}.`,
   );
 }
 
 /**
- * Returns the permissions boundary that `cdk.json` requires of every role of the stack, if it requires a boundary.
+ * Returns the permissions boundary of every role of the stack, if the organisation or `cdk.json` requires it.
  *
  * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
  */
@@ -108,17 +108,15 @@ export function permissionsBoundary(environment: Environment, context?: object):
   return written?.replace(/\$\{([\w:]+)\}/g, (placeholder, key: string) => values[key] ?? placeholder);
 }
 
-/** Reads the bootstrap's members from the context of `cdk.json`. The default qualifier is the CDK's own. */
-export function cdkContext(context: object = cdkJson.context) {
+/** Reads the bootstrap's members from the CDK's context. The default qualifier is the CDK's own. */
+export function cdkContext(context: object = settingsFile().context) {
   const { [BOUNDARY]: boundary, [QUALIFIER]: qualifier } = contextSchema.parse(context);
   return { boundary, qualifier };
 }
 
-const BOUNDARY = '@aws-cdk/core:permissionsBoundary';
-const QUALIFIER = '@aws-cdk/core:bootstrapQualifier';
 const contextSchema = z.object({
   [BOUNDARY]: z.object({ name: z.string().optional(), arn: z.string().optional() }).default({}),
-  [QUALIFIER]: z.string().default('hnb659fds'),
+  [QUALIFIER]: z.string().default(DEFAULT_QUALIFIER),
 });
 
 /**
@@ -141,10 +139,14 @@ function deployTrustPolicy(environment: Environment, repository: string) {
 }
 
 function parseRepository(text: string): string {
-  if (!/^[\w.-]+\/[\w.-]+$/.test(text))
-    throw new InvalidArgumentError('It must be <owner>/<repository>, as on GitHub.');
+  if (!REPOSITORY.test(text)) {
+    throw new InvalidArgumentError('It must be <owner>/<repository> or <owner>@<id>/<repository>@<id>, as on GitHub.');
+  }
   return text;
 }
+
+/** GitHub's subject of a repository. Those made, renamed or transferred since 2026-07-15 have both ids. */
+const REPOSITORY = /^[\w.-]+(?:\/[\w.-]+|@\d+\/[\w.-]+@\d+)$/;
 
 /**
  * Denies direct invocations to every role of the broker's account. A direct event can claim any caller, while AWS

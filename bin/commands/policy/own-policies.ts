@@ -2,7 +2,16 @@ import { identityPolicy } from '../../../client/commands/policy.ts';
 import { functionName, stackName, topicName } from '../../../lib/settings/names.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 import { execution } from './execution-policy.ts';
-import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './statements.ts';
+import {
+  allow,
+  arn,
+  type Bootstrap,
+  DEFAULT_QUALIFIER,
+  KEY_USE,
+  keyOf,
+  resourcesOf,
+  STOP_A_DEPLOYMENT,
+} from './statements.ts';
 
 /** The roles that deploy, operate or stop an environment: option, statements and description of each. */
 export const OWN_POLICIES = {
@@ -15,16 +24,20 @@ export const OWN_POLICIES = {
 
 /**
  * Returns the identity policy of a role, as narrow as the environment's names allow, in documents that each fit into a
- * managed policy. `boundary` is the permissions boundary that every role of the stack must have.
+ * managed policy.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
  */
-export function ownPolicies(kind: keyof typeof OWN_POLICIES, environment: Environment, boundary?: string) {
+export function ownPolicies(
+  kind: keyof typeof OWN_POLICIES,
+  environment: Environment,
+  bootstrap: Bootstrap = { qualifier: DEFAULT_QUALIFIER },
+) {
   const document = (Statement: readonly object[]) => ({ Version: '2012-10-17', Statement });
   const fits = (Statement: readonly object[]) => JSON.stringify(document(Statement)).length <= MAX_CHARACTERS;
   const [, statementsOf] = OWN_POLICIES[kind];
   const parts: object[][] = [[]];
-  for (const statement of statementsOf(environment, boundary)) {
+  for (const statement of statementsOf(environment, bootstrap)) {
     const last = parts.at(-1) ?? [];
     if (fits([...last, statement])) last.push(statement);
     else parts.push([statement]);
@@ -35,11 +48,12 @@ export function ownPolicies(kind: keyof typeof OWN_POLICIES, environment: Enviro
 /** The longest managed policy. AWS does not count white space. */
 export const MAX_CHARACTERS = 6_144;
 
-function deploy(environment: Environment): readonly object[] {
+/** Allows the roles of a single bootstrap. That of another could be an administrator's. */
+function deploy(environment: Environment, { qualifier }: Bootstrap): readonly object[] {
   const { account, region } = environment;
-  const { alias, health, stack } = resourcesOf(environment);
+  const { alias, functions, health, stack } = resourcesOf(environment);
   const roles = ['deploy', 'file-publishing', 'lookup'].map((role) =>
-    arn(environment, 'iam', `role/cdk-*-${role}-role-${account}-${region}`, ''),
+    arn(environment, 'iam', `role/cdk-${qualifier}-${role}-role-${account}-${region}`, ''),
   );
   return [
     allow('UseTheBootstrap', 'sts', 'AssumeRole', roles),
@@ -48,6 +62,8 @@ function deploy(environment: Environment): readonly object[] {
     // `doctor` asks without a client, so the role needs no access rule.
     ...identityPolicy(alias).Statement,
     allow('RunHealthOnce', 'lambda', 'InvokeFunction', health),
+    allow('CountTheConcurrency', 'lambda', 'GetFunctionConcurrency', [...functions, health]),
+    allow('ReadTheQuota', 'lambda', 'GetAccountSettings', '*'),
   ];
 }
 

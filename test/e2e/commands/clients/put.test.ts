@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { Readable } from 'node:stream';
 import {
   CreateSecretCommand,
@@ -7,8 +9,10 @@ import {
   ListSecretsCommand,
   PutSecretValueCommand,
 } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { environments } from '../../../../lib/environments.ts';
+import { SETTINGS_VARIABLE } from '../../../../lib/settings/names.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { beginCommandLine, ended } from '../shared/command-line.ts';
 import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
@@ -145,13 +149,14 @@ describe('client put', () => {
   });
 
   it('reads no secret in use where a trail rings for each read', async ({ world }) => {
-    const { dev } = environments;
-    onTestFinished(() => void Object.assign(environments, { dev }));
     const stored = { Name: 'token-broker/dev/acme', SecretString: JSON.stringify({ ...OLD, services: 'all' }) };
     await world.secretsManager.send(new CreateSecretCommand(stored));
     const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
     expect(await plan()).toMatch(/- changes the client_id: /);
-    Object.assign(environments, { dev: { ...dev, trail: {} } });
+    const file = path.join(temporaryFolder(), 'environments.json');
+    writeFileSync(file, JSON.stringify({ environments: { dev: { ...environments.dev, trail: {} } } }));
+    vi.stubEnv(SETTINGS_VARIABLE, file);
+    onTestFinished(() => void vi.unstubAllEnvs());
     expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
   });
 
