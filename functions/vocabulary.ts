@@ -51,6 +51,13 @@ export const FINDINGS = [
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 
+/**
+ * The causes of the finding `throttled`: the service answered 429, too many rejected versions were tried within the
+ * hour, another version was tried within 30 s, or a new token would end the token that callers use.
+ */
+export const THROTTLE_CAUSES = ['service', 'rejected-versions', 'another-version', 'single-active-token'] as const;
+export type ThrottleCause = (typeof THROTTLE_CAUSES)[number];
+
 /** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for no request. */
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
@@ -189,3 +196,20 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
     'Store `token-broker/<environment>/<client>` again with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
   disabled: 'Nothing until the client may be used again, then `client enable <client>`.',
 };
+
+const THROTTLED_ADVICE: Readonly<Record<ThrottleCause, string>> = {
+  service:
+    'Check again later: the service has received too many token requests, which says nothing about the credential.',
+  'rejected-versions':
+    'Too many rejected versions were tried within the hour, so the broker tries no other version. If you are sure of the credential, `client retry <client>` ends that.',
+  'another-version': 'Check again after half a minute: the broker tries one new version of a pair every 30 s.',
+  'single-active-token':
+    'Check again when the token in use has expired: a new token would end it (`singleActiveToken`).',
+};
+
+/** Returns the operator's remedy for a finding. A broker of an earlier release names no cause. */
+export function findingAdvice(finding: Exclude<Finding, 'accepted'>, cause?: string): string {
+  return (
+    (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause ?? '')) || FINDING_ADVICE[finding]
+  );
+}

@@ -3,7 +3,7 @@ import { printTable, talk, talkOfProgress, timeText } from '../../../client/comm
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
-import { FINDING_ADVICE, type SecretStage } from '../../../functions/vocabulary.ts';
+import { findingAdvice, type SecretStage } from '../../../functions/vocabulary.ts';
 import { pause } from './operate.ts';
 
 /** The result of checking a pair: a finding, or the failure. */
@@ -20,7 +20,9 @@ export async function askInTurn(...asked: Parameters<typeof askForChecks>): Prom
   if (waiting.length === 0) return checks;
   const seconds = Math.max(...waiting.map(secondsToWait));
   const names = waiting.map(({ service }) => service).join(', ');
-  talk(shell, `${names}: the broker may try this version again in ${seconds} s; asking again then.`);
+  const isTurn = waiting.every((check) => 'finding' in check && check.cause === 'another-version');
+  const rule = isTurn ? 'the broker tries one new version of a pair every 30 s' : 'the broker must wait';
+  talk(shell, `${names}: ${rule}; asking again in ${seconds} s.`);
   await pause(shell, seconds * 1_000);
   const later = await askForChecks(shell, broker, waiting, stage, isForced);
   return checks.map((check) => later[waiting.indexOf(check)] ?? check);
@@ -103,9 +105,9 @@ export function isAccepted(check: PairCheck, version?: string): boolean {
 export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>> {
   const { client, service, stage } = check;
   if ('failure' in check) return { client, service, stage, problem: asProblem(check.failure) };
-  const { finding, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = check;
+  const { finding, cause, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = check;
   return {
-    ...{ client, service, stage, finding, version },
+    ...{ client, service, stage, finding, cause, version },
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
     expires_at: expiresAt && new Date(expiresAt).toISOString(),
@@ -132,7 +134,7 @@ function adviceOn(check: PairCheck, environment: string): string | undefined {
   if (check.finding === 'accepted') return undefined;
   const seconds = secondsToWait(check);
   const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
-  return `${withNames(FINDING_ADVICE[check.finding], about)}${check.finding === 'throttled' ? until : ''}`;
+  return `${withNames(findingAdvice(check.finding, check.cause), about)}${check.finding === 'throttled' ? until : ''}`;
 }
 
 /** Returns enough of a version's id to distinguish it from others. */

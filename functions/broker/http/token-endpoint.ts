@@ -87,6 +87,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
       const result = await broker.check(caller, wanted, deadline, record.trace);
       record.outcome = result.finding;
       record.credentialVersion = result.version;
+      record.cause = result.cause;
       return checkResponse(wanted, result, now());
     }
     const wanted = form === undefined ? parseIssueRequest(contentType, body) : parseOAuthForm(form);
@@ -138,11 +139,12 @@ function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, 
 }
 
 function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: number): BrokerResponse {
-  const { finding, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = result;
+  const { finding, cause, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = result;
   const members = {
     ...pair,
     stage,
     finding,
+    cause,
     version,
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
