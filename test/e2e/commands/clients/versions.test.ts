@@ -28,7 +28,7 @@ describe('client check', () => {
     const late = answerWith(200, told('throttled'), { 'retry-after': '3600' });
     const broker = await answering((...call) => (answers.shift() ?? late)(...call));
     const pending = `${CHECK} --service ${INSIGHTS} --stage AWSPENDING --url ${broker.url}`;
-    const waited = /^customer-insights: the broker may try this version again in 0 s; asking again then\.\n$/;
+    const waited = /^customer-insights: the broker must wait; asking again in 0 s\.\n$/;
     expect(await world.run(pending)).toEqual(ended(0, /customer-insights +accepted/, waited));
     const until = /^customer-insights: Wait before the next check: .*\(singleActiveToken\)\. Not before \S+Z\.\n$/;
     expect(await world.run(pending)).toEqual(ended(1, /customer-insights +throttled/, until));
