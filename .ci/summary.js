@@ -1,4 +1,5 @@
-// Tells what came of test runs, each given as its report and its exit code: every skipped test, every file that failed as a whole, and the line that .ci/run ends with.
+// Reports the results of test runs, each given as its report and its exit code: every skipped test, every file that failed as a
+// whole, too few passed cases of the judges, and the closing line of .ci/run.
 // Plain JavaScript: it runs on whatever Node is on the PATH.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -20,6 +21,16 @@ for (const { exitCode, testResults: files } of runs) {
   else if (exitCode !== '0' && !has('failed') && !isBroken) failures.push(`the test run ended with ${exitCode}`);
 }
 
+// Missing judges skip their cases, which must not look like success.
+const without = process.env.TOKEN_BROKER_CI_WITHOUT ?? '';
+for (const [folder, minimum] of Object.entries(readMinimum())) {
+  const count = passed.filter(({ name }) => shown(name).startsWith(`${folder}/`)).length;
+  if (count >= minimum) continue;
+  const line = `${folder}: ${count} cases passed, and .ci/minimum.json asks for ${minimum}`;
+  if (without === '') failures.push(line);
+  else say(`incomplete: without ${without}; ${line}`);
+}
+
 for (const { name, fullName } of skipped) say(`skipped: ${shown(name)}: ${fullName}`);
 for (const failure of failures) say(`failed: ${failure}`);
 const failedCount = failed.length + failures.length;
@@ -28,6 +39,11 @@ process.exitCode = failedCount === 0 ? 0 : 1;
 
 function pairsOf(given) {
   return given.length <= 2 ? [given] : [given.slice(0, 2), ...pairsOf(given.slice(2))];
+}
+
+/** How many cases of each folder pass in a complete run, at least. A test passes numbers of its own. */
+function readMinimum() {
+  return JSON.parse(process.env.TOKEN_BROKER_CI_MINIMUM ?? readFileSync('.ci/minimum.json', 'utf8'));
 }
 
 function readReport(path) {

@@ -44,7 +44,7 @@ export async function withRetry<Answer>(
       attempts.made += 1;
       return await call();
     } catch (error) {
-      if (THROTTLED.has(causeWord(error))) attempts.throttled += 1;
+      if (isThrottled(error)) attempts.throttled += 1;
       if (isDefinitive(error) || attempts.made > 1) throw error;
     }
     await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
@@ -113,6 +113,18 @@ export function isConditionFailed(error: unknown): boolean {
   return isOfAnswer && error instanceof Error && error.name === 'ConditionalCheckFailedException';
 }
 
+/** Returns whether AWS refused a call because of too many calls. AWS has not begun such a call. */
+export function isThrottled(error: unknown): boolean {
+  return THROTTLED.has(causeWord(error));
+}
+
+/** DynamoDB's names for too many requests to a key, a table or an account. */
+const THROTTLED: ReadonlySet<string> = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+]);
+
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
 export interface CallTerms {
@@ -126,6 +138,11 @@ export interface CallTerms {
   readonly isWrite?: boolean;
 }
 
+export interface StoreLimits {
+  readonly connectedMs?: number;
+  readonly patientMs?: number;
+}
+
 export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
 
 /**
@@ -137,7 +154,7 @@ export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) 
  * @throws StoreBusy if the store throttled the call, which is an answer for the circuit
  * @throws StoreUnavailable after every other failure
  */
-export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 } = {}) {
+export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 }: StoreLimits = {}) {
   let state: 'closed' | 'open' | 'probing' = 'closed';
   let failures = 0;
   let failedAt: number | undefined;
@@ -189,12 +206,6 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-/** DynamoDB's names for too many requests to a key, a table or an account. */
-const THROTTLED: ReadonlySet<string> = new Set([
-  'ProvisionedThroughputExceededException',
-  'ThrottlingException',
-  'RequestLimitExceeded',
-]);
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
 /** The time for which an idle connection is reused. */

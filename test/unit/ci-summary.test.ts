@@ -54,9 +54,28 @@ it.each<readonly [what: string, runs: readonly Run[], code: number, lines: reado
   expect(await summarise(given.flatMap(({ path, exitCode }) => [path, `${exitCode}`]))).toEqual({ code, lines });
 });
 
-function summarise(args: readonly string[]): Promise<{ readonly code: unknown; readonly lines: readonly string[] }> {
+it.each([
+  ['fails', {}, 1, ['failed: test: 1 cases passed, and .ci/minimum.json asks for 2', '1 passed, 1 failed']],
+  [
+    'is incomplete where the run says what is missing',
+    { TOKEN_BROKER_CI_WITHOUT: 'moto' },
+    0,
+    ['incomplete: without moto; test: 1 cases passed, and .ci/minimum.json asks for 2', '1 passed, 0 failed'],
+  ],
+])('a run with fewer passed cases than the minimum %s', async (_, env, code, lines) => {
+  const path = join(temporaryFolder(), 'report.json');
+  await writeFile(path, GOOD);
+  const minimum = { TOKEN_BROKER_CI_MINIMUM: '{"test":2}' };
+  expect(await summarise([path, '0'], { ...minimum, ...env })).toEqual({ code, lines });
+});
+
+function summarise(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ readonly code: unknown; readonly lines: readonly string[] }> {
   return new Promise((done) => {
-    execFile(process.execPath, ['.ci/summary.js', ...args], (error, stdout) => {
+    const variables = { ...process.env, TOKEN_BROKER_CI_WITHOUT: '', TOKEN_BROKER_CI_MINIMUM: '{}', ...env };
+    execFile(process.execPath, ['.ci/summary.js', ...args], { env: variables }, (error, stdout) => {
       done({ code: error?.code ?? 0, lines: stdout.trimEnd().split('\n') });
     });
   });

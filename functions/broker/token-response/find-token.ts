@@ -3,11 +3,12 @@ import { listMembers, memberAt, plainName, UnusableAnswer } from './body.ts';
 import { readJwt } from './expiry.ts';
 
 /**
- * Finds the token in a decoded answer: at `tokenMember` if that is set, else the first of `TOKEN_NAMES`, at the top level or
- * up to two levels down, or a body that is a bare JWT or opaque word. A refresh token is never taken. Two candidates with
- * different values are refused, except for usual companions of a token (an `id_token`, a session).
+ * Finds the token in a decoded answer, at `tokenMember` if it is set. Otherwise takes the first of `TOKEN_NAMES`,
+ * at most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token. Refuses two
+ * candidates with different values, except for usual companions of a token (an `id_token`, a session).
  *
- * @throws UnusableAnswer when there is no token, more than one, or one that no `Authorization` header can carry
+ * @throws UnusableAnswer when there is no token, more than one, or a token that no `Authorization` header can
+ * contain
  */
 export function findToken(answer: unknown, tokenMember: string | undefined, print: PrintPath): FoundToken {
   const member = tokenMember === undefined ? searchedMember(answer, print) : memberAt(answer, tokenMember);
@@ -48,12 +49,12 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
   );
 }
 
-/** Services that mean to be helpful send `Bearer ` before the token; no token holds a space. */
+/** Removes the `Bearer ` that some services send before the token. No token contains a space. */
 function withoutScheme(value: unknown): unknown {
   return typeof value === 'string' ? value.replace(/^bearer +/i, '') : value;
 }
 
-/** Why a value cannot be a token; undefined for 1 to 65 536 visible ASCII characters (RFC 6749 A.12, RFC 6750 §2.1). */
+/** Returns why a value is no token. Accepts 1 to 65 536 visible ASCII characters (RFC 6749 A.12, RFC 6750 §2.1). */
 function flawOf(token: unknown): string | undefined {
   if (typeof token !== 'string') return `is ${token === null ? 'null' : 'not a string'}`;
   if (token === '') return 'is empty';
@@ -61,7 +62,7 @@ function flawOf(token: unknown): string | undefined {
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
 }
 
-/** Whether a value without a telling name is a token: a JWT, or an opaque word unlike `Unauthorized`. */
+/** Returns whether a value with an ambiguous name is a token: a JWT, or an opaque word unlike `Unauthorized`. */
 function looksLikeToken(value: unknown): boolean {
   const text = withoutScheme(value);
   if (typeof text !== 'string') return false;
@@ -76,7 +77,7 @@ const FAILURE_WORD =
 const SESSION_NAMES = ['sessiontoken', 'sessionid', 'sessionkey', 'session', 'sid', 'ticket'];
 
 /**
- * The plain names of members that hold a token, in the order of the search: `access_token` (RFC 6749 §5.1), `token`,
+ * The plain names of members that contain a token, in search order: `access_token` (RFC 6749 §5.1), `token`,
  * `id_token` (OpenID Connect Core §3.1.3.3), other tokens, sessions.
  */
 export const TOKEN_NAMES: readonly string[] = [
@@ -85,7 +86,7 @@ export const TOKEN_NAMES: readonly string[] = [
   ...['logintoken', 'xauthtoken', 'tokenvalue', 'tokenstring', 'bearer', 'authorization', 'access', ...SESSION_NAMES],
 ];
 
-/** Members that accompany a token, so that their different values do not contradict it. */
+/** Members that accompany a token. Their different values do not contradict it. */
 const COMPANIONS: ReadonlySet<string> = new Set(['idtoken', 'authorization', 'access', ...SESSION_NAMES]);
 
 /** Ambiguous names (`"access": "granted"`), whose value must look like a token. */
