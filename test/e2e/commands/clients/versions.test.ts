@@ -82,6 +82,32 @@ describe('client retry', () => {
   });
 });
 
+it('client retry --service keeps latches without --rejected, and its plan counts the log-ins that it risks', async ({
+  world,
+}) => {
+  await world.addClient('globex', INSIGHTS, OLD);
+  world.tokenService.respondWith(INSIGHTS, { status: 401 });
+  await world.run(`client check acme --service ${INSIGHTS}`);
+  world.tokenService.respondWith(INSIGHTS, { status: 404 });
+  await world.run('client check globex');
+  world.tokenService.respondWith(INSIGHTS, undefined);
+
+  const retry = `client retry --service ${INSIGHTS} --yes`;
+  const held = /\n- allows 1 held and unproven pair one more rejected log-in each\n/;
+  const all = await world.run(`${retry} --rejected --dry-run`);
+  expect(all).toEqual(ended(0, '', /\n- allows 1 latched pair up to three more rejected log-ins each\n/));
+  expect(all.stderr).toMatch(held);
+  const kept = await world.run(retry);
+  const table = /acme +customer-insights +- +- +-\nglobex +customer-insights +- +[0-9a-f]{8} +-\n$/;
+  expect(kept).toEqual(ended(0, table, held));
+  expect(kept.stderr).not.toMatch(/- allows \d+ latched/);
+  expect(kept.stderr).toMatch(/\n1 latched: their service rejected them, so only client retry <client>, or --rejected/);
+  expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
+  const clearing = await world.run(`${retry} --rejected`);
+  expect(clearing).toEqual(ended(0, /acme +customer-insights +[0-9a-f]{8} +- +-\n/, /up to three times/));
+  expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
+});
+
 it('goes on after a problem of one service', async ({ world }) => {
   const broker = await answering(problem('internal'));
   const { checks } = await world.json(`${CHECK} --url ${broker.url}`);
