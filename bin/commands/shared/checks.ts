@@ -138,7 +138,9 @@ export function printChecks(shell: Shell, checks: readonly PairCheck[], environm
 function adviceOn(check: PairCheck, environment: string): string | undefined {
   const about = { environment, client: check.client };
   if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
-  if (check.finding === 'accepted') return undefined;
+  if (check.finding === 'accepted') {
+    return check.provenBy === 'traffic' ? `not asked now: proof of ${timeText(check.checkedAt)}` : undefined;
+  }
   const seconds = secondsToWait(check);
   const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
   return `${withNames(findingAdvice(check.finding, check.cause), about)}${check.finding === 'throttled' ? until : ''}`;

@@ -75,7 +75,7 @@ const SENTENCES: Readonly<Record<Finding, string>> = {
   accepted: '<service> accepts the credential of <client>.',
   rejected:
     '<service> rejects the credential of <client>. The broker sends this version at most twice more, so that the ' +
-    'account is not locked. Callers get tokens of the previous version as long as <service> accepts it.',
+    'account is not locked. Callers get tokens of the previous version, if there is one that <service> accepts.',
   throttled: '<service> reports too many token requests for <client>.',
   unreachable: '<service> does not answer token requests for <client>, or not in time.',
   misconfigured: '<service> answers token requests for <client>, but not with a token that the broker can use.',
