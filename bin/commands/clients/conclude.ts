@@ -105,10 +105,12 @@ async function isPassed(shell: Shell, outcome: Outcome, { client, acceptRejected
   const isAsking = outcome.checks.some((check) => verdictOn(check, outcome.version) === 'asks');
   if (!isAsking || acceptRejected) return true;
   if (!isTerminal(shell)) return false;
-  const state = stateOf(outcome);
-  talk(shell, `The version is ${state}. Once it is current, callers of ${client} may depend on`);
+  talk(shell, `The version is ${stateOf(outcome)}. Once it is current, callers of ${client} may depend on`);
   talk(shell, 'the previous version, if there is one that the service accepts.');
-  return isYes(shell, 'Promote the credential all the same?');
+  const isRejected = outcome.checks.some((check) => findingOf(check) === 'rejected');
+  const isUntried = outcome.checks.some((check) => !isTried(check, outcome.version));
+  const words = [...(isRejected ? ['rejected'] : []), ...(isUntried ? ['untried'] : [])];
+  return isYes(shell, `Promote the ${words.join(' and ')} credential?`);
 }
 
 /** Returns the next step after a version that not every service accepts. */

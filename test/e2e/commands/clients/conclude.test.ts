@@ -78,10 +78,10 @@ describe('client promote --force, when a service answers', () => {
 
     const typed = [
       ['Continue? [y/N] ', 'y\n'],
-      ['all the same? [y/N] ', 'n\n'],
+      [`Promote the ${what === 'rejected' ? 'rejected' : 'untried'} credential? [y/N] `, 'n\n'],
     ] as const;
     const asked = await typeAtCommandLine(PROMOTE.split(' '), env, typed);
-    expect(asked.screen.includes('all the same?')).toBe(outcome === 'asks');
+    expect(asked.screen.includes('Promote the ')).toBe(outcome === 'asks');
     if (outcome === 'asks') expect(asked.screen).toMatch(new RegExp(`The version is ${state.source}`));
     expect(asked.exitCode).toBe(outcome === 'passes' ? 0 : 1);
     expect(await versionWith(world, 'AWSCURRENT')).toBe(outcome === 'passes' ? version : current);

@@ -64,7 +64,8 @@ describe('client retry', () => {
     expect(JSON.parse(stdout)).toMatchObject({ client: 'acme', cleared: [none] });
     expect(stderr).toMatch(/\nNo version was latched or held, and no pair was paused\.\n$/);
     expect(await world.run('client retry acme --yes')).toEqual(ended(0, cleared, warning));
-    expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
+    const proof = /^merchant-payment-cleansing: not asked now: proof of \S+Z\n$/;
+    expect(await world.run(CHECK)).toEqual(ended(0, /accepted/, proof));
   });
 
   it('lets every client of a service be sent again after an outage, and lists the ended pauses', async ({ world }) => {
