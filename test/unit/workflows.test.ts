@@ -140,8 +140,12 @@ describe('a deployment', () => {
 
 it('a bot proposes updates of the actions and of the packages', () => {
   const { updates } = parse(readFileSync(path.join(ROOT, '.github/dependabot.yml'), 'utf8'));
-  const kinds = updates.map((one: Readonly<Record<string, unknown>>) => one['package-ecosystem']);
-  expect(kinds).toEqual(['github-actions', 'npm']);
+  const places = updates.map((one: Readonly<Record<string, unknown>>) => [one['package-ecosystem'], one.directory]);
+  expect(places).toEqual([
+    ['github-actions', '/'],
+    ['npm', '/tools/mutate'],
+    ['npm', '/'],
+  ]);
 });
 
 /** What the parser that GitHub itself publishes finds wrong. */

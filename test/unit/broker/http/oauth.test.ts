@@ -65,7 +65,7 @@ describe('the answer to an OAuth 2.0 form', () => {
 
   it.each([
     [`${GRANT}&scope=customer-insights`, 'invalid_request', 'client_id: is required.'],
-    [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': is given more than once."],
+    [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': appears more than once."],
     [`${GOOD}&min_ttl=soon`, 'invalid_request', 'min_ttl: must be a whole number of seconds.'],
     [
       `${GRANT}&client_id=-&scope=s`,
