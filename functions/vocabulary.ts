@@ -51,8 +51,8 @@ export const FINDINGS = [
 export type Finding = (typeof FINDINGS)[number];
 
 /**
- * The causes of the finding `throttled`: the service answered 429, too many rejected versions were tried within the
- * hour, another version was tried within 30 s, or a new token would end the token that callers use.
+ * The causes of the finding `throttled`. `service`: it answered 429. `rejected-versions`: too many within the hour.
+ * `another-version`: tried within the last 30 s. `single-active-token`: a new token would end the token in use.
  */
 export const THROTTLE_CAUSES = ['service', 'rejected-versions', 'another-version', 'single-active-token'] as const;
 export type ThrottleCause = (typeof THROTTLE_CAUSES)[number];

@@ -21,7 +21,7 @@ export interface CheckResult {
   readonly version?: string | undefined;
   readonly checkedAt: number;
   readonly provenBy: ProvenBy;
-  /** Of the finding `throttled`. */
+  /** The cause of the finding `throttled`. */
   readonly cause?: ThrottleCause | undefined;
   readonly expiresAt?: number | undefined;
   /** Whole seconds until another check may find out more. */

@@ -49,7 +49,7 @@ export function withdrawn(record: PairRecord): PairRecord {
   return { ...record, lease: undefined, token: undefined };
 }
 
-/** Returns the record after an operator's retry: every version may be sent again at once, except latched ones if kept. */
+/** Returns the record after an operator's retry: every version may be sent again at once, unless latches are kept. */
 export function cleared(record: PairRecord, keepsLatches = false): PairRecord {
   return { ...record, rejected: keepsLatches ? record.rejected : new Map(), held: new Map(), pause: undefined };
 }
