@@ -18,8 +18,9 @@ export interface FunctionOptions {
 export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {
   return async (pair, timeoutMs) => {
     try {
-      const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
-      return { kind: 'checked', finding, provenBy, version, checkedAt };
+      const answer = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
+      const { finding, cause, provenBy, version, checkedAt } = answer;
+      return { kind: 'checked', finding, ...(cause && { cause }), provenBy, version, checkedAt };
     } catch (error) {
       const retryable = error instanceof TokenBrokerError && error.retryable;
       return { kind: 'failed', failure: failureType(error), retryable };

@@ -16,6 +16,7 @@ import {
   PROOFS,
   type ProblemType,
   SECRET_STAGES,
+  THROTTLE_CAUSES,
 } from '../../functions/vocabulary.ts';
 import { type Description, escaped, type Media, readContract, responseOf } from '../support/contract/openapi.ts';
 import { send } from '../support/requests.ts';
@@ -79,8 +80,9 @@ describe('docs/openapi.yaml agrees with functions/vocabulary.ts', () => {
 
   it('of names, stages, findings and proofs', () => {
     // The requests are held against the broker itself, below.
-    const { client, service, stage, finding, proven_by } = CONTRACT.components.schemas.Check?.properties ?? {};
+    const { client, service, stage, finding, proven_by, cause } = CONTRACT.components.schemas.Check?.properties ?? {};
     expect([client?.pattern, service?.pattern]).toEqual([NAME_PATTERN.source, NAME_PATTERN.source]);
+    expect(cause?.enum).toEqual(THROTTLE_CAUSES);
     expect([stage?.enum, finding?.enum, proven_by?.enum]).toEqual([SECRET_STAGES, FINDINGS, PROOFS]);
   });
 });

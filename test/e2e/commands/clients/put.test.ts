@@ -72,7 +72,7 @@ describe('client put', () => {
 
   it('puts a rejected credential into use upon --accept-rejected alone', async ({ world }) => {
     const before = await describeSecret(world);
-    const kept = /stays pending, .*\. --force --accept-rejected promotes it anyway\.\n$/;
+    const kept = /stays pending, .*--force --accept-rejected promotes it although it is rejected by cust.*\.\n$/;
     expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(1, /rejected/, kept));
     expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
     const undo = /Promoted by --force.* client rollback undoes it/;
@@ -81,11 +81,14 @@ describe('client put', () => {
     expect(await describeSecret(world)).not.toHaveProperty('AWSPENDING');
   });
 
-  it('passes with --force over a disabled client, and a check that tells nothing', async ({ world }) => {
-    const put = await world.run(`${PUT} --force`, { input: NEW, env: world.stranger });
-    expect(put).toEqual(ended(0, /access-denied .*is AWSCURRENT/s, /Promoted by --force/));
+  it('passes with --force over a disabled client, and offers no way back to the previous version', async ({
+    world,
+  }) => {
     await world.run('client disable acme --yes');
-    expect(await world.run(`${PUT} --force`, { input: OLD })).toEqual(ended(0, /disabled .*is AWSCURRENT/s, /./));
+    const told = /Promoted by --force, untried on customer-insights \(disabled\), (?!.*rollback)/;
+    expect(await world.run(`${PUT} --force`, { input: OLD })).toEqual(
+      ended(0, /disabled +untried .*is AWSCURRENT/s, told),
+    );
   });
 
   it('promotes no credential that one service rejects, or the operator may not check', async ({ world }) => {
@@ -163,7 +166,7 @@ describe('client put', () => {
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
     const putting = beginPut(world);
-    const waits = /merchant-payment-cleansing: the broker may try this version again in \d+ s; asking again then\.\n/;
+    const waits = /merchant-payment-cleansing: the broker must wait; asking again in \d+ s\.\n/;
     await expect.poll(() => putting.output.stderr, { timeout: 60_000 }).toMatch(waits);
     putting.interrupt();
     expect(await putting.finished).toMatchObject({ exitCode: 130 });

@@ -84,7 +84,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     const happened = page.getByRole('region', { name: 'Recent requests' });
     const [run, ...others] = await happened.locator('details').all();
     expect(others).toEqual([]);
-    expect(await run?.innerText()).toMatch(/ checked the schedule, 1 probe access-denied, 3 accepted, 3 rejected$/);
+    expect(await run?.innerText()).toMatch(/ checked the schedule, 1 probe access-denied, 11 accepted, 3 rejected$/);
     await run?.locator('summary').click();
     const check = happened.locator('details details').filter({ hasText: 'acme/customer-insights' }).first();
     await check.locator('summary').click();
