@@ -249,7 +249,7 @@ function rateFault(rate: string): string | undefined {
 
 /** Keeps runs, of up to twelve minutes, from overlapping. */
 const MIN_SECONDS = 900;
-/** Limits three intervals, which an alarm on silence evaluates, to the week that CloudWatch allows. */
+/** Limits the intervals that an alarm on silence evaluates to the week that CloudWatch allows. */
 const MAX_SECONDS = 86_400;
 
 function emailFault(address: string): string | undefined {
