@@ -5,7 +5,7 @@ const SLOW = [
   'test/e2e/{app,bench,local-process,readme-commands,simulate-command,stack}.test.ts',
   'test/e2e/client/*.test.ts',
   'test/e2e/commands/{doctor/stack,process}.test.ts',
-  'test/e2e/docs/{examples,operations}.test.ts',
+  'test/e2e/docs/{examples,languages,operations,python}.test.ts',
   'test/e2e/local/page/page-{board,browser,looks}.test.ts',
 ];
 

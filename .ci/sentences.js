@@ -6,9 +6,9 @@ import { parseSync } from 'vite';
 
 const ROOMS = ['functions', 'client', 'lib', 'bin'];
 /** The rooms and pages whose sentences are rewritten. */
-const DONE = ['lib'].flatMap(filesIn);
+const DONE = [...ROOMS.flatMap(filesIn), 'docs/development.md'];
 /** How often the comments of all rooms may use a word. */
-const CEILINGS = { 'ones?': 237, none: 42 };
+const CEILINGS = { 'ones?': 62, none: 4 };
 
 const BAD_START = /^\s*(of|by|so|for|in|with)\b/i;
 const BAD_WORD = /;|\b(gives|gave|tells|told|whoever|somebody|nobody|mended)\b/i;
@@ -27,7 +27,7 @@ process.exitCode = found.length === 0 ? 0 : 1;
 
 function filesIn(room) {
   const paths = readdirSync(room, { recursive: true }).map((path) => join(room, path));
-  return paths.filter((path) => /^(?!.*node_modules).*\.(ts|tsx|js)$/.test(path));
+  return paths.filter((path) => !/\b(node_modules|dist)\b/.test(path) && /\.(ts|tsx|js)$/.test(path));
 }
 
 /** Returns the sentences of a Markdown page, or each comment of a program without its marks. */

@@ -25,7 +25,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   const checkPair = createPairChecker(broker);
   const askForToken = createProbe(broker);
   const listClients = createClientList({ environment, secretsManager: new SecretsManagerClient() });
-  const report = createHookReporter();
+  const report = createHookReporter(environment);
 
   return async (event: unknown, context: InvocationContext): Promise<void> => {
     const hook = hookSchema.parse(event);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTime, withTimeLimit } from './aws/calls.ts';
+import { createCircuitBreaker, inTime, type StoreLimits, withTimeLimit } from './aws/calls.ts';
 import { createDynamoDB, type DynamoDB } from './aws/dynamodb.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
@@ -32,6 +32,8 @@ interface Options {
   readonly secretsManager?: SecretsManager;
   readonly dynamodb?: DynamoDB;
   readonly send?: SendHttp;
+  /** Longer limits are for a machine whose processors are shared. */
+  readonly storeLimits?: StoreLimits | undefined;
 }
 
 /** Wires the adapters to the rules. Two brokers share only the state that AWS stores. */
@@ -41,8 +43,8 @@ export function createTokenFunction(options: Options) {
   const random = Math.random;
   const aws = createHttpsSender({ keepAlive: true });
   const {
-    secretsManager = createSecretsManager({ send: aws }),
-    dynamodb = createDynamoDB({ send: aws }),
+    secretsManager = createSecretsManager({ send: aws, environment }),
+    dynamodb = createDynamoDB({ send: aws, environment }),
     send = createHttpsSender(),
   } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
@@ -57,11 +59,12 @@ export function createTokenFunction(options: Options) {
 
   const requestToken = createTokenRequester({ sendHttp: send, now, sleep, random });
   const sealer = createSealer(environment, keys);
+  const breaker = createCircuitBreaker(now, options.storeLimits);
   const broker = createTokenBroker({
     environment,
     services: settings.services,
     authorize: createAuthorize(accessRules, services, principalOrgId),
-    store: createPairTable({ dynamodb, tableName, sealer, now, onUnreadable: createUnreadableLog(log) }),
+    store: createPairTable({ dynamodb, tableName, sealer, now, breaker, onUnreadable: createUnreadableLog(log) }),
     secrets: createSecretCache({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
     obtainToken: createObtainToken({ requestToken, fingerprint: shortDigest, random, now }),
     settingsDigest,

@@ -17,8 +17,7 @@ export function sealingKeyName(environment: string): string {
 }
 
 /** A role's ARN in settings. Captures partition, account and the name without its path (IAM User Guide, quotas). */
-export const ROLE_ARN =
-  /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):role\/(?:[!-~]{1,510}\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;
+export const ROLE_ARN = /^arn:(aws(?:-[a-z]+)*):iam::(\d{12}):role\/(?:[!-~]{1,510}\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;
 
 /** Returns why a text is not the ARN of a single IAM role, or `undefined` if it is. */
 export function roleArnFault(arn: string): string | undefined {
@@ -32,7 +31,7 @@ export function roleArnFault(arn: string): string | undefined {
 
 /** The ARN of a role that signed a request. Captures partition, account, the name without its path, and the session. */
 export const ASSUMED_ROLE_ARN =
-  /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;
+  /^arn:(aws(?:-[a-z]+)*):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;
 
 /** Stages of a secret: the version in use, the version being tried before it is promoted, and the previous version. */
 export const SECRET_STAGES = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const;

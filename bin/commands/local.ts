@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printLine, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { readPort } from '../local/config.ts';
-import { exportLine, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
+import { exportLine, powershellLines, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
 import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { isLocal } from './shared/environment-name.ts';
 import { checkService } from './shared/settings.ts';
@@ -20,7 +20,10 @@ export function addEnvCommand(program: Command, shell: Shell): void {
     )
     .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
     .option('--unset', 'print the command that removes the variables')
-    .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {
+    .addOption(
+      new Option('--powershell', 'print it for PowerShell, to be piped to Invoke-Expression').conflicts('unset'),
+    )
+    .action(async (name: string | undefined, { unset, powershell }: EnvOptions, command: Command) => {
       if (unset) return printLine(shell, UNSET_LINE);
       await explainFailure(shell, command.optsWithGlobals(), async () => {
         const { callers } = readShellFile(portOf(shell, command));
@@ -33,9 +36,14 @@ export function addEnvCommand(program: Command, shell: Shell): void {
         if (variables === undefined) {
           return command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
         }
-        printLine(shell, exportLine(variables));
+        for (const line of powershell ? powershellLines(variables) : [exportLine(variables)]) printLine(shell, line);
       });
     });
+}
+
+interface EnvOptions {
+  readonly unset?: boolean;
+  readonly powershell?: boolean;
 }
 
 function portOf({ env }: Shell, command: Command): number {

@@ -64,6 +64,14 @@ export function exportLine(variables: ShellVariables): string {
   return `unset AWS_PROFILE AWS_SESSION_TOKEN; export ${settings.join(' ')}`;
 }
 
+/** Returns the commands for PowerShell. It takes typographic quotes for quotes, so all of them are doubled. */
+export function powershellLines(variables: ShellVariables): readonly string[] {
+  const settings = Object.entries({ ...variables, AWS_PROFILE: undefined, AWS_SESSION_TOKEN: undefined });
+  // `$null` removes a variable.
+  const word = (value?: string) => (value ? `'${value.replaceAll(/['\u2018-\u201b]/g, '$&$&')}'` : '$null');
+  return settings.map(([name, value]) => `$env:${name} = ${word(value)}`);
+}
+
 /** The command that unsets all variables. */
 export const UNSET_LINE = `unset ${SHELL_VARIABLES.join(' ')}`;
 

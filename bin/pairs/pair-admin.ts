@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDB, GetItemInput, UpdateItemInput } from '@aws-sdk/client-dynamodb';
 import type { CircuitBreaker } from '../../functions/aws/calls.ts';
 import { createPairTable } from '../../functions/aws/pair-table/table.ts';
@@ -25,7 +26,10 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
         const { rejected, held, pause } = seen.record;
         const isClear = rejected.size === 0 && held.size === 0 && pause === undefined;
         if (isClear || (await table.replace(pair, seen, cleared(seen.record), Infinity))) return seen.record;
+        await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
       }
     },
   };
 }
+
+const MAX_BACKOFF_MS = 500;

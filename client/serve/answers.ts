@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { oauthError } from '../../functions/broker/http/oauth.ts';
+import type { Dialect } from '../../functions/broker/http/request.ts';
 import {
   type BrokerResponse,
   problemResponse,
@@ -24,14 +25,14 @@ export function tokenMembers(token: IssuedToken) {
 }
 
 /** Returns the answer to a failure, and a line for the log unless the caller itself caused the failure. */
-export function failureAnswer(error: unknown, isOAuth: boolean): { answer: BrokerResponse; line?: string } {
+export function failureAnswer(error: unknown, dialect: Dialect): { answer: BrokerResponse; line?: string } {
   if (error instanceof Refusal) return { answer: error.answer };
   const request_id = randomUUID();
-  if (error instanceof Problem) return { answer: problemResponse(error, request_id, isOAuth) };
+  if (error instanceof Problem) return { answer: problemResponse(error, request_id, dialect) };
   if (!(error instanceof TokenBrokerError)) {
     // The message of a defect may quote the data that caused it.
     const line = `internal: ${error instanceof Error ? error.name : typeof error} (request ${request_id})`;
-    return { answer: problemResponse(new Problem('internal', 'The command has a defect.'), request_id, isOAuth), line };
+    return { answer: problemResponse(new Problem('internal', 'The command has a defect.'), request_id, dialect), line };
   }
   const { type, detail, retryable, retryAfterSeconds, message: line } = error;
   // The status of the broker: 5xx where a repetition makes sense, 424 where an operator must act.
@@ -45,8 +46,9 @@ export function failureAnswer(error: unknown, isOAuth: boolean): { answer: Broke
   };
   const told = error.problem ?? own;
   const waiting = retryAfter(retryAfterSeconds);
-  const answer = isOAuth
-    ? respond(told.status, { ...told, ...oauthError(told) }, waiting)
-    : respond(told.status, told, { 'content-type': 'application/problem+json', ...waiting });
+  const answer =
+    dialect === 'oauth'
+      ? respond(told.status, { ...told, ...oauthError(told) }, waiting)
+      : respond(told.status, told, { 'content-type': 'application/problem+json', ...waiting });
   return { answer, line };
 }

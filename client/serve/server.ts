@@ -1,6 +1,12 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { oauthToken, parseOAuthForm, readOAuthForm } from '../../functions/broker/http/oauth.ts';
-import { parseIssueRequest, parseWhoamiRequest } from '../../functions/broker/http/request.ts';
+import { oauthToken } from '../../functions/broker/http/oauth.ts';
+import type { Dialect } from '../../functions/broker/http/request.ts';
+import {
+  parseIssueRequest,
+  parseOAuthForm,
+  parseWhoamiRequest,
+  readOAuthForm,
+} from '../../functions/broker/http/request.ts';
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenBroker } from '../index.ts';
@@ -55,7 +61,7 @@ export async function startServer({ broker, key, port, note }: Options) {
       parseWhoamiRequest(body);
       return respond(200, await broker.whoami());
     } catch (error) {
-      return answerFailure(error, false);
+      return answerFailure(error, 'broker');
     }
   }
 
@@ -83,12 +89,12 @@ export async function startServer({ broker, key, port, note }: Options) {
       const members = { ...token.passThrough, ...tokenMembers(token) };
       return respond(200, form ? oauthToken(members) : members);
     } catch (error) {
-      return answerFailure(error, form !== undefined);
+      return answerFailure(error, form === undefined ? 'broker' : 'oauth');
     }
   }
 
-  function answerFailure(error: unknown, isOAuth: boolean): BrokerResponse {
-    const { answer, line } = failureAnswer(error, isOAuth);
+  function answerFailure(error: unknown, dialect: Dialect): BrokerResponse {
+    const { answer, line } = failureAnswer(error, dialect);
     // All callers that waited for the same request get the same error.
     if (line !== undefined && error instanceof Error && !noted.has(error)) note(line);
     if (error instanceof Error) noted.add(error);

@@ -3,78 +3,128 @@
     broker = TokenBroker(os.environ["TOKEN_BROKER_URL"])  # once, outside of the handler, for all threads
     read = lambda token: requests.get(API, headers={"Authorization": "Bearer " + token["access_token"]}, timeout=10)
     answer = broker.call("acme", "customer-insights", read)  # once more with a new token after a 401
+urllib: let `read` return the HTTPError of a 401, with is_refused=lambda answer: answer.status == 401.
+aiohttp: await asyncio.to_thread(broker.token, client, service), and after a 401 the same with token["fingerprint"].
 Usage: python3 token_broker.py <client> <service>   (with TOKEN_BROKER_URL and AWS credentials; it prints no token)
 """
-import json, os, random, re, sys, threading, time
+import concurrent.futures, json, os, random, re, sys, threading, time
 from botocore import auth, awsrequest, exceptions, httpsession, session
 
+REFUSALS = [  # of AWS, in front of the broker: the pattern of its 403, and what to do
+    ("aws-signature-expired", "signature expired", "set the clock of this machine, which is behind"),
+    ("aws-signature-not-yet-current", "signature not yet current", "set the clock of this machine, which is ahead"),
+    ("aws-wrong-scope", "be scoped to", "set AWS_REGION to the region of the broker"),
+    ("aws-security-token-expired", "ExpiredToken|token .*expired", "renew the AWS credentials, which have expired"),
+    ("aws-security-token-invalid", "UnrecognizedClient|token .*invalid", "use AWS keys that belong together"),
+    ("aws-signature-mismatch", "InvalidSignature|signature we calculated", "check the secret key, and proxies"),
+    ("aws-forbidden", "AccessDenied|Forbidden", "attach the policy that the command `policy` prints to the role"),
+]
 
 class TokenBrokerError(Exception):
-    """A problem of the broker (RFC 9457), an answer of AWS in front of it, which has no type, or no answer."""
-    def __init__(self, status, problem):
-        super().__init__(f"{status} {problem.get('type', 'from AWS')}: {problem.get('detail', '')}")
-        self.type, self.retryable = problem.get("type"), problem.get("retryable", status == 429 or status >= 500)
+    """Every failure: `type` names a problem of the broker (RFC 9457), or why there is none."""
+    def __init__(self, type, detail, retryable=False, request_id=None):
+        super().__init__(type, detail, retryable, request_id)
+        self.type, self.detail, self.retryable, self.request_id = self.args
 
+    def __str__(self):
+        return f"{self.type}: {self.detail}" + (f" (request {self.request_id})" if self.request_id else "")
+
+class Token(dict):
+    """The members of the broker's answer; printed, it shows no token."""
+    def __repr__(self):
+        return repr({**self, "access_token": "[redacted]"})
 
 class TokenBroker:
-    def __init__(self, url):
-        self.url, self.lock, self.pairs = url.rstrip("/") + "/token", threading.Lock(), {}
-        self.session, self.http = session.Session(), httpsession.URLLib3Session(timeout=20)
-        regions = re.findall(r"\.lambda-url\.([^.]+)\.on\.", url)
-        self.region = regions[0] if regions else self.session.get_config_variable("region")
+    """Begins no attempt and waits for no other thread after `timeout` seconds: a call ends after that and one attempt,
+    4 s to connect and 16 s to read. A living token is renewed in one attempt, with 5 s to read."""
+    def __init__(self, url, timeout=20, now=time.time, sleep=time.sleep, read_limits=(16, 5)):
+        if not re.fullmatch(r"(https://[^/?#@\s]+|http://(127(\.\d+){3}|localhost|\[::1\])(:\d+)?)/?", url or ""):
+            raise TokenBrokerError("wrong-url", "TOKEN_BROKER_URL must be https://<host>, or http:// on this machine")
+        self.region = (re.findall(r"\.lambda-url\.([^.]+)\.on\.", url) or [os.environ.get("AWS_REGION")])[0]
+        if not self.region:
+            raise TokenBrokerError("region-missing", "set AWS_REGION to the region of the broker: its URL names none")
+        self.url, self.timeout, self.now, self.sleep = url.rstrip("/") + "/token", timeout, now, sleep
+        self.http, self.renewals = (httpsession.URLLib3Session(timeout=(4, limit)) for limit in read_limits)
+        self.session, self.lock, self.tokens, self.requests = session.Session(), threading.Lock(), {}, {}
 
     def token(self, client, service, refused=None):
-        """The broker's answer, kept while the token lives; `refused`: the fingerprint of one that was turned away."""
+        """Returns the broker's answer, kept while it lives; `refused`: the fingerprint of a token to be replaced."""
+        key, mine = (client, service, refused), concurrent.futures.Future()
         with self.lock:
-            pair = self.pairs.setdefault((client, service), {"lock": threading.Lock(), "ends": 0, "renew": 0})
-        with pair["lock"]:  # one request for all threads
-            now, asked = time.time(), {"client": client, "service": service, **({"refused": refused} if refused else {})}
-            held = pair["token"] if now < pair["ends"] else None
-            if held and (refused != held["fingerprint"] if refused else now < pair["renew"]):
+            held, now = self.tokens.get(key[:2]), self.now()
+            held = held if held and held.since <= now < held.ends and held["fingerprint"] != refused else None
+            if held and (refused or now < held.renew):
                 return held
+            if held:
+                held.renew = now + 15  # for the other threads, which go on with it, and after a failure
+            request = self.requests.setdefault(key, mine)
+        outcome = held or TokenBrokerError("timeout", f"there was no answer within {self.timeout} s", True)
+        if request is mine:
             try:
-                token = self.ask(asked, attempts=1 if held and not refused else 4)
-            except TokenBrokerError:
-                if refused or not held:
-                    raise
-                pair["renew"] = now + 15
-                return held  # a living token serves, and its renewal has time
-            left = token["expires_in"]
-            pair.update(token=token, ends=now + left - min(30, left * 0.2), renew=now + left * 0.85)
-            return token
+                outcome = self.ask(held, key)
+            finally:  # shared by all who wait for it
+                del self.requests[key]
+                mine.set_result(outcome)
+        elif not held and concurrent.futures.wait([request], self.timeout).done:
+            outcome = request.result()
+        if isinstance(outcome, TokenBrokerError):
+            raise TokenBrokerError(*outcome.args)
+        return outcome
 
     def call(self, client, service, send, is_refused=lambda answer: answer.status_code == 401):
-        """What `send` gives for a token, or for its successor when the service turns the first one away."""
+        """Returns what `send` returns for a token, or for its successor when the service refuses the first one."""
         token = self.token(client, service)
         answer = send(token)
-        try:
-            successor = self.token(client, service, token["fingerprint"]) if is_refused(answer) else token
-        except TokenBrokerError as error:
-            if error.type != "refused-again":  # then the broker stands by the token: the call is refused
-                raise
-            successor = token
+        successor = self.token(client, service, token["fingerprint"]) if is_refused(answer) else token
         return answer if successor["fingerprint"] == token["fingerprint"] else send(successor)
 
-    def ask(self, members, attempts=4):
-        keys = self.session.get_credentials().get_frozen_credentials()
-        for attempt in range(1, attempts + 1):
-            request = awsrequest.AWSRequest("POST", self.url, {"content-type": "application/json"}, json.dumps(members))
-            auth.SigV4Auth(keys, "lambda", self.region).add_auth(request)  # a signature lives for five minutes
+    def ask(self, held, key):
+        """Returns a token or the last error, which is not raised here, where AWS's keys are in reach."""
+        body = json.dumps({name: value for name, value in zip(("client", "service", "refused"), key) if value})
+        deadline = time.monotonic() + self.timeout
+        for jitter in [0] if held else [0.4, 0.8, 1.6, 0]:  # seconds; 0 is the last attempt
+            began, pause = self.now(), random.random() * jitter
+            request = awsrequest.AWSRequest("POST", self.url, {"content-type": "application/json"}, body)
             try:
-                answer = self.http.send(request.prepare())
-                status, pause, told = answer.status_code, int(answer.headers.get("Retry-After", 0)), answer.content
-            except exceptions.HTTPClientError:  # its text may quote what was sent
-                status, pause, told = 503, 0, b'{"type": "network-error"}'
-            body = json.loads(told) if told.startswith(b"{") else {}  # AWS calls even a plain text JSON
-            if status == 200 and "expires_in" in body:
-                return body
-            error, pause = TokenBrokerError(status, body), pause + random.random() * 0.2 * 2**attempt
-            if not error.retryable or error.type == "refused-again" or attempt == attempts or pause > 10:
-                raise error
-            time.sleep(pause)
+                with self.lock:  # two threads at once could not load them
+                    credentials = self.session.get_credentials()
+                auth.SigV4Auth(credentials.get_frozen_credentials(), "lambda", self.region).add_auth(request)
+                answer = (self.renewals if held else self.http).send(request.prepare())
+                outcome, pause = read(answer), pause + int(answer.headers.get("Retry-After", 0))
+            except (exceptions.HTTPClientError, exceptions.ConnectionError, ValueError):  # it may quote what was sent
+                outcome = TokenBrokerError("network-error", "no broker answered: check the URL and the network", True)
+            except Exception:  # each source of AWS keys has its own
+                outcome = TokenBrokerError("aws-credentials-unavailable", "attach a role, or set AWS keys")
+            if isinstance(outcome, Token):
+                life = outcome["expires_in"] - min(30, outcome["expires_in"] * 0.2)
+                outcome.since, outcome.renew, outcome.ends = began, began + life * 0.85, began + life
+                self.tokens[key[:2]] = outcome
+                return outcome
+            is_kept = outcome.type == "refused-again"  # the broker stands by its token
+            if is_kept or not outcome.retryable or not jitter or time.monotonic() + pause > deadline:
+                break
+            self.sleep(pause)
+        return held or is_kept and self.tokens.get(key[:2]) or outcome
 
+def read(answer):
+    """Returns the token of an answer, or the error that it means."""
+    status, text = answer.status_code, answer.content.decode(errors="replace")
+    body = json.loads(text) if text.startswith("{") else {}  # AWS calls even a plain text JSON
+    if status == 200 and isinstance(body.get("expires_in"), int) and {"access_token", "fingerprint"} <= {*body}:
+        return Token(body)
+    if status != 200 and "type" in body:
+        return TokenBrokerError(body["type"], body.get("detail"), body.get("retryable") is True, body.get("request_id"))
+    if status == 403:  # its text may repeat the signed request, session token included
+        said = f'{answer.headers.get("x-amzn-ErrorType", "")} {body.get("message", body.get("Message", text))}'.strip()
+        shown = "" if "x-amz-" in text.lower() else said.split("\n")[0][:200]
+        unknown = "aws-refused", "", shown or "check the URL, the region and the AWS identity"
+        return TokenBrokerError(*next(row[::2] for row in [*REFUSALS, unknown] if re.search(row[1], said, re.I)))
+    return TokenBrokerError(f"http-{status}", "this answer is of AWS or a proxy", status == 429 or status >= 500)
 
 if __name__ == "__main__":
-    url, pair = os.environ.get("TOKEN_BROKER_URL"), sys.argv[1:]
-    issued = TokenBroker(url).token(*pair) if url and len(pair) == 2 else sys.exit(__doc__)
+    len(sys.argv) == 3 or sys.exit(__doc__)
+    try:
+        issued = TokenBroker(os.environ.get("TOKEN_BROKER_URL")).token(*sys.argv[1:])
+    except TokenBrokerError as error:
+        sys.exit(str(error))
     print(f"{issued['fingerprint']} lives {issued['expires_in']} s")

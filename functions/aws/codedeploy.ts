@@ -7,8 +7,8 @@ import { createJsonApi } from './json-api.ts';
  *
  * @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html
  */
-export function createHookReporter(timeoutMs = 10_000) {
-  const call = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }) });
+export function createHookReporter(environment: string, timeoutMs = 10_000) {
+  const call = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }), environment });
   return (status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) =>
     withTimeLimit(timeoutMs, (signal) =>
       withRetry(signal, () => call('PutLifecycleEventHookExecutionStatus', status, signal)),

@@ -15,6 +15,8 @@ export interface Access {
   readonly send: SendHttp;
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
+  /** The environment of the broker, for AWS's records of the call. */
+  readonly environment?: string;
   readonly credentials?: ConstructorParameters<typeof SignatureV4>[0]['credentials'];
 }
 
@@ -33,17 +35,20 @@ export function createJsonApi(
 ) {
   const [prefix, contentType, endpointVariable] = APIS[service];
   const { send, region = process.env.AWS_REGION, credentials = credentialsOfVariables } = access;
-  const { endpoint = process.env[endpointVariable] } = access;
+  const { endpoint = process.env[endpointVariable] || process.env.AWS_ENDPOINT_URL } = access;
   if (!region) throw new Error('AWS_REGION must be set.');
-  const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`);
+  const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com`);
   const { protocol, hostname, pathname: path, host } = url;
+  const userAgent = `token-broker/${RELEASE}${access.environment ? ` (${access.environment})` : ''}`;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
 
   return async (operation: string, input: object, signal: AbortSignal) => {
     const body = JSON.stringify(input, bytesToBase64);
     const named = { 'content-type': contentType, 'x-amz-target': `${prefix}.${operation}` };
     const unsigned = { method: 'POST', protocol, hostname, path, headers: { host, ...named }, body };
-    const { headers } = await signer.sign(unsigned);
+    const signed = await signer.sign(unsigned);
+    // Outside the signature, because a proxy may change it.
+    const headers = { ...signed.headers, 'user-agent': userAgent };
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
     if (members === undefined) throw new SyntaxError('The answer of AWS is not a JSON object');
@@ -55,6 +60,9 @@ export function createJsonApi(
     return members;
   };
 }
+
+/** The bundler replaces it by the version of the package. */
+const RELEASE = process.env.TOKEN_BROKER_RELEASE ?? 'local';
 
 /**
  * The limits of an answer. Callers end a call much earlier, by its signal. DynamoDB's items have at most 400 kB, and

@@ -2,7 +2,7 @@ import type { ExpirySource, Finding, ProblemType, Warning } from '../vocabulary.
 import type { Caller, Operation } from './authorize.ts';
 import type { Pair } from './pair.ts';
 
-/** One decision of the broker, denials too. Nothing in it is a secret, a token or a value of a service's answer. */
+/** One decision of the broker, or one denial. Contains no secret, no token and no value of a service's answer. */
 export interface AuditRecord {
   readonly requestId: string;
   readonly operation?: Operation | 'whoami' | undefined;
@@ -33,5 +33,5 @@ export function newTrace(): Trace {
   return { tokenRequests: 0, warnings: new Set() };
 }
 
-/** Writes one line; must not throw. */
+/** Writes one line. Must not throw. */
 export type Audit = (record: AuditRecord) => void;

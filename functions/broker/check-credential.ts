@@ -9,35 +9,35 @@ import { holdKey, isIssuable, isLatched, type PairRecord, type VisibleToken, typ
 import type { Pair } from './pair.ts';
 import { findingOfProblem, Problem } from './problem.ts';
 
-/** What a caller asks for with `POST /check`. */
+/** The request of `POST /check`. */
 export interface CheckRequest {
   readonly pair: Pair;
   readonly stage: SecretStage;
 }
 
-/** What a check found; times are epoch milliseconds. */
+/** The result of a check. Times are epoch milliseconds. */
 export interface CheckResult {
   readonly finding: Finding;
   readonly version?: string | undefined;
   readonly checkedAt: number;
   readonly provenBy: ProvenBy;
   readonly expiresAt?: number | undefined;
-  /** When another check may find out more, in whole seconds. */
+  /** Whole seconds until another check may find out more. */
   readonly retryAfterSeconds?: number | undefined;
 }
 
 interface Dependencies {
   readonly acquireToken: ReturnType<typeof createAcquireToken>;
-  /** How long a token that traffic obtained proves its credential. */
+  /** The time for which a token that traffic obtained proves its credential. */
   readonly provenForMs: number;
   readonly now: () => number;
 }
 
 /**
- * Finds out whether a version of a client's credential works, by the rules of every token request. The token of the
- * current version is published; a check that finds the secret gone withdraws the living one.
+ * Checks whether a version of a client's credential works, by the rules of every token request. Publishes the token of
+ * the current version. Withdraws the living token when the secret is gone.
  *
- * @throws Problem only when the broker itself cannot say: `secrets-unavailable`, `token-endpoint-timeout`, …
+ * @throws Problem only when the broker itself cannot answer: `secrets-unavailable`, `token-endpoint-timeout`, …
  */
 export function createCheckCredential({ acquireToken, provenForMs, now }: Dependencies) {
   return async (call: Call): Promise<CheckResult> => {
@@ -50,7 +50,7 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
   };
 }
 
-/** Decides one step of a check: three questions, and only a token request can answer the rest. */
+/** Decides one step of a check. Sends a token request only when the record and the secret do not answer. */
 function decideCheck(view: View, call: Call, provenForMs: number, now: number): Step<CheckResult> {
   const { record } = view;
   if (record.disabled) return answer({ finding: 'disabled', checkedAt: now, provenBy: 'operator' });
@@ -65,7 +65,7 @@ function answer(result: CheckResult) {
   return { kind: 'answer', answer: result } as const;
 }
 
-/** Is there a credential? A secret that is gone takes the living token with it. */
+/** Returns the credential, or the step for its absence. A secret that is gone withdraws the living token. */
 function credentialOf(view: View, call: Call, now: number): SecretVersion | Step<CheckResult> {
   const { record, versions, leaseIsOver } = view;
   const reading = versions?.candidates[0];
@@ -73,7 +73,7 @@ function credentialOf(view: View, call: Call, now: number): SecretVersion | Step
   const missing: CheckResult = { finding: 'secret-missing', checkedAt: now, provenBy: 'secret' };
   const gone = goneProblem(versions, call.pair);
   if (reading.outcome === 'missing' || reading.outcome === 'deleted' || gone?.type === 'credential-missing') {
-    // A version that is not in use says nothing of the token that is. One that cannot be opened here may serve others.
+    // A trial says nothing about the token in use. A token that cannot be opened here may serve other instances.
     const isServed = record.token !== undefined && record.token.expiresAt > now;
     if (isTrial(call) || !isServed) return answer(missing);
     return leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
@@ -87,7 +87,7 @@ function credentialOf(view: View, call: Call, now: number): SecretVersion | Step
   return isWellFormed(secret, call) ? secret : answer({ ...malformed, version: secret.versionId });
 }
 
-/** Does something known answer? A token that traffic obtained, or a latch. Another version says nothing about this one. */
+/** Returns the finding that a token of traffic or a latch proves. Other versions prove nothing about this version. */
 function knownFinding(
   record: PairRecord,
   { versionId }: SecretVersion,
@@ -99,7 +99,7 @@ function knownFinding(
   if (token !== undefined && isIssuable(token, now)) {
     const { singleActiveToken } = call.service;
     const isItsOwn = token.credentialVersion === versionId;
-    // A new token would end the one that callers are using.
+    // A new token would invalidate the token that callers use.
     const isProof =
       (isItsOwn && now - token.issuedAt < provenForMs) || (singleActiveToken && (isItsOwn || !isTrial(call)));
     if (isProof) return accepted(token, 'traffic');
@@ -111,7 +111,7 @@ function knownFinding(
   return { finding: 'rejected', version: versionId, checkedAt: rejection.at, provenBy };
 }
 
-/** May it be tried now? A hold, the budget of trials and a pause each say until when not. */
+/** Returns the finding while a hold, the budget of trials or a pause forbids a token request. */
 function whatWaits(record: PairRecord, version: SecretVersion, call: Call, now: number): CheckResult | undefined {
   const { versionId } = version;
   const hold = record.held.get(holdKey(versionId, call.settingsDigest));
@@ -121,7 +121,7 @@ function whatWaits(record: PairRecord, version: SecretVersion, call: Call, now: 
   return record.pause !== undefined && now < record.pause.until ? waited(record.pause, versionId, now) : undefined;
 }
 
-/** AWSPENDING and AWSPREVIOUS share one request in 30 s; a finding is told again of its own version only. */
+/** Allows AWSPENDING and AWSPREVIOUS one request in 30 s together. Repeats a finding only for its own version. */
 function trialBudget(record: PairRecord, { versionId, stage }: SecretVersion, now: number): CheckResult | undefined {
   const { checked } = record;
   const slotFreeAt = checked === undefined ? 0 : checked.at + TRIAL_INTERVAL_MS;
@@ -132,7 +132,7 @@ function trialBudget(record: PairRecord, { versionId, stage }: SecretVersion, no
   return freeAt <= now ? undefined : throttled(versionId, freeAt, now);
 }
 
-/** When fewer rejected requests than allowed lie within the last hour, of any version: guessing must not lock a client out. */
+/** Returns when the last hour, over all versions, has room for a rejection. Guessing must not lock a client out. */
 function pendingFreeAt({ rejected }: PairRecord, now: number): number {
   const recent = [...rejected.values()].filter(({ at }) => now - at < PENDING_WINDOW_MS);
   const count = recent.reduce((sum, latch) => sum + latch.count, 0);

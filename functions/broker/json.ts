@@ -1,11 +1,11 @@
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Whether a value is a JSON object; an array is none. */
+/** Returns whether a value is a JSON object. An array is not an object. */
 export function isRecord(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The members of a JSON object; none for any other value. */
+/** Returns the members of a JSON object, and no members for any other value. */
 export function membersOf(value: unknown): Members {
   return isRecord(value) ? value : {};
 }
@@ -14,12 +14,12 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The media type of a `content-type` header, in lower case and without parameters; empty when it names none (RFC 9110 §8.3.1). */
+/** Returns the media type of a `content-type` header in lower case, without parameters, or `""` (RFC 9110 §8.3.1). */
 export function mediaTypeOf(contentType = ''): string {
   return contentType.toLowerCase().replace(/;.*$/s, '').trim();
 }
 
-/** The text that bytes are in UTF-8, without a byte order mark; `undefined` when they are none. */
+/** Decodes UTF-8 without its byte order mark. Returns `undefined` for invalid bytes. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -28,7 +28,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Parses JSON; `undefined` when it is invalid, because the parser's own error would quote the text. */
+/** Parses JSON. Returns `undefined` for invalid text, because the parser's own error would quote it. */
 export function parseJson(text: string, reviver?: Reviver): unknown {
   try {
     return JSON.parse(text, reviver);
@@ -37,7 +37,7 @@ export function parseJson(text: string, reviver?: Reviver): unknown {
   }
 }
 
-/** Parses a JSON object; `undefined` for any other text. */
+/** Parses a JSON object. Returns `undefined` for any other text. */
 export function parseJsonObject(text: string, reviver?: Reviver): Members | undefined {
   const value = parseJson(text, reviver);
   return isRecord(value) ? value : undefined;
@@ -45,7 +45,7 @@ export function parseJsonObject(text: string, reviver?: Reviver): Members | unde
 
 type Reviver = (name: string, value: unknown) => unknown;
 
-/** The first duplicate name in an object of a valid JSON text; `JSON.parse` silently takes the last value. */
+/** Returns the first duplicate name in an object of valid JSON. `JSON.parse` silently takes the last value. */
 export function duplicateMember(text: string): string | undefined {
   const objects: (Set<string> | undefined)[] = [];
   let last = '""';

@@ -1,4 +1,4 @@
-/** A bounded map that forgets the entries that were not used for longest. */
+/** A bounded map that drops its least recently used entries. */
 export class LruCache<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #maxEntries: number;
@@ -6,7 +6,7 @@ export class LruCache<Value> {
   readonly #bytesOf: (value: Value) => number;
   #bytes = 0;
 
-  /** `bytesOf` may estimate, but says the same of the same value each time. */
+  /** @param bytesOf may estimate, but must return the same number for the same value */
   constructor(maxEntries: number, maxBytes = Infinity, bytesOf: (value: Value) => number = () => 0) {
     this.#maxEntries = maxEntries;
     this.#maxBytes = maxBytes;

@@ -1,6 +1,6 @@
 /**
- * Whether a text is a word that a developer chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`.
- * A random text, such as a token or a password, is none: it changes between cases and digits too often.
+ * Returns whether a text is a word that a developer chose, such as `expiresIn`, `oauth2_token` or `ECONNRESET`.
+ * A random text, such as a token or a password, changes between cases and digits too often.
  */
 export function isPlainWord(text: string, maxLength = 32): boolean {
   if (text.length > maxLength || !/^[\w.-]+$/.test(text)) return false;
@@ -9,8 +9,8 @@ export function isPlainWord(text: string, maxLength = 32): boolean {
   return digits <= MAX_DIGITS && (parts.length <= 2 || (text.length - digits) / parts.length >= MIN_LETTERS);
 }
 
-/** Letters that are written as one word, and the number behind them. */
+/** Letters that form a word, and the number behind them. */
 const PART = /(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]+)\d*|\d+/g;
 const MAX_DIGITS = 2;
-/** On average. */
+/** The average over all parts. */
 const MIN_LETTERS = 3;

@@ -1,12 +1,12 @@
 import { type Finding, PROBLEMS, type ProblemType } from '../vocabulary.ts';
 
-/** A failure that a caller sees (RFC 9457); all else that is thrown is a bug and stays opaque. `cause` is for the log. */
+/** A failure that a caller sees (RFC 9457). Any other error is a defect and stays opaque. `cause` is for the log. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly type: ProblemType;
-  /** For the caller: never a secret, a token or a value of a service's answer. */
+  /** The text for the caller, without any secret, token or value of a service's answer. */
   readonly detail: string;
-  /** Whole seconds until a retry makes sense, or while the broker repeats this answer without a token request. */
+  /** Whole seconds until a retry may succeed. Until then the broker may repeat this answer without a token request. */
   readonly retryAfterSeconds: number | undefined;
   readonly shape: ShapeReport | undefined;
 
@@ -23,25 +23,25 @@ export class Problem extends Error {
   }
 }
 
-/** The form of a service's answer: types and lengths, never a value. */
+/** The form of a service's answer. Contains types and lengths, never a value. */
 export interface ShapeReport {
   readonly status: number;
   /** The media type without parameters, `none` when the header is missing, `other` when it is not a well-known one. */
   readonly contentType: string;
   readonly bytes: number;
-  /** One entry per member, in the order of the answer, at most 32; names that are not plain words are masked. */
+  /** One entry per member, in the order of the answer, at most 32. Names that are not plain words are masked. */
   readonly members: readonly ShapeMember[];
 }
 
 export interface ShapeMember {
-  /** Dotted path; `$` is the body itself. */
+  /** The dotted path, or `$` for the body itself. */
   readonly path: string;
   readonly type: 'string' | 'number' | 'boolean' | 'null' | 'object' | 'array';
   /** Characters of a string, entries of an array, members of an object. */
   readonly length?: number | undefined;
 }
 
-/** The finding that a failed token request proves; `undefined` when it says nothing of the credential. */
+/** Returns the finding that a failed token request proves, or `undefined` if it proves nothing about the credential. */
 export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {
   return type === 'token-endpoint-unavailable' && shape?.status === 429 ? 'throttled' : PROBLEMS[type].finding;
 }

@@ -1,6 +1,6 @@
 import { parseJson } from './json.ts';
 
-/** A secret text: every way to print it shows `[redacted]`; only `reveal` gives it away. */
+/** A secret text. Only `reveal` returns it. Every way to print it shows `[redacted]`. */
 export class Redacted {
   readonly #text: string;
 
@@ -20,7 +20,7 @@ export class Redacted {
     return REDACTED;
   }
 
-  /** For Node's `console.log`; the symbol is registered, so nothing of Node is imported. */
+  /** The method for Node's `console.log`. The registered symbol needs no import from Node. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return REDACTED;
   }
@@ -29,9 +29,9 @@ export class Redacted {
 const REDACTED = '[redacted]';
 
 /**
- * Whether a value, or any name or value within it, contains the secret or one of the `parts`, plain or encoded: JSON-escaped,
- * URL-encoded, hexadecimal, base64 or base64url, also nested as in a JWT's claims. A short secret must be the whole text:
- * other words may contain it by chance.
+ * Returns whether a value, or any name or value in it, contains the secret or one of the `parts`. Finds plain text
+ * and text in JSON escapes, URL encoding, hexadecimal, base64 or base64url, also nested as in a JWT's claims. A
+ * short secret must be the whole text, because other words may contain it by chance.
  */
 export function shows(value: unknown, secret: string, parts: readonly string[] = []): boolean {
   const contained = secret.length >= MIN_CONTAINED ? [secret, ...parts] : parts;
@@ -49,17 +49,17 @@ const entriesWithNames = (object: object) => Object.entries(object).flat();
 const MIN_CONTAINED = 8;
 const MAX_ENCODINGS = 3;
 
-/** Every text and number of a value, without the names of its members; walked without recursion, however deep it is. */
+/** Returns all texts and numbers in a value, without the names of members. Works at any depth, without recursion. */
 export function textsIn(value: unknown, entriesOf: (object: object) => unknown[] = Object.values): readonly string[] {
   const values: unknown[] = [value];
-  // Grows while it is walked.
+  // The loop extends the list that it walks.
   for (const one of values) {
     if (typeof one === 'object' && one !== null) for (const entry of entriesOf(one)) values.push(entry);
   }
   return values.filter((one) => typeof one === 'string' || typeof one === 'number').map(String);
 }
 
-/** All possible decodings of a text. Base64 is read from each of four offsets: the text before it may look like base64. */
+/** Returns all possible decodings. Reads base64 from four offsets, because the text before it may look like base64. */
 function decodingsOf(text: string): readonly string[] {
   const percent = (encoded: string) => encoded.replace(/(?:%[\da-f]{2})+/gi, (run) => fromHex(run.replaceAll('%', '')));
   return [

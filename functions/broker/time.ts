@@ -1,4 +1,4 @@
-/** Whether less than `lengthMs` has passed since `start`. Never for a negative age: a clock was set back. */
+/** Returns whether less than `lengthMs` has passed since `start`. Returns false after a clock was set back. */
 export function isWithin(lengthMs: number, start: number | undefined, now: number): boolean {
   return start !== undefined && now >= start && now - start < lengthMs;
 }

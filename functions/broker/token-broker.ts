@@ -9,23 +9,23 @@ import type { PairRecord } from './pair/record.ts';
 import { type Pair, pairKey, type ServiceName } from './pair.ts';
 import type { Service } from './service.ts';
 
-/** Both answer by `deadline`, in epoch milliseconds, and note in `trace` what that took. */
+/** Both answer by `deadline`, in epoch milliseconds, and add their work to `trace`. */
 export interface TokenBroker {
-  /** Gives the caller a token of the pair that is not about to lapse. @throws Problem why the caller gets none */
+  /** Returns a token of the pair that does not expire soon. @throws Problem with the reason why there is no token */
   issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Promise<Issue>;
-  /** Says whether the credential of a pair works. @throws Problem `access-denied`, or that the broker cannot say */
+  /** Reports whether the credential of a pair works. @throws Problem `access-denied`, or why there is no finding */
   check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult>;
 }
 
 interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'memory'> {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly authorize: Authorize;
-  /** Of the settings that change a service's token requests: releases that differ in them have holds of their own. */
+  /** Digests the settings that change a service's token requests. Releases that differ in them have separate holds. */
   readonly settingsDigest: (service: Service) => string;
   readonly provenForMs: number;
 }
 
-/** Tells the story of one token: authorize, memory, shared record, version, lease, token request, publish. */
+/** Authorizes each call, answers it from memory if possible, and lets equal calls share one way to a token. */
 export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   const { services, authorize, settingsDigest, provenForMs, now } = dependencies;
   const memory = new PairMemory(now);
@@ -44,7 +44,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       const known = knownRecord(request);
       const step = known && decideIssue({ ...MEMORY_ALONE, record: known }, call, request, now());
       if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
-      // Calls that want the same of a pair share one way to it, unless that began long ago and would soon give up.
+      // Equal calls share one flight, unless the flight began so long ago that it would soon fail.
       const key = flightKey(request);
       const running = flights.get(key);
       if (running !== undefined && deadline - running.deadline < MAX_FLIGHT_AGE_MS) {
@@ -65,13 +65,13 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   };
 
   /**
-   * Whether a token is refused is decided by the shared record; one that is not even memory's costs no look each. Where the
-   * instance has a token of its own, memory alone does not decide.
+   * Returns the remembered record if it may answer. Only the table can confirm a refused token. Memory answers a
+   * made-up fingerprint for one second, so it costs no read. An instance with its own token asks the table.
    */
   function knownRecord({ pair, refused }: IssueRequest): PairRecord | undefined {
     const record = memory.trusted(pair, refused === undefined ? undefined : REFUSAL_TRUST_MS);
     if (record === undefined || (refused !== undefined && record.token?.fingerprint === refused)) return undefined;
-    // The table does not tell of a renewal that got no lease.
+    // The table has no trace of a renewal without a lease.
     const { token, attemptedAt } = memory.withOwn(pair, record);
     return token === record.token ? { ...record, attemptedAt } : undefined;
   }
@@ -94,11 +94,11 @@ interface Flight {
   readonly issuing: Promise<Issue>;
 }
 
-/** A third of the time that a call has. */
+/** A third of the time of a call. */
 const MAX_FLIGHT_AGE_MS = 5_000;
 const REFUSAL_TRUST_MS = 1_000;
 
-/** A view of no more than the remembered record. */
+/** A view that contains only the remembered record. */
 const MEMORY_ALONE = { seen: undefined, at: 0, isAlone: false, leaseIsOver: true } as const;
 
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {

@@ -9,6 +9,7 @@ import {
 import { AwsSolutionsChecks } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
 import { secretPrefix } from '../../functions/vocabulary.ts';
+import { partitionOf } from '../settings/regions.ts';
 
 /** Checks every template of the app with cdk-nag and the CDK's rules. An unacknowledged finding fails synth. */
 export function checkTemplates(app: App): void {
@@ -48,7 +49,8 @@ interface Acknowledgement {
 
 /** The accepted findings of cdk-nag. A test fails for each finding that the checks no longer report. */
 export function acknowledgements({ region, account }: Stack, environment: string): readonly Acknowledgement[] {
-  const resource = (service: string, rest: string) => `IAM5[Resource::arn:aws:${service}:${region}:${account}:${rest}]`;
+  const resource = (service: string, rest: string) =>
+    `IAM5[Resource::arn:${partitionOf(region)}:${service}:${region}:${account}:${rest}]`;
   const everySecret = resource('secretsmanager', `secret:${secretPrefix(environment)}*`);
   const lists = 'Lists, looks and traces, for which AWS knows no narrower resource; a test names each such action';
   const interfaces = 'Lambda chooses the ids of the interfaces; a Deny keeps the code of the function from using this';

@@ -11,6 +11,7 @@ import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { secretPrefix } from '../../functions/vocabulary.ts';
 import { functionName, topicName } from '../settings/names.ts';
+import { urlSuffixOf } from '../settings/regions.ts';
 import { allow, viaService } from './allow.ts';
 
 interface ClientSecretsProps {
@@ -102,7 +103,7 @@ export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
     resourceName: `${stack.stackName}-*`,
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
-  const logs = new ServicePrincipal(`logs.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`);
+  const logs = new ServicePrincipal(`logs.${region}.${urlSuffixOf(region)}`);
   const statements = [
     statement('AdministerByIam', ofAccount, ADMINISTRATION),
     // Principals can decrypt only through the service that stores the encrypted data. A right in IAM does not suffice.

@@ -8,7 +8,8 @@ import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3'
 import { Construct } from 'constructs';
 import { sealingKeyName, secretPrefix } from '../../functions/vocabulary.ts';
 import { allow } from '../data/allow.ts';
-import { functionName, healthFunctionName, partitionOf, releaseCheckName, tokenRoleName } from '../settings/names.ts';
+import { functionName, healthFunctionName, releaseCheckName, tokenRoleName } from '../settings/names.ts';
+import { partitionOf } from '../settings/regions.ts';
 import type { Environment } from '../settings/settings.ts';
 import { TRAIL_ALARMS } from './alarms.ts';
 import { createAlarms } from './monitoring.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ROLE_ARN, roleArnFault } from '../../functions/vocabulary.ts';
-import { partitionOf } from './names.ts';
+import { partitionOf } from './regions.ts';
 import { type Fault, listOf, nameFault, text } from './schema.ts';
 
 const notEmpty = { error: 'must not be empty' };

@@ -1,10 +1,6 @@
 /** The name of the stack. All names here are fixed, so that callers, operators and policies can rely on them. */
 export const stackName = (environment: string) => `TokenBroker-${environment}`;
 
-/** The beginning of a region's ARNs, after `arn:`. */
-export const partitionOf = (region: string) =>
-  region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
-
 /** The function that issues tokens. */
 export const functionName = (environment: string) => `token-broker-${environment}`;
 

@@ -4,6 +4,7 @@ import { roleArnFault } from '../../functions/vocabulary.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
 import { ENVIRONMENTS_FOLDER, readCertificates } from './certificates.ts';
+import { regionFault } from './regions.ts';
 import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
 import { type SettingsPlace, serviceSchema } from './service.ts';
 
@@ -22,9 +23,7 @@ export const CREDENTIAL_MAX_AGE_DAYS = 365;
 export const environmentSchema = z.strictObject({
   // A string, because a number would lose leading zeros.
   account: text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes')),
-  region: text((name) =>
-    /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
-  ),
+  region: text(regionFault),
   ...brokerMembers({ allowLoopback: false, folder: ENVIRONMENTS_FOLDER }),
   // The AWS organization to which every caller's account must belong, in addition to an access rule.
   principalOrgId: text((id) =>
@@ -232,7 +231,7 @@ function keyArnFault(arn: string): string | undefined {
 
 /** Matches the ARN of a key, not of an alias. */
 const KEY_ARN =
-  /^arn:(?:aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+  /^arn:aws(?:-[a-z]+)*:kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** Returns the seconds of a rate such as `rate(1 hour)`, or `NaN`. */
 export function rateSeconds(rate: string): number {

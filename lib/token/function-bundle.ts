@@ -4,6 +4,7 @@ import { Stage } from 'aws-cdk-lib';
 import { type BundlingOptions, type ICommandHooks, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { Construct } from 'constructs';
 import { shortDigest } from '../../functions/variables.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 
 /** The path of the settings that `functionBundle` puts next to the code of the token function. */
 export const SETTINGS_PATH = '/var/task/settings.json';
@@ -26,6 +27,7 @@ export function functionBundle(scope: Construct, { settings }: BundleOptions = {
     // Only an ES module can await its first reads during the init phase.
     format: OutputFormat.ESM,
     minify: true,
+    define: { 'process.env.TOKEN_BROKER_RELEASE': JSON.stringify(packageJson.version) },
     logLevel: LogLevel.WARNING,
     ...(settings && { commandHooks: layBesideCode(writeSettings(scope, JSON.stringify(settings))) }),
   };

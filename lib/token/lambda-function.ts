@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { RemovalPolicy } from 'aws-cdk-lib';
+import { RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { Architecture, LoggingFormat, Runtime, SystemLogLevel, Tracing } from 'aws-cdk-lib/aws-lambda';
@@ -7,6 +7,7 @@ import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { allow } from '../data/allow.ts';
+import { urlSuffixOf } from '../settings/regions.ts';
 import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
 /** The logs and traces of all functions of an environment. */
@@ -43,6 +44,7 @@ export function createLambdaFunction(scope: Construct, { entry, settings, observ
   allow(role, ['logs:CreateLogStream', 'logs:PutLogEvents'], logGroup.logGroupArn);
   const lambdaFunction = new NodejsFunction(scope, 'Function', {
     ...props,
+    environment: { ...props.environment, ...endpointVariables(Stack.of(scope).region) },
     entry: fileURLToPath(new URL(`../../functions/${entry}`, import.meta.url)),
     projectRoot: fileURLToPath(new URL('../..', import.meta.url)),
     depsLockFilePath: fileURLToPath(new URL('../../package-lock.json', import.meta.url)),
@@ -62,4 +64,14 @@ export function createLambdaFunction(scope: Construct, { entry, settings, observ
     systemLogLevelV2: SystemLogLevel.WARN,
   });
   return { lambdaFunction, role };
+}
+
+/** Returns the variables with AWS's hosts where they do not end as the functions' own calls assume. */
+function endpointVariables(region: string): Readonly<Record<string, string>> {
+  const suffix = urlSuffixOf(region);
+  if (suffix === 'amazonaws.com') return {};
+  const services = { CODEDEPLOY: 'codedeploy', DYNAMODB: 'dynamodb', SECRETS_MANAGER: 'secretsmanager' };
+  return Object.fromEntries(
+    Object.entries(services).map(([name, host]) => [`AWS_ENDPOINT_URL_${name}`, `https://${host}.${region}.${suffix}`]),
+  );
 }

@@ -91,7 +91,7 @@ async function ownRequests(): Promise<readonly object[]> {
   vi.stubEnv('AWS_REGION', ACCESS.region).stubEnv('AWS_ENDPOINT_URL_CODEDEPLOY', codedeploy.url);
   vi.stubEnv('AWS_ACCESS_KEY_ID', accessKeyId).stubEnv('AWS_SECRET_ACCESS_KEY', secretAccessKey);
   const hook = { deploymentId: 'd-EXAMPLE', lifecycleEventHookExecutionId: 'example' };
-  for (const status of ['Succeeded', 'Failed']) await createHookReporter()({ ...hook, status });
+  for (const status of ['Succeeded', 'Failed']) await createHookReporter('test')({ ...hook, status });
   vi.unstubAllEnvs();
   await codedeploy.close();
   return sent;

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { Provider } from 'oidc-provider';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { listen, stop } from '../../bin/local/loopback.ts';
-import { exportLine } from '../../bin/local/shell.ts';
+import { exportLine, powershellLines } from '../../bin/local/shell.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { ask, startLocalBroker, startOwnBroker } from '../support/processes/local-broker.ts';
 
@@ -54,6 +54,16 @@ it('npm start -- --config FILE asks services of its own, and offers commands for
     `${exportLine(broker.callers.me ?? {})}; printf %s "$AWS_SECRET_ACCESS_KEY"`,
   ]);
   expect(shell.stdout).toBe(KEY);
+});
+
+it('the variables for PowerShell have every kind of its quotes doubled, and no other sign-in', () => {
+  const lines = powershellLines({ AWS_REGION: 'us-east-1', AWS_SECRET_ACCESS_KEY: "it's a ‘secret’; $x `n" });
+  expect(lines).toEqual([
+    "$env:AWS_REGION = 'us-east-1'",
+    "$env:AWS_SECRET_ACCESS_KEY = 'it''s a ‘‘secret’’; $x `n'",
+    '$env:AWS_PROFILE = $null',
+    '$env:AWS_SESSION_TOKEN = $null',
+  ]);
 });
 
 it('npm start -- --config FILE says that no caller gets a token when no rule names one', async () => {

@@ -71,10 +71,15 @@ it.each([
   expect(await faultsOf((TEXTS[name] ?? '').replace(right, wrong))).not.toEqual([]);
 });
 
-it('CI runs what .ci/run runs, and nothing else', () => {
-  const ci: Workflow = parse(TEXTS.ci ?? '');
-  expect(Object.values(ci.jobs).flatMap(commandsOf)).toEqual(['.ci/run']);
+it('CI runs .ci/run, each week too, and tries the package of the client on every version of Node that it promises', () => {
+  const { on, jobs }: Workflow = parse(TEXTS.ci ?? '');
+  expect(Object.keys(on)).toEqual(['push', 'pull_request', 'schedule']);
+  const { ci = {}, client = {}, ...others } = jobs;
+  expect(others).toEqual({});
+  expect(commandsOf(ci)).toEqual(['.ci/run']);
   expect(existsSync(path.join(ROOT, '.ci/run'))).toBe(true);
+  expect(client).toMatchObject({ strategy: { matrix: { os: ['ubuntu-24.04'], node: ['20', '22', '24'] } } });
+  expect(commandsOf(client).at(-1)).toContain('npm install --ignore-scripts ./token-broker-client-*.tgz');
 });
 
 describe('a deployment', () => {
@@ -135,8 +140,12 @@ describe('a deployment', () => {
 
 it('a bot proposes updates of the actions and of the packages', () => {
   const { updates } = parse(readFileSync(path.join(ROOT, '.github/dependabot.yml'), 'utf8'));
-  const kinds = updates.map((one: Readonly<Record<string, unknown>>) => one['package-ecosystem']);
-  expect(kinds).toEqual(['github-actions', 'npm']);
+  const places = updates.map((one: Readonly<Record<string, unknown>>) => [one['package-ecosystem'], one.directory]);
+  expect(places).toEqual([
+    ['github-actions', '/'],
+    ['npm', '/tools/mutate'],
+    ['npm', '/'],
+  ]);
 });
 
 /** What the parser that GitHub itself publishes finds wrong. */

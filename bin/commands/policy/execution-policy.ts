@@ -1,13 +1,13 @@
 import {
   functionName,
   healthFunctionName,
-  partitionOf,
   releaseCheckName,
   stackName,
   tokenRoleName,
   topicName,
   urlParameterName,
 } from '../../../lib/settings/names.ts';
+import { partitionOf } from '../../../lib/settings/regions.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT, tagsOf } from './statements.ts';
 

@@ -1,12 +1,6 @@
 import { sealingKeyName, secretPrefix } from '../../../functions/vocabulary.ts';
-import {
-  ALIAS,
-  functionName,
-  healthFunctionName,
-  partitionOf,
-  stackName,
-  tableName,
-} from '../../../lib/settings/names.ts';
+import { ALIAS, functionName, healthFunctionName, stackName, tableName } from '../../../lib/settings/names.ts';
+import { partitionOf } from '../../../lib/settings/regions.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 
 /** Returns a statement that allows the service's `actions`, which have spaces between them. */

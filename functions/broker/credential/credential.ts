@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
 import type { BasicEncoding } from '../service.ts';
 
-/** Authenticates a client at a service. The client id is redacted too: it is half of a log-in. */
+/** The log-in of a client at a service. The client id is half of the log-in, so it is redacted too. */
 export interface Credential {
   readonly clientId: Redacted;
   readonly secret: Redacted;
@@ -13,12 +13,12 @@ export interface Credential {
 }
 
 /**
- * Reads the credential for one service out of a client's secret: `{ "client_id", "secret", "services" }`. The
- * service's own entry in `services` overrides the top level. Unknown members are ignored: rotation tools add their own.
- * `services` may be left out where one service alone is configured: a typing error must not send a credential to others.
+ * Reads the credential for a service from a client's secret: `{ "client_id", "secret", "services" }`. The service's
+ * entry in `services` overrides the top level. Ignores unknown members, because rotation tools add their own. Only a
+ * single configured service makes `services` optional. A typing error must not send a credential to other services.
  *
- * @throws Problem `credential-malformed`, with the name of the wrong member and never its content; `credential-missing`
- * when the secret names its services and this one is not among them
+ * @throws Problem `credential-malformed` with the name of the wrong member and never its content, `credential-missing`
+ * when the secret does not name this service
  */
 export function parseCredential(
   text: Redacted,
@@ -30,7 +30,7 @@ export function parseCredential(
   const twice = duplicateMember(text.reveal());
   if (twice !== undefined) {
     const name = [...ID_NAMES, ...SECRET_NAMES, 'services', service].includes(twice) ? twice : 'a member';
-    throw malformed(`${name} is given more than once`);
+    throw malformed(`${name} appears more than once`);
   }
   const levels = { [`services.${service}.`]: entryOf(secret, service, isOnlyService), '': secret };
   const clientId = readPart(ID_NAMES, levels);
@@ -39,13 +39,13 @@ export function parseCredential(
   return { clientId: new Redacted(clientId), secret: new Redacted(password), authorization };
 }
 
-/** Whether a value repeats the secret, or a short one together with its client id (`shows`). */
+/** Returns whether a value repeats the secret, or a short secret together with its client id (`shows`). */
 export function repeatsCredential(value: unknown, { clientId, secret }: Credential): boolean {
   const [id, text] = [clientId.reveal(), secret.reveal()];
   return shows(value, text, [`${id}:${text}`, `${text}:${id}`]);
 }
 
-/** Whether a client's secret is for the service; `undefined` when it cannot be read, `parseCredential` then says why. */
+/** Returns whether a client's secret is for the service. For `undefined`, `parseCredential` reports what is wrong. */
 export function namesService(text: Redacted, service: ServiceName): boolean | undefined {
   const secret = parseJsonObject(text.reveal());
   const services = secret && servicesOf(secret);
@@ -55,7 +55,7 @@ export function namesService(text: Redacted, service: ServiceName): boolean | un
 const ID_NAMES = ['client_id', 'username'] as const;
 const SECRET_NAMES = ['secret', 'client_secret', 'password'] as const;
 
-/** The members that a secret has for this service alone. */
+/** Returns the members of a secret that are only for this service. */
 function entryOf(secret: Members, service: ServiceName, isOnlyService: boolean): Members {
   if (!isOnlyService && secret.services === undefined) throw malformed(SERVICES_MISSING);
   const services = servicesOf(secret);
@@ -71,9 +71,9 @@ function entryOf(secret: Members, service: ServiceName, isOnlyService: boolean):
 }
 
 const SERVICES_MISSING =
-  'it does not say which services it is for, and more than one is configured: add "services": ["<service>"], or "services": "all"';
+  'it does not list its services, and more than one service is configured: add "services": ["<service>"], or "services": "all"';
 
-/** The services that a secret names, each with its own members; `undefined` when they are malformed. */
+/** Returns the services that a secret names, with their members, or `undefined` if they are malformed. */
 function servicesOf({ services = 'all' }: Members): Members | 'all' | undefined {
   if (services === 'all' || isRecord(services)) return services;
   const areNames = Array.isArray(services) && services.every((name) => typeof name === 'string');
@@ -95,16 +95,19 @@ function readPart(names: readonly [string, ...string[]], levels: Readonly<Record
 function checkPart(member: string, value: unknown): string {
   if (typeof value !== 'string') throw malformed(`${member} is not a string`);
   if (value === '') throw malformed(`${member} is empty`);
-  if (/\p{Cc}/u.test(value)) throw malformed(`${member} holds a control character, for example a line break`);
+  if (/\p{Cc}/u.test(value)) throw malformed(`${member} contains a control character, for example a line break`);
   if (!value.isWellFormed()) throw malformed(`${member} is not well-formed Unicode`);
   if (new TextEncoder().encode(value).length > 4_096) throw malformed(`${member} is longer than 4096 bytes`);
   return value;
 }
 
-/** The service would split a raw client id at its colon. @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for `form` */
+/**
+ * Refuses a colon in a raw client id: the service would split it. @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for
+ * `form`
+ */
 function basicAuthorization(user: string, password: string, encoding: BasicEncoding): Redacted {
   if (encoding === 'raw' && user.includes(':')) {
-    throw malformed('the client id holds a colon, which only the form encoding can carry (basicEncoding: "form")');
+    throw malformed('the client id contains a colon, which only the form encoding supports (basicEncoding: "form")');
   }
   const formEncode = (part: string) => new URLSearchParams({ '': part }).toString().slice('='.length);
   const parts = encoding === 'raw' ? [user, password] : [user, password].map(formEncode);

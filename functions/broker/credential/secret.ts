@@ -5,7 +5,7 @@ import { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
 import { isWithin } from '../time.ts';
 
-/** One version of a client's secret, its text still unparsed. */
+/** A version of a client's secret, with its text unparsed. */
 export interface SecretVersion {
   readonly versionId: string;
   readonly stage: SecretStage;
@@ -13,15 +13,15 @@ export interface SecretVersion {
 }
 
 /**
- * What came of reading a secret. Only `unavailable` (Secrets Manager is down, slow or refused by the key) says nothing
- * about the secret, so only then may an older reading serve: a stale one. `cause` holds nothing of the answer's text.
+ * The result of reading a secret. Only `unavailable` (Secrets Manager is down, slow or refused by the key) says nothing
+ * about the secret. Only then may a stale reading serve. `cause` contains nothing of the answer's text.
  */
 export type SecretReading =
   | { readonly outcome: 'found'; readonly secret: SecretVersion; readonly isStale?: true }
   | { readonly outcome: 'missing' | 'deleted' | 'binary' }
   /**
-   * `stopped`: a statement of the secret's own policy denies it to the broker, as `client disable` writes one. `afterStop`: the
-   * last answer about AWSCURRENT was that it is stopped, denied, missing or deleted.
+   * `stopped`: the secret's own policy denies it to the broker, as `client disable` writes it. `afterStop`: the last
+   * answer about AWSCURRENT was stopped, denied, missing or deleted.
    */
   | { readonly outcome: 'denied' | 'stopped'; readonly cause: string }
   | { readonly outcome: 'unavailable'; readonly cause: string; readonly afterStop?: true };
@@ -29,20 +29,20 @@ export type SecretReading =
 /** The versions of a client's secret that matter to one call. */
 export interface StagedVersions {
   readonly name: string;
-  /** That of the preferred candidate. */
+  /** The stage of the preferred candidate. */
   readonly stage: SecretStage;
-  /** The one whose list of services counts. */
+  /** The reading whose list of services counts. */
   readonly listing: SecretReading;
-  /** Those that may be sent, the preferred one first. */
+  /** The readings that may be sent, the preferred reading first. */
   readonly candidates: readonly SecretReading[];
 }
 
-/** Reads the version that has the stage, by `deadline` in epoch milliseconds; every failure is a reading. */
+/** Reads the version with the stage, by `deadline` in epoch milliseconds. Returns every failure as a reading. */
 export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: number) => Promise<SecretReading>;
 
 type FailedReading = Exclude<SecretReading, { outcome: 'found' }>;
 
-/** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
+/** Returns the problem of a secret that could not be read. `name` is its name, as from `secretName`. */
 export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
   const { outcome } = reading;
   const [type, state] = READING_PROBLEMS[outcome];
@@ -66,12 +66,12 @@ const READING_PROBLEMS = {
   unavailable: ['secrets-unavailable', 'could not be read from Secrets Manager'],
 } as const satisfies Record<FailedReading['outcome'], readonly [ProblemType, string]>;
 
-/** The secrets of the clients, as this instance read them. */
+/** The secrets of the clients as this instance has read them. */
 export interface SecretCache {
   /**
-   * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none; while Secrets Manager is
-   * down, the last that it gave for 24 h. A reading from before `readSince` does not count, except for 10 s after Secrets Manager
-   * was found down; one that `deadline` cut off is not kept.
+   * Returns the version with this stage. Trusts a version for 300 s and its absence for 5 s. While Secrets Manager is
+   * down, serves the last version for 24 h. A reading older than `readSince` counts only if it is stale, and then for
+   * 10 s. A reading that `deadline` cut off is not kept.
    */
   read(client: ClientName, stage: SecretStage, bounds: { readSince: number; deadline: number }): Promise<SecretReading>;
 }
@@ -102,7 +102,7 @@ interface Entry {
   readonly reading: SecretReading;
   readonly readAt: number;
   readonly trustMs: number;
-  /** When Secrets Manager last said what there is. */
+  /** The time of the last answer from Secrets Manager. */
   readonly toldAt: number;
 }
 
@@ -115,7 +115,7 @@ function successor(before: Entry | undefined, reading: SecretReading, readAt: nu
   return { reading: { ...before.reading, isStale: true }, readAt, trustMs: STALE_TRUST_MS, toldAt: before.toldAt };
 }
 
-/** Marks silence after a stop of AWSCURRENT, which counts until Secrets Manager answers again. */
+/** Marks a failure after a stop of AWSCURRENT. The stop counts until Secrets Manager answers again. */
 function withMark(reading: SecretReading, stage: SecretStage, before: Entry | undefined): SecretReading {
   const wasStopped = before !== undefined && STOPS.has(before.reading.outcome);
   if (reading.outcome !== 'unavailable' || stage !== 'AWSCURRENT' || !wasStopped) return reading;
@@ -124,18 +124,18 @@ function withMark(reading: SecretReading, stage: SecretStage, before: Entry | un
 
 const STOPS: ReadonlySet<SecretReading['outcome']> = new Set(['stopped', 'denied', 'missing', 'deleted']);
 
-/** Two for each character, because Secrets Manager bounds a secret, at 64 kB, by bytes. */
+/** Counts two bytes for each character. Secrets Manager limits a secret to 64 kB. */
 function bytesOf({ reading }: Entry): number {
   return reading.outcome === 'found' ? 2 * reading.secret.text.reveal().length : 0;
 }
 
-/** Timers can be a little early. */
+/** A timer may fire a little early. */
 const TIMER_SLACK_MS = 5;
 
 const MAX_SECRETS = 1_000;
 const MAX_BYTES = 32 * 1_024 * 1_024;
 const FOUND_TRUST_MS = 300_000;
 const NEGATIVE_TRUST_MS = 5_000;
-/** While Secrets Manager is down not every call waits for it. */
+/** The interval of reads while Secrets Manager is down. Other calls do not wait for it. */
 const STALE_TRUST_MS = 10_000;
 const KEPT_WHILE_DOWN_MS = 24 * 60 * 60_000;

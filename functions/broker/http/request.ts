@@ -6,16 +6,65 @@ import type { Pair } from '../pair.ts';
 import { isPlainWord } from '../plain-word.ts';
 import { Problem } from '../problem.ts';
 
-/** As it travelled. */
+/** The body as it was sent. */
 export type Body = string | Uint8Array;
 
-/** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
+/** The dialect of a request for a token, and of its answer: that of docs/openapi.yaml, or that of RFC 6749. */
+export type Dialect = 'broker' | 'oauth';
+
+/** A request for a token. Its dialect is known before its caller. The rest is parsed only when the caller is known. */
+export interface TokenBody {
+  readonly dialect: Dialect;
+  /** @throws Problem as `parseIssueRequest` */
+  readonly parse: () => IssueRequest;
+}
+
+/** Reads the dialect of the body of `POST /token`. Never throws. */
+export function readTokenBody(contentType: string | undefined, body: Body): TokenBody {
+  const form = readOAuthForm(contentType, body);
+  if (form === undefined) return { dialect: 'broker', parse: () => parseIssueRequest(contentType, body) };
+  return { dialect: 'oauth', parse: () => parseOAuthForm(form) };
+}
+
+/** Reads the body of `POST /token`. @throws Problem with every wrong member and the reason, and no value */
 export function parseIssueRequest(contentType: string | undefined, body: Body): IssueRequest {
   return toIssueRequest(readMembers(contentType, body));
 }
 
-/** The request that members make; `clientName` is how the caller spells the member `client`. @throws Problem */
-export function toIssueRequest(members: Members, clientName = 'client'): IssueRequest {
+/** Returns the parameters of an OAuth 2.0 token request that have a value (RFC 6749 §3.2), else `undefined`. */
+export function readOAuthForm(contentType: string | undefined, body: Body): URLSearchParams | undefined {
+  try {
+    const parameters = [...(readParameters(contentType, body) ?? [])].filter(([, value]) => value !== '');
+    return parameters.some(([name]) => name === 'grant_type') ? new URLSearchParams(parameters) : undefined;
+  } catch {
+    // `parseIssueRequest` reports the reason.
+    return undefined;
+  }
+}
+
+/**
+ * Reads `client_id` as the client and `scope` as the service (RFC 6749 §4.4.2). Ignores other parameters, even the
+ * secret, because the signature identifies the caller. @throws Problem
+ */
+export function parseOAuthForm(form: URLSearchParams): IssueRequest {
+  const known = [...form].filter(([name]) => KNOWN.has(name));
+  const { grant_type: grantType, client_id: client, scope: service, ...others } = readForm(known);
+  // The cause is the error code of OAuth 2.0.
+  if (grantType !== 'client_credentials') {
+    const detail = 'grant_type: must be client_credentials.';
+    throw new Problem('invalid-request', detail, { cause: 'unsupported_grant_type' });
+  }
+  if (faultOfName(service) !== undefined) {
+    const detail = 'scope: must be the name of one service, which issues the token.';
+    throw new Problem('invalid-request', detail, { cause: 'invalid_scope' });
+  }
+  return toIssueRequest({ client, service, ...others }, 'client_id');
+}
+
+const KNOWN: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'scope', 'min_ttl', 'refused']);
+
+/** Checks the members of a request. `clientName` is the name of the member `client` in the dialect. @throws Problem */
+function toIssueRequest(members: Members, clientName = 'client'): IssueRequest {
   refuseWrong(members, ['client', 'service', 'min_ttl', 'refused'], clientName);
   const { min_ttl: seconds = 0, refused } = members;
   const minTtlMs = Number(seconds) * 1_000;
@@ -29,7 +78,7 @@ export function parseCheckRequest(contentType: string | undefined, body: Body): 
   return { pair: pairOf(members), stage: SECRET_STAGES.find((stage) => stage === members.stage) ?? 'AWSCURRENT' };
 }
 
-/** Reads the body of `POST /whoami`, which has no members, so any media type will do. */
+/** Reads the body of `POST /whoami`. It has no members, so any media type is accepted. */
 export function parseWhoamiRequest(body: Body): void {
   const text = readText(body);
   refuseWrong(text === '' ? {} : readJson(text), []);
@@ -44,8 +93,8 @@ function readMembers(contentType: string | undefined, body: Body): Members {
   return form === undefined ? readJson(readText(body)) : readForm(form);
 }
 
-/** The parameters of a form; `undefined` when a body is JSON. @throws Problem when it is neither, or cannot be read */
-export function readParameters(contentType = '', body: Body): URLSearchParams | undefined {
+/** Returns the parameters of a form, `undefined` for JSON. @throws Problem for any other or unreadable body */
+function readParameters(contentType = '', body: Body): URLSearchParams | undefined {
   const type = mediaTypeOf(contentType);
   if ((type !== JSON_TYPE && type !== FORM_TYPE) || FOREIGN_CHARSET.test(contentType)) {
     const types = `${JSON_TYPE} or ${FORM_TYPE}`;
@@ -68,7 +117,7 @@ function refuseWrong(members: Members, known: readonly (keyof typeof FAULTS)[], 
   if (faults.length > 0) throw invalid(`${faults.join('; ')}.`);
 }
 
-/** The fault of each member's value, if any. */
+/** Each returns the fault of a member's value, or `undefined`. */
 const FAULTS = {
   client: faultOfName,
   service: faultOfName,
@@ -88,14 +137,14 @@ const FAULTS = {
   },
 };
 
-/** Why a value is not the name of a client or a service. */
-export function faultOfName(name: unknown): string | undefined {
+/** Returns why a value is not the name of a client or a service. */
+function faultOfName(name: unknown): string | undefined {
   if (typeof name !== 'string') return name === undefined ? 'is required' : 'must be a string';
   const rule = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
   return NAME_PATTERN.test(name) ? undefined : rule;
 }
 
-/** Far above the size of any request, far below one that could hurt a parser. */
+/** Far above the size of any request, far below a size that is expensive to parse. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 function readText(body: Body): string {
@@ -113,21 +162,21 @@ function readJson(text: string): Members {
   if (value === undefined) throw invalid('The body is not valid JSON.');
   if (!isRecord(value)) throw invalid('The body must be an object.');
   const twice = duplicateMember(text);
-  if (twice !== undefined) throw invalid(`${shownName(twice)}: is given more than once.`);
+  if (twice !== undefined) throw invalid(`${shownName(twice)}: appears more than once.`);
   return value;
 }
 
-/** A form knows only texts, so digits become the number that the same member would be in JSON. @throws Problem */
-export function readForm(parameters: Iterable<[string, string]>): Members {
+/** Reads the parameters of a form. The digits of `min_ttl` become a number, as in JSON. @throws Problem */
+function readForm(parameters: Iterable<[string, string]>): Members {
   const members = new Map<string, string | number>();
   for (const [name, value] of parameters) {
-    if (members.has(name)) throw invalid(`${shownName(name)}: is given more than once.`);
+    if (members.has(name)) throw invalid(`${shownName(name)}: appears more than once.`);
     members.set(name, name === 'min_ttl' && /^\d{1,9}$/.test(value) ? Number(value) : value);
   }
   return Object.fromEntries(members);
 }
 
-/** Callers log problems, and an unknown name may be a token that was sent as a whole form: only plain words are shown. */
+/** Shows plain words only. Callers log problems, and an unknown name may be a token that was sent as a whole form. */
 function shownName(name: string): string {
   return /^\w+$/.test(name) && isPlainWord(name) ? `"${name}"` : 'whose name is not shown';
 }

@@ -6,26 +6,26 @@ import { answerEnd } from '../pair/deadlines.ts';
 import type { Issue } from '../pair/decision.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
-import { oauthError, oauthToken, parseOAuthForm, readOAuthForm } from './oauth.ts';
-import { parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
+import { oauthError, oauthToken } from './oauth.ts';
+import { type Dialect, parseCheckRequest, parseWhoamiRequest, readTokenBody, type TokenBody } from './request.ts';
 
-/** One request to the broker, free of the event that brought it. */
+/** One request to the broker, independent of the event that contains it. */
 export interface BrokerRequest {
   readonly requestId: string;
   readonly method: string;
   readonly path: string;
   readonly query: string;
   readonly contentType: string | undefined;
-  /** As it travelled, a text or bytes; `undefined` when its transport encoding is broken. */
+  /** A text or bytes as they were sent, `undefined` when the transport encoding is broken. */
   readonly body: string | Uint8Array | undefined;
   /** `undefined` when the request was not signed by an AWS role. */
   readonly caller: Caller | undefined;
   readonly sourceIp?: string | undefined;
-  /** Epoch milliseconds; the answer must be out by then. */
+  /** The latest time for the answer, in epoch milliseconds. */
   readonly deadline: number;
 }
 
-/** One answer of the broker, free of the host that carries it. */
+/** One answer of the broker, independent of its host. */
 export interface BrokerResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -36,36 +36,37 @@ interface Dependencies {
   readonly broker: TokenBroker;
   readonly accessRules: readonly AccessRule[];
   readonly principalOrgId?: string | undefined;
-  /** Names the access rules, to the roles that are in them. */
+  /** Identifies the access rules. Only roles that have a rule see it. */
   readonly rulesDigest?: string | undefined;
   readonly audit: Audit;
-  /** The result of `work`, `undefined` after `ms`. */
+  /** Returns the result of `work`, or `undefined` after `ms`. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
   readonly now: () => number;
 }
 
-/** Answers a request and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
+/** Answers requests and writes one audit record for each. Only this file turns a problem into HTTP. Never throws. */
 export function createTokenEndpoint(dependencies: Dependencies) {
   const { broker, accessRules, principalOrgId, rulesDigest, audit, inTime, now } = dependencies;
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const { requestId, method, path, contentType, body, caller, sourceIp } = request;
-    const form = method === 'POST' && path === '/token' && body ? readOAuthForm(contentType, body) : undefined;
+    const isToken = method === 'POST' && path === '/token' && body !== undefined;
+    const tokenBody = isToken ? readTokenBody(contentType, body) : undefined;
     const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
     try {
-      // The deadline already bounds this call's own work; this also bounds its wait for a request that another call shares.
-      const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record, form));
+      // Bounds the wait for a request that another call has started. The deadline bounds only this call's own work.
+      const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, tokenBody, record));
       if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE, { retryAfterSeconds: 1 });
-      audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
-      return answer;
+      audit({ ...record, outcome: answer.outcome, milliseconds: now() - startedAt });
+      return answer.response;
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem('internal', OPAQUE, { cause: error });
       audit({ ...record, outcome: problem.type, milliseconds: now() - startedAt, cause: problem.cause });
-      return problemResponse(problem, requestId, form !== undefined);
+      return problemResponse(problem, requestId, tokenBody?.dialect);
     }
   };
 
-  async function answerTo(request: BrokerRequest, record: Draft, form?: URLSearchParams): Promise<BrokerResponse> {
+  async function answerTo(request: BrokerRequest, tokenBody: TokenBody | undefined, record: Draft): Promise<Answer> {
     const { caller, method, path, query, contentType, body, deadline } = request;
     if (caller === undefined) throw accessDenied();
     if (path !== '/token' && path !== '/check' && path !== '/whoami') {
@@ -78,18 +79,16 @@ export function createTokenEndpoint(dependencies: Dependencies) {
 
     if (record.operation === 'whoami') {
       parseWhoamiRequest(body);
-      record.outcome = 'identified';
-      return whoamiResponse(caller);
+      return { outcome: 'identified', response: whoamiResponse(caller) };
     }
-    if (record.operation === 'check') {
+    if (tokenBody === undefined) {
       const wanted = parseCheckRequest(contentType, body);
       record.pair = wanted.pair;
       const result = await broker.check(caller, wanted, deadline, record.trace);
-      record.outcome = result.finding;
       record.credentialVersion = result.version;
-      return checkResponse(wanted, result, now());
+      return { outcome: result.finding, response: checkResponse(wanted, result, now()) };
     }
-    const wanted = form === undefined ? parseIssueRequest(contentType, body) : parseOAuthForm(form);
+    const wanted = tokenBody.parse();
     record.pair = wanted.pair;
     record.forced = wanted.refused !== undefined;
     record.minTtl = wanted.minTtlMs / 1_000;
@@ -99,7 +98,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
     record.fingerprint = issued.token.fingerprint;
     record.credentialVersion = issued.token.credentialVersion;
     record.expirySource = issued.token.expirySource;
-    return tokenResponse(issued, startedAt, now(), form !== undefined);
+    return { outcome: 'issued', response: tokenResponse(issued, startedAt, now(), tokenBody.dialect) };
   }
 
   function whoamiResponse(caller: Caller): BrokerResponse {
@@ -115,12 +114,17 @@ const LATE = 'No answer came in time.';
 const OPAQUE = 'The broker failed. Tell its operators the request_id.';
 const NO_QUERY = 'Query parameters are not supported: send members in the body.';
 
+/** The audit record of a request that has no outcome yet. */
 type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
-  -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
+  -readonly [Member in Exclude<keyof AuditRecord, 'outcome'>]?: AuditRecord[Member];
 };
 
-/** Only the members of the contract (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
-function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, isOAuth: boolean): BrokerResponse {
+interface Answer extends Pick<AuditRecord, 'outcome'> {
+  readonly response: BrokerResponse;
+}
+
+/** Returns only the members of docs/openapi.yaml. No other part of the service's answer leaves the broker. */
+function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, dialect: Dialect): BrokerResponse {
   const members = {
     ...token.passThrough,
     access_token: token.accessToken.reveal(),
@@ -131,7 +135,7 @@ function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, 
     fingerprint: token.fingerprint,
     scope: token.scope,
   };
-  return respond(200, isOAuth ? oauthToken(members) : members, {
+  return respond(200, dialect === 'oauth' ? oauthToken(members) : members, {
     'cache-status': cache === 'none' ? 'token-broker; fwd=miss' : `token-broker; hit; detail=${cache}`,
     'server-timing': `broker;dur=${now - startedAt}`,
   });
@@ -151,17 +155,18 @@ function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: 
   return respond(200, members, retryAfter(retryAfterSeconds));
 }
 
-/** A failure as its caller sees it: a problem (RFC 9457 §3), which an OAuth library reads as one of RFC 6749 §5.2. */
-export function problemResponse(problem: Problem, requestId: string, isOAuth: boolean): BrokerResponse {
+/** Returns a problem (RFC 9457 §3), for OAuth libraries together with the members of an error (RFC 6749 §5.2). */
+export function problemResponse(problem: Problem, requestId: string, dialect: Dialect = 'broker'): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
   const body = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
-  if (isOAuth) return respond(status, { ...body, ...oauthError(body, problem.cause) }, retryAfter(retryAfterSeconds));
-  const headers = { 'content-type': 'application/problem+json', ...retryAfter(retryAfterSeconds) };
+  const waiting = retryAfter(retryAfterSeconds);
+  if (dialect === 'oauth') return respond(status, { ...body, ...oauthError(body, problem.cause) }, waiting);
+  const headers = { 'content-type': 'application/problem+json', ...waiting };
   return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }
 
-/** At most the whole life time: the clock of this instance may be behind that of the issuing one. */
+/** Returns at most the whole life time. The clock of this instance may be behind the clock of the issuing instance. */
 function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
   return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }

@@ -45,13 +45,13 @@ type Turn<Answer> =
   | typeof AGAIN
   | typeof SILENT;
 
-/** The result of a store call. `wait`: another write came first. `silent`: a write may have happened, or may still happen. */
+/** The result of a store call. `wait`: another write came first. `silent`: a write may have happened. */
 type Told = { readonly kind: 'seen'; readonly seen: TaggedRecord } | typeof WAIT | typeof BUSY | typeof SILENT;
 
 /**
- * Gets a token or an answer for a call. ACQUIRE looks at the shared record, lets the call decide, and takes the lease. SEND
- * makes the one token request that the lease allows. SETTLE writes the outcome. Without the shared store the instance is
- * alone and uses its own record.
+ * Gets a token or an answer for a call. ACQUIRE looks at the shared record, lets the call decide, and takes the
+ * lease. SEND makes the one token request that the lease allows. SETTLE writes the outcome. Without the shared
+ * store the instance is alone and uses its own record.
  */
 export function createAcquireToken(dependencies: Dependencies) {
   const { store, memory, obtainToken, uniqueId, now, sleep, random } = dependencies;
@@ -59,13 +59,12 @@ export function createAcquireToken(dependencies: Dependencies) {
   /** @throws Problem why there is neither an answer nor a token */
   return async <Answer>(call: Call, decide: Decide<Answer>) => {
     const progress = startProgress(call, now());
-    let end: Turn<Answer> = AGAIN;
     while (now() < call.deadline) {
-      end = await turn(progress, decide);
+      const end = await turn(progress, decide);
       if (end.kind === 'wait' || end.kind === 'busy') await poll(progress);
       else if (end.kind !== 'again' && end.kind !== 'silent') return end;
     }
-    const retryAfterSeconds = end.kind === 'busy' ? BUSY_RETRY_S : 1;
+    const retryAfterSeconds = call.trace.warnings.has('shared-cache-busy') ? BUSY_RETRY_S : 1;
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds });
   };
 
@@ -107,7 +106,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     return rest.kind === 'answer' ? rest : end;
   }
 
-  /** Returns everything that is known; `undefined` while the store is silent and a lease that was seen can still live. */
+  /** Returns everything that is known, or `undefined` while the store is silent and a lease can still live. */
   async function look(progress: Progress, seen: TaggedRecord | undefined): Promise<View | undefined> {
     const { call, unconfirmed } = progress;
     const lease = seen?.record.lease;
@@ -135,17 +134,18 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 
   /**
-   * Answers from memory while the table is busy, or waits. A living token needs the secret of the last minute. Latches, holds and
-   * pauses count for as long as memory is trusted. Sends nothing and takes no lease, however long the table is busy.
+   * Answers from memory while the table is busy, or waits. A living token needs the secret of the last minute.
+   * Latches, holds and pauses count while memory is trusted. A version that this call has sent always counts as
+   * latched. Sends nothing and takes no lease, however long the table is busy.
    */
   async function decideWhileBusy<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
-    const { call } = progress;
+    const { call, sent } = progress;
     const at = now();
     const isTrusted = memory.trusted(call.pair) !== undefined;
     const known = withOwn(progress, at);
     const { token, disabled } = known;
-    if (isTrial(call) || (!isTrusted && livingToken(known, at) === undefined)) return BUSY;
-    const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled };
+    if (isTrial(call) || (!isTrusted && sent.size === 0 && livingToken(known, at) === undefined)) return BUSY;
+    const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled, rejected: sent };
     const versions = await readVersions(dependencies, call, record, at - ALONE_TRUST_MS);
     if (goneProblem(versions, call.pair)?.type === 'secrets-unavailable') return BUSY;
     const step = decide({ seen: undefined, at, record, isAlone: true, versions, leaseIsOver: false });
@@ -171,14 +171,14 @@ export function createAcquireToken(dependencies: Dependencies) {
     const { versionId: version } = chosen.version;
     const lease = { id: uniqueId(), until: now() + leaseMs(call.service) };
     const forced = step.kind === 'request' && step.forced;
-    // Next to a token that must stay, a proven version needs no lease. Any other version needs a lease, or the fleet locks the
-    // account. A trial needs a lease too, because the table has the budget of trials.
+    // Next to a token that must stay, a proven version needs no lease. Any other version needs a lease, or the
+    // fleet locks the account. A trial needs a lease too, because the table has the budget of trials.
     const isFree = seen && !isTrial(call) && isProven(seen.record, version) && foreignToken(seen.record, now());
     const table = isFree ? undefined : seen;
     const before = table?.record ?? record;
     const next = leased(before, lease, { version, forced, isCheck: call.stage !== undefined }, now());
-    // A renewal usually has one second. Many services take longer to reject, and a rejection that the broker did not wait for
-    // is not counted: a version that is not proven, or whose last request brought no answer, has the whole time.
+    // A renewal usually has one second. Many services take longer to reject, and an unheard rejection is not
+    // counted. So a version that is not proven, or whose last request brought no answer, has the whole time.
     const isQuick = step.kind === 'renew' && isProven(before, version) && !before.pause?.unheard;
     const timeoutMs = isQuick ? step.timeoutMs : call.service.requestTimeoutMs;
     const request = { ...chosen, lease, record: before, forced, timeoutMs, isShared: table !== undefined };
@@ -190,8 +190,8 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 
   /**
-   * SEND: makes the one token request of a lease. After a defect from here on the lease expires by itself, so the fleet still makes
-   * one request per lease.
+   * SEND: makes the one token request of a lease. After a defect from here on the lease expires by itself, so the
+   * fleet still makes one request per lease.
    */
   async function requestUnderLease(
     progress: Progress,
@@ -228,8 +228,8 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 
   /**
-   * SETTLE: writes the outcome into the record that the lease's own write returned. When another write came first, reads the
-   * record again. An outcome that the table does not take is remembered locally.
+   * SETTLE: writes the outcome into the record that the lease's own write returned. When another write came first,
+   * reads the record again. An outcome that the table does not take is remembered locally.
    */
   async function settle(progress: Progress, taken: TaggedRecord, request: LeasedRequest, outcome: Outcome) {
     const { call } = progress;

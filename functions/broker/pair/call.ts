@@ -13,9 +13,9 @@ export interface Call {
   readonly service: Service;
   /** Whether no other service is configured. A secret then need not say which services it is for. */
   readonly isOnlyService: boolean;
-  /** Identifies the settings of the service; part of the keys of holds. */
+  /** Identifies the settings of the service in the keys of holds. */
   readonly settingsDigest: string;
-  /** The stage of the version to check; `undefined` for a call that wants a token. */
+  /** The stage of the version to check, or `undefined` for a call that wants a token. */
   readonly stage?: SecretStage | undefined;
   /** Epoch milliseconds. */
   readonly deadline: number;
@@ -30,7 +30,7 @@ export function isTrial({ stage }: Call): boolean {
 /** One lease that a call has asked for, and the one token request that it allows. */
 export interface LeasedRequest {
   readonly lease: { readonly id: string; readonly until: number };
-  /** Whether the table stores the lease. An instance that is alone gives the lease to itself. */
+  /** Whether the table stores the lease. An instance that is alone writes no lease. */
   readonly isShared: boolean;
   /** The record before the lease. */
   readonly record: PairRecord;
@@ -51,8 +51,8 @@ export function startProgress(call: Call, now: number) {
     /** The lease of another call, as this call has watched it. */
     watched: undefined as ReturnType<typeof watch>,
     /**
-     * Every lease that this call has asked for, by id. A write without an answer may still arrive, so old ids stay;
-     * `undefined` marks a lease that has been used.
+     * Every lease that this call has asked for, by id. A write without an answer may still arrive, so old ids stay.
+     * `undefined` marks a used lease.
      */
     unconfirmed: new Map<string, LeasedRequest | undefined>(),
     /** The versions that this call has sent. It sends no version twice. */

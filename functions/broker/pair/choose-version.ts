@@ -43,8 +43,9 @@ export function rejectedProblem({ client, service }: Pair, version: string): Pro
 }
 
 /**
- * Returns why the client has no credential for the service any more, or why the broker may not read it. An instance that is
- * alone or busy then issues no living token either. `undefined` while Secrets Manager is down, unless it reported a stop before.
+ * Returns why the client has no credential for the service any more, or why the broker may not read it. An instance
+ * that is alone or busy then issues no living token either. `undefined` while Secrets Manager is down, unless it
+ * reported a stop before.
  */
 export function goneProblem({ listing, name }: StagedVersions, { client, service }: Pair): Problem | undefined {
   if ((listing.outcome === 'unavailable' && !listing.afterStop) || listing.outcome === 'binary') return undefined;
@@ -54,7 +55,7 @@ export function goneProblem({ listing, name }: StagedVersions, { client, service
   return new Problem('credential-missing', `The secret "${name}" does not name the service ${service}. ${advice}`);
 }
 
-/** Reads AWSCURRENT, and AWSPREVIOUS while AWSCURRENT is latched; for a check, the stage that it asks for. */
+/** Reads AWSCURRENT, and AWSPREVIOUS while AWSCURRENT is latched. A check reads the stage that it asks for. */
 export async function readVersions(
   { secrets, environment, now }: { secrets: SecretCache; environment: string; now: () => number },
   call: Call,

@@ -2,12 +2,14 @@ import type { Service } from '../service.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, type PairRecord } from './record.ts';
 
 /*
- * The time line of one call. Lambda allows 15 s:
+ * The time line of one call. Lambda allows 15 s. Moments are epoch milliseconds.
  *
+ * ```
  *   0 s        the call arrives
- *   │ ≤ 1 s    the record is read; while another call holds the lease, this call waits for at most one lease
+ *   │ ≤ 1 s    the record is read, patiently if the table is silent (1 s more)
+ *   │          while another call holds the lease, this call waits for at most one lease
  *   │ ≤ 1 s    the secret is read
- *   │ ≤ 1 s    the lease is taken; it lasts `leaseMs`: requestTimeoutMs + 2 s
+ *   │ ≤ 1 s    the lease is taken, for `leaseMs`: requestTimeoutMs + 2 s
  *   │ ≤ 1 s      the secret is read again, if it was read before the call began
  *   │            the token request: at most requestTimeoutMs, and not beyond `requestEnd`
  *   │            the record is written: from `requestEnd` to `writeEnd` at the latest
@@ -16,8 +18,7 @@ import { MAX_CLOCK_DIFFERENCE_MS, type PairRecord } from './record.ts';
  *   14.7 s     `lastWriteEnd`: the outcome of a token request is written, even if the request took all the time
  *   14.75 s    `answerEnd`: the caller learns that no answer came in time
  *   15 s       Lambda ends the invocation
- *
- * Moments are epoch milliseconds.
+ * ```
  */
 
 export const callDeadline = (now: number, remainingMs: number) => now + remainingMs - ANSWER_RESERVE_MS;
@@ -31,8 +32,8 @@ export const writeEnd = (leaseUntil: number, deadline: number) =>
   Math.min(lastWriteEnd(deadline), leaseUntil - CLOCK_RESERVE_MS);
 
 /**
- * Watches the lease of another call on the own clock. The lease's `until` only shortens the watch. Returns `undefined` for an
- * `until` that no correct clock can have written.
+ * Watches the lease of another call on the own clock. The lease's `until` only shortens the watch. Returns
+ * `undefined` for an `until` that no correct clock can have written.
  */
 export function watch(
   before: { readonly id: string; readonly since: number } | undefined,

@@ -12,7 +12,7 @@ import type { TaggedRecord } from './store.ts';
 /** The request of a caller with `POST /token`. */
 export interface IssueRequest {
   readonly pair: Pair;
-  /** The life time that the token should still have; a target, not a condition. */
+  /** The life time that the token should still have. A target, not a condition. */
   readonly minTtlMs: number;
   /** The fingerprint of a token that the service refused. */
   readonly refused: string | undefined;
@@ -20,7 +20,7 @@ export interface IssueRequest {
 
 /** Everything that a call knows when it decides on its next step. */
 export interface View {
-  /** The record in the table; `undefined` when the table is silent. */
+  /** The record in the table, or `undefined` when the table is silent. */
   readonly seen: TaggedRecord | undefined;
   readonly at: number;
   /** The shared record, together with the instance's own outcomes. */

@@ -25,9 +25,9 @@ export class PairMemory {
   }
 
   /**
-   * Calls the table and keeps the record that a read or a confirmed write returns. The record is trusted from the start of the
-   * call, unless another call has changed the memory since. A confirmed write ends the instance's own outcomes, unless the
-   * table's token cannot be opened here: then the instance's own token serves on.
+   * Calls the table and keeps the record that a read or a confirmed write returns. The record is trusted from the
+   * start of the call, unless another call has changed the memory since. A confirmed write ends the instance's own
+   * outcomes, unless the table's token cannot be opened here: then the instance's own token serves on.
    */
   async remember(
     pair: Pair,
@@ -66,8 +66,8 @@ export class PairMemory {
   }
 
   /**
-   * Returns the table's record, by default the remembered one, merged with everything that is not in the table: rejections that
-   * could not be written, and the instance's own token, holds, pause, attempts and trial. Those count until a write is confirmed
+   * Returns the table's record, by default the remembered record. Adds what the table does not have: rejections that
+   * could not be written, and the instance's own outcomes. Those count until a write is confirmed
    * again, or while the table's token cannot be opened.
    */
   withOwn(pair: Pair, shared: PairRecord = this.#entryOf(pair).record): PairRecord {

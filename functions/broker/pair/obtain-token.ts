@@ -59,7 +59,8 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
     if (isSame && forced) trace.warnings.add('same-token-again');
     const { requestStartedAt: issuedAt } = times;
     const { expiresAt } = served;
-    // A service may return the same token with less time left. Its longest life time counts, so the windows do not shrink.
+    // A service may return the same token with less time left. Its longest life time counts, so the windows do not
+    // shrink.
     const lifetimeSeenMs = Math.max(isSame ? record.token.lifetimeSeenMs : 0, expiresAt - issuedAt);
     const life = { issuedAt, expiresAt, lifetimeSeenMs };
     if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, expiresAt - now()) };
@@ -83,8 +84,8 @@ function tooShort({ service }: Pair, restMs: number): Problem {
 }
 
 /**
- * Returns the beginning of a token's soft window: the last fifth of its life time, at least twice the hard margin. The jitter of
- * a tenth keeps pairs that started together apart.
+ * Returns the beginning of a token's soft window: the last fifth of its life time, at least twice the hard margin.
+ * The jitter of a tenth keeps pairs that started together apart.
  */
 export function refreshAt(token: Pick<StoredToken, 'expiresAt' | 'lifetimeSeenMs'>, random: number): number {
   const window = Math.max(token.lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(token.lifetimeSeenMs));

@@ -16,7 +16,10 @@ export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
     | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean; readonly cause?: unknown }
   );
 
-/** Says what a token request changes in the record. A trial publishes nothing, nor does a request next to a token that must stay. */
+/**
+ * Says what a token request changes in the record. A trial publishes nothing, nor a request next to a token that
+ * must stay.
+ */
 export function outcomeOf(call: Call, attempt: LeasedRequest, renewal: Obtained, at: number): Outcome {
   const { holdKey, record, isShared } = attempt;
   const { versionId: version } = attempt.version;
@@ -27,9 +30,9 @@ export function outcomeOf(call: Call, attempt: LeasedRequest, renewal: Obtained,
   if (renewal.outcome === 'rejected') return { kind: 'rejected', ...about };
   if (renewal.outcome === 'token') return { kind: 'accepted', token: renewal.token, isPublished, ...about };
   const isSafe = isProven(record, version);
-  // A failure that says nothing about the credential pauses the pair. A refused request holds its version. An unheard request
-  // holds its version too, because the service may have rejected it too late, unless the version is proven. A trial holds only
-  // its own version, because it must not disturb callers.
+  // A failure that says nothing about the credential pauses the pair. A refused request holds its version. An
+  // unheard request holds its version too, because the service may have rejected it too late, unless the version is
+  // proven. A trial holds only its own version, because it must not disturb callers.
   const holds = renewal.outcome === 'held' || isTrial(call) || (renewal.isUnheard === true && !isSafe);
   const wait = waitAfter(renewal, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
   return { kind: 'failed', wait, holds, cause: renewal.problem.cause, ...about };
@@ -65,6 +68,9 @@ function findingOf(renewal: Obtained): (typeof CHECKED_FINDINGS)[number] {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_OWN_PAUSE_MS = 15_000;
-/** A proven version is sent once a minute while the service does not answer, and every five minutes after this many requests. */
+/**
+ * A proven version is sent once a minute while the service does not answer, and every five minutes after this many
+ * requests.
+ */
 const MAX_UNHEARD_PAUSE_MS = 60_000;
 const MANY_UNHEARD = 30;

@@ -9,14 +9,14 @@ export interface PairStore {
   /** Reads strongly consistently. A patient read waits as long for the store as an instance's first call. */
   read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord>;
   /**
-   * Compare-and-set: writes every member of `next` but `disabled`, if the record still has the entity tag that was seen. Returns
-   * the new record, or `undefined` when another write came first. A `token` that is the same object as the seen token stays
-   * untouched.
+   * Compare-and-set: writes every member of `next` but `disabled`, if the record still has the entity tag that was
+   * seen. Returns the new record, or `undefined` when another write came first. A `token` that is the same object
+   * as the seen token stays untouched.
    */
   replace(pair: Pair, seen: TaggedRecord, next: PairRecord, deadline: number): Promise<TaggedRecord | undefined>;
 }
 
-/** A record and its entity tag, which is random and new with every write; `undefined` while there is no record. */
+/** A record and its entity tag. The tag is random and new with every write, or `undefined` without a record. */
 export interface TaggedRecord {
   readonly record: PairRecord;
   readonly tag: string | undefined;

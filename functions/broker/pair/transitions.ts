@@ -18,8 +18,8 @@ export function leased(
 }
 
 /**
- * Returns the record with the outcome of the request under this lease. After another lease has replaced it, only a rejection
- * counts. Returns the same object when nothing changes.
+ * Returns the record with the outcome of the request under this lease. After another lease has replaced it, only a
+ * rejection counts. Returns the same object when nothing changes.
  */
 export function settled(record: PairRecord, id: string, outcome: Outcome): PairRecord {
   const { version, holdKey, at, checked = record.checked } = outcome;

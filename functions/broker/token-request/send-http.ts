@@ -5,9 +5,9 @@ import type { TokenResponse } from '../token-response/body.ts';
 import { shapeOf } from '../token-response/shape.ts';
 
 /**
- * Sends one request once and gives the complete answer, with any status; follows no redirect.
+ * Sends one request once and returns the complete answer, with any status. Follows no redirect.
  *
- * @throws SendFailure when there is no complete answer that may be read
+ * @throws SendFailure when there is no complete and readable answer
  */
 export type SendHttp = (request: HttpRequest, limits: SendLimits) => Promise<TokenResponse>;
 
@@ -22,14 +22,14 @@ export interface HttpRequest {
 }
 
 export interface SendLimits {
-  /** For all of it: name look-up, connection, request, headers and body. */
+  /** The limit for name look-up, connection, request, headers and body together. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
-  /** Its abort ends the request, which then counts as timed out. */
+  /** Its abort ends the request as a timeout. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Why there is no answer. It carries nothing that was sent and shows nothing that was received. */
+/** The reason why there is no answer. Contains nothing that was sent, and prints nothing that was received. */
 export class SendFailure extends Error {
   override readonly name = 'SendFailure';
   readonly kind: SendFailureKind;
@@ -43,7 +43,7 @@ export class SendFailure extends Error {
     this.#head = head && { ...head, body: new Uint8Array() };
   }
 
-  /** The answer whose body could not be read, without it; private, because headers may hold a token. */
+  /** The answer without its unreadable body. Private, because headers may contain a token. */
   get head(): TokenResponse | undefined {
     return this.#head;
   }
@@ -53,9 +53,9 @@ export type AnswerHead = Pick<TokenResponse, 'status' | 'headers'>;
 
 export type SendFailureKind = keyof typeof KINDS;
 
-/** Each kind of failure, with the problem of its caller and what that says after the host. */
+/** The problem of each kind of failure, and its text after the host. */
 const KINDS = {
-  /** No connection was made, so nothing was sent. */
+  /** There was no connection. Nothing was sent. */
   connect: [
     'token-endpoint-unavailable',
     'cannot be connected to: it is down, authUrl or the name servers are wrong, or a route or a firewall is in the way',
@@ -76,7 +76,7 @@ const KINDS = {
   encoded: ['token-response-unusable', 'sent an answer with a content encoding, which the token request declined'],
 } as const satisfies Record<string, readonly [ProblemType, string]>;
 
-/** What a caller is told. The failure goes no further: it does not become a cause. */
+/** Returns the problem that a caller sees. The failure does not become its cause. */
 export function problemOf({ kind, code, head }: SendFailure, host: string): Problem {
   const [type, what] = KINDS[kind];
   const status = head === undefined ? '' : `, status ${head.status}`;

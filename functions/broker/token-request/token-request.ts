@@ -7,13 +7,13 @@ import { type HttpRequest, problemOf, SendFailure, type SendHttp } from './send-
 
 export type RequestToken = ReturnType<typeof createTokenRequester>;
 
-/** An answer, with the times of the attempt that was answered. */
+/** An answer, with the times of the repetition that it answers. */
 export interface TokenExchange extends RequestTimes {
-  /** With any status. The body is empty when an answer that is not a success broke off after its headers. */
+  /** An answer with any status. Its body is empty when an answer other than a success broke off after its headers. */
   readonly response: TokenResponse;
 }
 
-/** There is no answer that can be read. `isUnheard`: the request was sent and brought no status. */
+/** A failure without a readable answer. `isUnheard`: the request was sent, and no status arrived. */
 type Unanswered = { readonly problem: Problem; readonly isUnheard: boolean };
 
 interface Dependencies {
@@ -25,8 +25,8 @@ interface Dependencies {
 }
 
 /**
- * Sends a service's token request; over by `deadline` in epoch milliseconds. A failure is a result, too. A request is repeated at
- * most twice, and only when no connection was made: no byte of it can have been read.
+ * Sends a service's token request, and ends by `deadline` in epoch milliseconds. Returns failures too. Repeats a
+ * request at most twice, and only without a connection, because then the service cannot have read a byte.
  */
 export function createTokenRequester({ sendHttp, now, sleep, random }: Dependencies) {
   return async (service: Service, credential: Credential, deadline: number): Promise<TokenExchange | Unanswered> => {
@@ -37,12 +37,12 @@ export function createTokenRequester({ sendHttp, now, sleep, random }: Dependenc
       const result = await sendOnce(request, end - requestStartedAt);
       if (!(result instanceof SendFailure)) return { response: result, requestStartedAt, receivedAt: now() };
 
-      // Full jitter: instances that failed together do not come back together.
+      // Full jitter: instances that failed together do not return together.
       const pauseMs = random() * FIRST_PAUSE_MS * 2 ** (attempts - 1);
       const hasTime = (afterMs: number) => now() + afterMs + MIN_REPEAT_MS <= end;
       const isRepeated = result.kind === 'connect' && attempts < MAX_ATTEMPTS && hasTime(pauseMs);
       if (isRepeated) await sleep(pauseMs);
-      // The instance may have been frozen in the pause.
+      // The instance may have been frozen during the pause.
       if (isRepeated && hasTime(0)) continue;
       const isUnheard = ['timeout', 'broken', 'malformed'].includes(result.kind) && result.head === undefined;
       return { problem: problemOf(result, request.url.host), isUnheard };
@@ -54,8 +54,8 @@ export function createTokenRequester({ sendHttp, now, sleep, random }: Dependenc
       return await sendHttp(request, { timeoutMs, maxBodyBytes: MAX_BODY_BYTES });
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
-      // A 401 or a 429 says all in its headers. Were one whose body is compressed, endless or cut off a broken
-      // connection, a rejected credential would be sent again and again until the account is locked.
+      // The status of a 401 or a 429 is enough. If an unreadable body counted as a broken connection, a rejected
+      // credential would be sent again until the account is locked.
       return error.head !== undefined && error.head.status >= 300 ? error.head : error;
     }
   }
@@ -63,18 +63,18 @@ export function createTokenRequester({ sendHttp, now, sleep, random }: Dependenc
 
 const MAX_ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 100;
-/** A repeat with less time than this would most likely be sent and then not waited for. */
+/** A repetition with less time would probably be sent and end before its answer. */
 const MIN_REPEAT_MS = 250;
 const MAX_BODY_BYTES = 256 * 1_024;
 
-/** The token request of a service, authenticated with a credential. */
+/** Builds the token request of a service, authenticated with a credential. */
 export function buildTokenRequest(service: Service, credential: Credential): HttpRequest {
   const parameters = new URLSearchParams(service.parameters).toString();
   const body = service.parametersIn === 'body' ? parameters : '';
-  // Set as a path, never joined as text, so that no `tokenPath` can change the host.
+  // Set as a path and never joined as text. No `tokenPath` can change the host.
   const url = new URL(service.authUrl);
   url.pathname = url.pathname.replace(/\/$/, '') + service.tokenPath;
-  // In a query not every server reads a plus as a space.
+  // Some servers do not read a plus in a query as a space.
   url.search = service.parametersIn === 'query' ? parameters.replaceAll('+', '%20') : '';
   return {
     method: 'POST',
@@ -84,7 +84,7 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
       'user-agent': 'token-broker',
       ...(body !== '' && { 'content-type': 'application/x-www-form-urlencoded' }),
       ...Object.fromEntries(Object.entries(service.headers).map(([name, value]) => [name.toLowerCase(), value])),
-      // Last, because no setting may change what the broker relies on.
+      // Last, because no setting may change these headers.
       authorization: credential.authorization,
       'accept-encoding': 'identity',
       // Form-encoded text is ASCII, so characters are bytes.

@@ -1,20 +1,20 @@
 import { decodeUtf8, isRecord, mediaTypeOf, parseJson } from '../json.ts';
 
-/** The raw answer of a token endpoint. Header names are lower-case, repeated ones joined by `, `. */
+/** The raw answer of a token endpoint. Header names are lower-case. Repeated headers are joined by `, `. */
 export interface TokenResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-/** The content of a token response, or why it cannot be read. */
+/** The content of a token response, or the reason why it cannot be read. */
 export type DecodedBody =
   | { readonly value: unknown; readonly isJson: boolean }
   | { readonly value?: undefined; readonly unreadable: string };
 
 /**
- * Decodes a body as JSON, as a form or as a bare text, judged by its content, because services send wrong media types.
- * A type that cannot hold a token, such as HTML, is never read: pages of proxies and log-in forms have it.
+ * Decodes a body as JSON, as a form or as a bare text. Judges by the content, because services send wrong media types.
+ * Never reads a type without tokens, such as HTML, which proxies and log-in forms send.
  *
  * @see RFC 6749 §5.1, RFC 8259 §8.1
  */
@@ -27,7 +27,7 @@ export function decodeBody({ headers, body }: TokenResponse): DecodedBody {
   }
   if (text === undefined) return { unreadable: 'its body is not UTF-8.' };
   const isForm = /\bx-www-form-urlencoded$/.test(type) || LOOKS_LIKE_FORM.test(text);
-  // A raw JWT is unmistakable; any other word in a body declared as JSON may be a truncated one.
+  // A raw JWT is unmistakable. Any other word in a body declared as JSON may be truncated JSON.
   if (/^[{["]/.test(text) || (/\bjson$/.test(type) && !isForm && !text.startsWith('eyJ'))) {
     const value = parseJson(text);
     if (value !== undefined) return { value, isJson: true };
@@ -44,31 +44,34 @@ const TOKEN_TYPE = /^(?:text\/plain)?$|\b(?:json|jwt|x-www-form-urlencoded)$/;
 /** A padding `=` of base64 is the last character, or another `=` follows. */
 const LOOKS_LIKE_FORM = /^[\w.-]{1,64}=[^=]/;
 
-/** Writes a member's path, its names from the outside in, without giving away a value of the answer. */
+/** Prints a member's path, the outermost name first, without revealing a value of the answer. */
 export type PrintPath = (path: readonly string[]) => string;
 
-/** One object of an answer and where it stands. */
+/** An object of an answer, with its path. */
 export interface Level {
   readonly path: readonly string[];
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** A member of an answer, with the objects around it, the nearest first. */
+/** A member of an answer, with the objects around it, the nearest object first. */
 export interface FoundMember {
   readonly path: readonly string[];
   readonly value: unknown;
   readonly around: readonly Level[];
 }
 
-/** The member that holds the token, without `Bearer ` before it. */
+/** The member that contains the token, without `Bearer ` before it. */
 export type FoundToken = FoundMember & { readonly value: string };
 
-/** An answer that yields no token; the message names the fault and the setting that would help. */
+/** An answer without a usable token. The message names the fault and the setting that would help. */
 export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
 }
 
-/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name; a name that is too long becomes empty. */
+/**
+ * Turns `accessToken`, `access_token`, `Access-Token` and `access.token` into one name, and a too long name into
+ * `""`.
+ */
 export function plainName(name: string): string {
   return name.length > MAX_NAME_LENGTH ? '' : plainText(name);
 }
@@ -79,11 +82,14 @@ export function plainText(text: string): string {
 
 export const MAX_NAME_LENGTH = 64;
 
-/** The members of an answer down to two objects below the outermost, the outer ones first, without those inside a refresh token. */
+/**
+ * Lists the members of the outermost object and two levels below, in this order. Skips the inside of a refresh
+ * token.
+ */
 export function listMembers(answer: unknown): readonly FoundMember[] {
   const found: FoundMember[] = [];
   const objects: FoundMember[] = [{ path: [], value: answer, around: [] }];
-  // Grows while it is walked, so that the outer members come first.
+  // The loop extends the list that it walks. Outer members come first.
   for (const object of objects) {
     const level = enter(object);
     if (level === undefined) continue;
@@ -98,7 +104,7 @@ export function listMembers(answer: unknown): readonly FoundMember[] {
   return found;
 }
 
-/** The member at a dotted path such as `data.token` or `tokens.1`, exactly as written; `$` is the answer itself. */
+/** Returns the member at an exact dotted path such as `data.token` or `tokens.1`. The path `$` is the answer itself. */
 export function memberAt(answer: unknown, dottedPath: string): FoundMember | undefined {
   let member: FoundMember = { path: [], value: answer, around: [] };
   for (const name of dottedPath === '$' ? [] : dottedPath.split('.')) {
@@ -113,7 +119,7 @@ function memberOf(level: Level, name: string, { around }: FoundMember): FoundMem
   return { path: [...level.path, name], value: level.members[name], around: [level, ...around] };
 }
 
-/** The object that a value is or, for an array, holds: its only entry, or all of them when an index is asked for. */
+/** Returns an object as it is. An array yields its only entry, or all its entries if the name is an index. */
 function enter({ value, path }: FoundMember, name = ''): Level | undefined {
   if (isRecord(value)) return { path, members: value };
   if (!Array.isArray(value)) return undefined;

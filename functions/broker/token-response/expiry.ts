@@ -4,9 +4,8 @@ import type { Service } from '../service.ts';
 import { type FoundToken, memberAt, type PrintPath, plainName, type TokenResponse, UnusableAnswer } from './body.ts';
 
 /**
- * Reads when a token expires. The earliest of all sources counts: `lifetimeMember` when it is set, else the
- * members beside and around the token and the headers that name an expiry; and the `exp` of a JWT. Without any, the
- * settings do.
+ * Reads when a token expires. The earliest expiry counts, of the `exp` of a JWT and of `lifetimeMember`. If that is not
+ * set, the members next to and around the token and the headers count instead. The settings are the fallback.
  *
  * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`)
  * @throws UnusableAnswer when the expiry cannot be read, or has passed
@@ -14,8 +13,8 @@ import { type FoundToken, memberAt, type PrintPath, plainName, type TokenRespons
 export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): Expiry {
   const { requestStartedAt, receivedAt } = times;
   const serviceDate = parseHttpDate(answer.headers.date);
-  // A length counts from the start of the request: the token may have been made at any moment since. A moment counts
-  // from the answer's own date, because the service's clock may be off.
+  // A length counts from the start of the request, because the service may have issued the token at any time since. A
+  // moment is relative to the answer's own date, because the service's clock may be wrong.
   const clock = { requestStartedAt, offsetMs: Number.isNaN(serviceDate) ? 0 : requestStartedAt - serviceDate };
   const claims = claimsOfAnswer(answer, clock, service);
   const exp = readJwt(answer.token.value)?.expiresAt;
@@ -34,7 +33,7 @@ export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: 
   if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.expirySource };
   throw new UnusableAnswer(
     `by ${earliest.where} the token had expired when it arrived. ` +
-      "If that cannot be, compare the service's clock with the broker's, and the unit with response.lifetimeUnit.",
+      "If this is wrong, compare the service's clock with the broker's, and the unit with response.lifetimeUnit.",
   );
 }
 
@@ -45,7 +44,7 @@ interface AnsweredToken {
   readonly print: PrintPath;
 }
 
-/** When the token request was sent and when its answer was complete, in epoch milliseconds. */
+/** The times when the token request was sent and when its answer was complete, in epoch milliseconds. */
 export interface RequestTimes {
   readonly requestStartedAt: number;
   readonly receivedAt: number;
@@ -57,23 +56,23 @@ export interface Expiry {
   readonly expirySource: ExpirySource;
 }
 
-/** When the token expires by one member, header or setting. */
+/** The expiry according to a member, a header or a setting. */
 interface ExpiryClaim extends Expiry {
   readonly where: string;
 }
 
-/** The reference times of an answer; adding the offset converts the service's clock to this one. */
+/** The reference times of an answer. Adding the offset converts the service's clock to the clock of this instance. */
 interface Clock {
   readonly requestStartedAt: number;
   readonly offsetMs: number;
 }
 
-/** An unreadable member is ignored only when another is readable, or when `tokenLifetimeSeconds` is set. */
+/** Ignores an unreadable member only when another member is readable, or when `tokenLifetimeSeconds` is set. */
 function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): ExpiryClaim[] {
   const { lifetimeMember, lifetimeUnit } = service.response;
   const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }): readonly ExpiryClaim[] => {
     if (meaning === undefined) return [];
-    // The settings know the unit; the name only suggests one.
+    // The setting defines the unit. The name only suggests a unit.
     const unitMs = lifetimeUnit === 'milliseconds' ? 1 : meaning.unitMs;
     const expiresAt = readExpiryValue(value, { ...meaning, unitMs }, clock);
     return expiresAt === undefined ? [] : [{ where: `\`${answer.print(path)}\``, expiresAt, expirySource: 'response' }];
@@ -81,7 +80,9 @@ function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): 
   const claims = told.filter(({ expiresAt }) => !Number.isNaN(expiresAt));
   if (claims.length > 0) return claims;
   if (lifetimeMember !== undefined) {
-    throw new UnusableAnswer('response.lifetimeMember names a member that is missing or tells no readable life time.');
+    throw new UnusableAnswer(
+      'response.lifetimeMember names a member that is missing or contains no readable life time.',
+    );
   }
   const [unreadable] = told;
   if (unreadable === undefined || service.tokenLifetimeSeconds !== undefined) return [];
@@ -89,7 +90,7 @@ function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): 
   throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
 }
 
-/** Members and headers, not read yet, each with the meaning of its name. */
+/** Returns members and headers with their unread values, each with the meaning of its name. */
 function candidatesOf({ token, body, headers }: AnsweredToken, lifetimeMember: string | undefined) {
   if (lifetimeMember !== undefined) {
     const member = memberAt(body, lifetimeMember);
@@ -102,15 +103,15 @@ function candidatesOf({ token, body, headers }: AnsweredToken, lifetimeMember: s
   return [...inBody, ...Object.entries(headers).map(ofHeader)];
 }
 
-/** Whether a name tells a moment (`expires_at`) or a length of time (`expires_in`), and in which unit. */
+/** Whether a name means a moment (`expires_at`) or a length of time (`expires_in`), and in which unit. */
 interface ExpiryMeaning {
   readonly isMoment: boolean;
   readonly unitMs: number;
 }
 
 /**
- * The meaning of a member's name if it is one of an expiry: `expires_in`, `ttl`, `valid_until` …, in all spellings, also
- * with the token's name before (`accessTokenExpiresAt`) or `ms` behind (`expiresInMs`).
+ * Returns the meaning of a member's name if it names an expiry: `expires_in`, `ttl`, `valid_until` …, in all spellings.
+ * The name may begin with the token's name (`accessTokenExpiresAt`) and end with `ms` (`expiresInMs`).
  */
 export function expiryNameOf(name: string): ExpiryMeaning | undefined {
   const bare = plainName(name).replace(TOKEN_PREFIX, '');
@@ -119,7 +120,7 @@ export function expiryNameOf(name: string): ExpiryMeaning | undefined {
   return isMoment || LENGTH.test(stem) ? { isMoment, unitMs: milliseconds === undefined ? SECOND_MS : 1 } : undefined;
 }
 
-/** The same for a response header; `expires` and `cache-control` are of the answer, not of the token (RFC 9111 §5). */
+/** Does the same for a header. `expires` and `cache-control` are about the answer, not the token (RFC 9111 §5). */
 function expiryHeaderOf(header: string): ExpiryMeaning | undefined {
   const name = plainName(header).replace(/^x/, '');
   return name === 'expiresin' || name === 'expiresat' || TOKEN_PREFIX.test(name) ? expiryNameOf(name) : undefined;
@@ -138,8 +139,8 @@ const MOMENT =
   /^(?:expir(?:es?|y|ation)(?:at|on|date|time|datetime|timestamp|utc)|valid(?:until|till|to)|notafter|exp)$/;
 
 /**
- * The moment of expiry that a member or header tells, in epoch milliseconds; undefined when it tells nothing (`null`,
- * `false`, an empty text), NaN when it cannot be read. Read are numbers, as such or as text, ISO 8601 and `D:HH:MM`.
+ * Returns the expiry in epoch milliseconds, `undefined` for an empty value (`null`, `false`, `""`), and NaN for an
+ * unreadable value. Reads numbers, also as text, ISO 8601 and `D:HH:MM`.
  */
 function readExpiryValue(value: unknown, meaning: ExpiryMeaning, clock: Clock): number | undefined {
   if (value === undefined || value === null || value === false) return undefined;
@@ -148,7 +149,7 @@ function readExpiryValue(value: unknown, meaning: ExpiryMeaning, clock: Clock): 
   const text = value.trim();
   if (text === '') return undefined;
   if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), meaning, clock);
-  // With two digits of days it could be hours, minutes and seconds.
+  // Two digits of days could be hours, minutes and seconds.
   const [isLength, days, hours, minutes] = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (isLength === undefined) return readDateTime(text) + clock.offsetMs;
   return clock.requestStartedAt + ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 * SECOND_MS;
@@ -156,7 +157,7 @@ function readExpiryValue(value: unknown, meaning: ExpiryMeaning, clock: Clock): 
 
 const MAX_TEXT_LENGTH = 64;
 
-/** A number that is too large for a length is a moment: as lengths, 10⁹ seconds are 31 years. */
+/** Reads a number that is too large for a length as a moment. As a length, 10⁹ seconds are 31 years. */
 function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning, clock: Clock): number {
   if (!Number.isFinite(number)) return Number.NaN;
   if (number >= FIRST_EPOCH_MILLISECONDS) return number + clock.offsetMs;
@@ -165,10 +166,10 @@ function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning, clock: 
 }
 
 const FIRST_EPOCH_SECONDS = 1e9;
-/** As seconds this lies in the year 33 658, as milliseconds in 2001. */
+/** The year 33 658 in seconds, and the year 2001 in milliseconds. */
 const FIRST_EPOCH_MILLISECONDS = 1e12;
 
-/** ISO 8601 as services write it: a time without a zone is taken as UTC, a date without a time as its first moment. */
+/** Reads ISO 8601 as services write it. A time without a zone is UTC. A date without a time is its first moment. */
 function readDateTime(text: string): number {
   const [, date, time = '00:00', zone = 'Z'] = ISO_8601.exec(text.toUpperCase()) ?? [];
   const offset = zone.length === '+01'.length ? `${zone}00` : zone;
@@ -178,8 +179,8 @@ function readDateTime(text: string): number {
 const ISO_8601 = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
 /**
- * Reads a signed JWT, undefined when the text is none; `expiresAt` is its `exp` in epoch milliseconds. The signature is
- * not verified: the token came straight from its service (RFC 7519 §4.1.4, RFC 7515 §7.1).
+ * Reads a signed JWT. Returns `undefined` for any other text. `expiresAt` is its `exp` in epoch milliseconds. Does not
+ * verify the signature, because the token came directly from its service (RFC 7519 §4.1.4, RFC 7515 §7.1).
  */
 export function readJwt(text: string): { readonly expiresAt: number | undefined } | undefined {
   const parts = text.split('.', 4);
@@ -188,21 +189,21 @@ export function readJwt(text: string): { readonly expiresAt: number | undefined 
   if (typeof header?.alg !== 'string' || claims === undefined) return undefined;
   const { exp } = claims;
   if (typeof exp !== 'number' || !Number.isFinite(exp)) return { expiresAt: undefined };
-  // Issuers that write milliseconds exist, and as seconds those would never expire.
+  // Some issuers write milliseconds. Read as seconds, they would never expire.
   return { expiresAt: exp >= FIRST_EPOCH_MILLISECONDS ? exp : exp * SECOND_MS };
 }
 
 function decodeMembers(base64url: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    // One character per byte instead of UTF-8: the numbers and names that are looked for are the same.
+    // One character per byte instead of UTF-8. The relevant numbers and names are the same.
     return parseJsonObject(atob(base64url.replaceAll('-', '+').replaceAll('_', '/')));
   } catch {
     return undefined;
   }
 }
 
-/** The epoch milliseconds of an HTTP date (RFC 9110 §5.6.7, not its two obsolete forms), NaN for everything else. */
+/** Returns the epoch milliseconds of an HTTP date (RFC 9110 §5.6.7, not its obsolete forms), else NaN. */
 export function parseHttpDate(text = ''): number {
-  // Date.parse alone would accept nearly any text, and read some of it in the machine's own time zone.
+  // Date.parse itself accepts nearly any text, and reads some texts in the machine's own time zone.
   return /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text) ? Date.parse(text) : Number.NaN;
 }

@@ -3,11 +3,12 @@ import { listMembers, memberAt, plainName, UnusableAnswer } from './body.ts';
 import { readJwt } from './expiry.ts';
 
 /**
- * Finds the token in a decoded answer: at `tokenMember` if that is set, else the first of `TOKEN_NAMES`, at the top level or
- * up to two levels down, or a body that is a bare JWT or opaque word. A refresh token is never taken. Two candidates with
- * different values are refused, except for usual companions of a token (an `id_token`, a session).
+ * Finds the token in a decoded answer, at `tokenMember` if it is set. Otherwise takes the first of `TOKEN_NAMES`,
+ * at most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token. Refuses two
+ * candidates with different values, except for usual companions of a token (an `id_token`, a session).
  *
- * @throws UnusableAnswer when there is no token, more than one, or one that no `Authorization` header can carry
+ * @throws UnusableAnswer when there is no token, more than one, or a token that no `Authorization` header can
+ * contain
  */
 export function findToken(answer: unknown, tokenMember: string | undefined, print: PrintPath): FoundToken {
   const member = tokenMember === undefined ? searchedMember(answer, print) : memberAt(answer, tokenMember);
@@ -15,7 +16,7 @@ export function findToken(answer: unknown, tokenMember: string | undefined, prin
   const value = withoutScheme(member.value);
   const flaw = flawOf(value);
   if (typeof value === 'string' && flaw === undefined) return { ...member, value };
-  const advice = 'If another one is the token, name it in response.tokenMember.';
+  const advice = 'If another member is the token, name it in response.tokenMember.';
   throw new UnusableAnswer(`its member \`${print(member.path)}\` should be the token but ${flaw}. ${advice}`);
 }
 
@@ -34,7 +35,7 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
   const [token = candidates[0]] = texts;
   if (token === undefined) {
     throw new UnusableAnswer(
-      'none of its members has a name that the broker knows for a token; say in response.tokenMember which one it is.',
+      'no member has a name that the broker knows for a token; name the token in response.tokenMember.',
     );
   }
   const rival = texts.find(({ name, value }) => {
@@ -43,25 +44,23 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
   });
   if (rival === undefined) return token;
   const members = `\`${print(token.path)}\` and \`${print(rival.path)}\``;
-  throw new UnusableAnswer(
-    `its members ${members} hold different values; say in response.tokenMember which one is the token.`,
-  );
+  throw new UnusableAnswer(`its members ${members} have different values; name the token in response.tokenMember.`);
 }
 
-/** Services that mean to be helpful send `Bearer ` before the token; no token holds a space. */
+/** Removes the `Bearer ` that some services send before the token. No token contains a space. */
 function withoutScheme(value: unknown): unknown {
   return typeof value === 'string' ? value.replace(/^bearer +/i, '') : value;
 }
 
-/** Why a value cannot be a token; undefined for 1 to 65 536 visible ASCII characters (RFC 6749 A.12, RFC 6750 §2.1). */
+/** Returns why a value is no token. Accepts 1 to 65 536 visible ASCII characters (RFC 6749 A.12, RFC 6750 §2.1). */
 function flawOf(token: unknown): string | undefined {
   if (typeof token !== 'string') return `is ${token === null ? 'null' : 'not a string'}`;
   if (token === '') return 'is empty';
   if (token.length > 65_536) return 'is longer than 64 KiB';
-  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
+  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'contains a space, a control character or a character beyond ASCII';
 }
 
-/** Whether a value without a telling name is a token: a JWT, or an opaque word unlike `Unauthorized`. */
+/** Returns whether a value with an ambiguous name is a token: a JWT, or an opaque word unlike `Unauthorized`. */
 function looksLikeToken(value: unknown): boolean {
   const text = withoutScheme(value);
   if (typeof text !== 'string') return false;
@@ -76,7 +75,7 @@ const FAILURE_WORD =
 const SESSION_NAMES = ['sessiontoken', 'sessionid', 'sessionkey', 'session', 'sid', 'ticket'];
 
 /**
- * The plain names of members that hold a token, in the order of the search: `access_token` (RFC 6749 §5.1), `token`,
+ * The plain names of members that contain a token, in search order: `access_token` (RFC 6749 §5.1), `token`,
  * `id_token` (OpenID Connect Core §3.1.3.3), other tokens, sessions.
  */
 export const TOKEN_NAMES: readonly string[] = [
@@ -85,7 +84,7 @@ export const TOKEN_NAMES: readonly string[] = [
   ...['logintoken', 'xauthtoken', 'tokenvalue', 'tokenstring', 'bearer', 'authorization', 'access', ...SESSION_NAMES],
 ];
 
-/** Members that accompany a token, so that their different values do not contradict it. */
+/** Members that accompany a token. Their different values do not contradict it. */
 const COMPANIONS: ReadonlySet<string> = new Set(['idtoken', 'authorization', 'access', ...SESSION_NAMES]);
 
 /** Ambiguous names (`"access": "granted"`), whose value must look like a token. */

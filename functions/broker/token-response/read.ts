@@ -10,25 +10,25 @@ import { findToken } from './find-token.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';
 
 export type TokenResponseReading =
-  /** `hasEcho`: a member that repeats the credential was left out. */
+  /** `hasEcho`: a member that repeats the credential was omitted. */
   | { readonly outcome: 'token'; readonly token: ServiceToken; readonly hasEcho: boolean }
   /** The service definitively refused the credential. */
   | { readonly outcome: 'rejected' }
-  /** Held: repeating the request cannot help, and may count as a failed log-in. Failed: it may succeed later. */
+  /** Held: a repetition cannot help, and may count as a failed log-in. Failed: the request may succeed later. */
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem };
 
-/** A token as its service gave it. */
+/** A token as its service returned it. */
 export interface ServiceToken extends Expiry {
   readonly accessToken: Redacted;
   readonly tokenType: string;
   readonly scope?: string | undefined;
-  /** The members that `passThrough` names, as the service gave them. */
+  /** The members that `passThrough` names, as the service returned them. */
   readonly passThrough: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Reads a token endpoint's answer to a request with the credential (RFC 6749 §5). Never throws; a problem has no value of
- * the answer. A success without a usable token is held, as is every 4xx but 408 and 429.
+ * Reads a token endpoint's answer to a request with the credential (RFC 6749 §5). Never throws. A problem contains no
+ * value of the answer. A success without a usable token is held, as is every 4xx but 408 and 429.
  */
 export function readTokenResponse(
   response: TokenResponse,
@@ -53,13 +53,13 @@ export function readTokenResponse(
   }
 }
 
-/** Only these are definitive, because a rejected credential is not sent again (RFC 6749 §5.2). */
+/** Returns whether an answer definitively rejects the credential, which is then not sent again (RFC 6749 §5.2). */
 function isRejected(status: number, body: DecodedBody, rejectedOn403: boolean): boolean {
   if (status === 401 || (status === 403 && rejectedOn403)) return true;
   return status === 400 && 'isJson' in body && body.isJson && oauthErrorOf(body) === 'invalid_client';
 }
 
-/** The error that an answer names, when it is a registered one: any other text could hold anything (RFC 6749 §5.2). */
+/** Returns the error of an answer if it is registered (RFC 6749 §5.2). Any other text may contain a secret. */
 function oauthErrorOf({ value }: DecodedBody): string | undefined {
   const error = isRecord(value) ? value.error : undefined;
   return typeof error === 'string' && OAUTH_ERRORS.has(error) ? error : undefined;
@@ -70,7 +70,7 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
   ...['invalid_scope'],
 ]);
 
-/** The problem of an answer that is neither a success nor a rejection. */
+/** Returns the problem of an answer that is neither a success nor a rejection. */
 function problemOfStatus(response: TokenResponse, body: DecodedBody, receivedAt: number, shape: ShapeReport) {
   const { status, headers } = response;
   const answered = `The token endpoint answered ${status}`;
@@ -79,27 +79,27 @@ function problemOfStatus(response: TokenResponse, body: DecodedBody, receivedAt:
     return new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape });
   }
   const error = oauthErrorOf(body);
-  const redirected = 'a redirect, and none is followed. Correct authUrl or tokenPath.';
+  const redirected = 'a redirect, which the broker does not follow. Correct authUrl or tokenPath.';
   const others = 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
   const advice = status >= 300 && status <= 399 ? redirected : (STATUS_ADVICE[status] ?? others);
   return new Problem('token-endpoint-error', `${answered}${error ? ` (${error})` : ''}: ${advice}`, { shape });
 }
 
-/** The whole seconds that a `retry-after` header, seconds or an HTTP date, asks to wait (RFC 9110 §10.2.3). */
+/** Returns the whole seconds of a `retry-after` header, which is a number or an HTTP date (RFC 9110 §10.2.3). */
 function parseRetryAfter(header: string, now: number): number | undefined {
   const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((parseHttpDate(header) - now) / 1_000);
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : undefined;
 }
 
-/** A service that asks for hours would stop a pair for hours after a short incident. */
+/** Limits the wait. After a short incident, a service may ask for hours. */
 const MAX_RETRY_AFTER_SECONDS = 300;
 
 const STATUS_ADVICE: Readonly<Record<number, string>> = {
   400: 'it does not accept the token request. Check parameters (for example grant_type), parametersIn and headers.',
   403: 'it forbids the request to this client or network. If it refuses credentials that way, set rejectedOn403.',
   404: 'there is nothing at this path. Check tokenPath, and the base path in authUrl.',
-  405: 'it takes no POST at this path. Check tokenPath.',
-  415: 'it takes parameters in another form. Check parametersIn and parameters.',
+  405: 'it does not accept POST at this path. Check tokenPath.',
+  415: 'it expects parameters in another form. Check parametersIn and parameters.',
 };
 
 function readToken(
@@ -110,7 +110,7 @@ function readToken(
   credential: Credential,
 ): { readonly token: ServiceToken; readonly hasEcho: boolean } {
   if ('unreadable' in body) throw new UnusableAnswer(body.unreadable);
-  // An error in a success is no rejection: its meaning is not defined, so nothing is latched.
+  // An error in a success has no defined meaning. It is no rejection and latches nothing.
   if (['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value))) {
     throw new UnusableAnswer(`it reports ${oauthErrorOf(body) ?? 'an error'}, although its status says success.`);
   }
@@ -121,7 +121,7 @@ function readToken(
     throw new UnusableAnswer('where its token should be, it repeats the credential.');
   }
   const expiry = readExpiry({ token, body: body.value, headers, print }, times, service);
-  // A client id may be part of a scope or an address, but a value that equals it is not passed on.
+  // A client id may be part of a scope or an address. A value that equals it is not passed on.
   const clientId = credential.clientId.reveal();
   const isTold = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
   const [type, scope] = [readTokenType(around, text), readScope(around, text)];
@@ -140,12 +140,12 @@ function readToken(
   };
 }
 
-/** `"error": null`, `""`, `0` and the like come along with good tokens. */
+/** Returns whether an error is empty: `null`, `""`, `0` and similar values accompany good tokens. */
 function isEmpty(value: unknown): boolean {
   return !value || value === '0' || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-/** `Bearer` when the answer tells no type, no word or the token (RFC 6749 §7.1, RFC 9110 §11.1). */
+/** Returns the type, or `Bearer` if the type is missing, no word or the token (RFC 6749 §7.1, RFC 9110 §11.1). */
 function readTokenType(around: readonly Level[], token: string): string {
   const type = nearest(around, 'tokentype');
   const word = typeof type === 'string' ? type.trim() : '';
@@ -153,7 +153,7 @@ function readTokenType(around: readonly Level[], token: string): string {
   return isScheme && !shows(word, token) ? word : 'Bearer';
 }
 
-/** The granted scope, given as a text or an array; undefined when there is none that may be shown (RFC 6749 §3.3). */
+/** Returns the granted scope, from a text or an array, or `undefined` if no scope may be shown (RFC 6749 §3.3). */
 function readScope(around: readonly Level[], token: string): string | undefined {
   const given = nearest(around, 'scope') ?? nearest(around, 'scopes');
   const scope = Array.isArray(given) && given.every((one) => typeof one === 'string') ? given.join(' ') : given;
@@ -166,8 +166,8 @@ function nearest(around: readonly Level[], plain: string): unknown {
 }
 
 /**
- * The members that `passThrough` names, each under the path that names it. Left out are large and deep ones, and those
- * that hold a token: the broker hands out one token, in one place.
+ * Returns the members that `passThrough` names, each under its path. Omits large and deep members, and members that
+ * contain a token: the broker returns the token in one place only.
  */
 function readPassThrough(body: unknown, paths: readonly string[], token: string) {
   const isPassable = (name: string, value: unknown) =>
@@ -178,7 +178,7 @@ function readPassThrough(body: unknown, paths: readonly string[], token: string)
   });
 }
 
-/** Shallow enough for a JSON writer, and without a member whose name is that of a secret or too long to read. */
+/** Accepts values that are shallow enough for a JSON writer. Refuses names of secrets, and names too long to read. */
 function isFlatAndOpen(name: string, value: unknown, depth: number): boolean {
   if (name.length > MAX_NAME_LENGTH || SECRET_NAME.test(plainName(name))) return false;
   if (typeof value === 'number') return Number.isFinite(value);

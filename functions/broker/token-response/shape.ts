@@ -7,7 +7,7 @@ import { decodeBody, type PrintPath, plainName, plainText, type TokenResponse } 
 import { expiryNameOf } from './expiry.ts';
 import { TOKEN_NAMES } from './find-token.ts';
 
-/** Tells the form of the answer to a token request with this credential, and no value of it. */
+/** Describes the form of the answer to a token request with this credential, without any value. */
 export function shapeOf(response: TokenResponse, credential?: Credential): ShapeReport {
   const { value } = decodeBody(response);
   const members: ShapeMember[] = [];
@@ -20,7 +20,7 @@ export function shapeOf(response: TokenResponse, credential?: Credential): Shape
 const MAX_MEMBERS = 32;
 const MAX_DEPTH = 4;
 
-/** A service can write anything into its header, so only these are repeated. */
+/** The types that are repeated. A service can write anything into its header. */
 const KNOWN_TYPES: ReadonlySet<string> = new Set([
   ...['none', 'application/json', 'text/json', 'application/problem+json', 'application/x-www-form-urlencoded'],
   ...['text/plain', 'text/html', 'application/xhtml+xml', 'text/xml', 'application/xml', 'application/soap+xml'],
@@ -30,7 +30,7 @@ const KNOWN_TYPES: ReadonlySet<string> = new Set([
 function describe(value: unknown, path: readonly string[], print: PrintPath, members: ShapeMember[]): void {
   members.push({ path: print(path), ...typeOf(value) });
   if (typeof value !== 'object' || value === null || path.length === MAX_DEPTH) return;
-  // The entries of an array are alike, as a rule: one of them tells enough.
+  // The entries of an array are usually alike. The first entry is enough.
   const entries = Array.isArray(value) ? Object.entries(value.slice(0, 1)) : Object.entries(value);
   for (const [name, one] of entries) {
     if (members.length >= MAX_MEMBERS) return;
@@ -47,9 +47,9 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
 }
 
 /**
- * Creates the printer of paths in one answer: dotted, `$` for the answer itself. A known name is always shown, because a mask
- * would reveal that the credential has it. Another name is shown if it is a plain word, no value of the answer and no part of
- * the credential. All others may be secrets, such as a token used as a key, and are shown as `*`.
+ * Creates the printer of dotted paths in an answer, with `$` for the answer itself. Always shows a known name, as a
+ * mask would reveal that the credential contains it. Shows another name if it is a plain word, no value of the answer
+ * and no part of the credential. Masks all other names as `*`. They may be secrets, such as a token used as a key.
  */
 export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
   const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);
@@ -68,7 +68,7 @@ export function createPathPrinter(answer: unknown, credential: Credential | unde
   return (path) => (path.length === 0 ? '$' : path.map((name) => (isShown(name) ? name : '*')).join('.'));
 }
 
-/** Shorter ones are part of many words. */
+/** Shorter texts are part of many words. */
 const MIN_TEXT_LENGTH = 4;
 
 const KNOWN_NAMES: ReadonlySet<string> = new Set([

@@ -10,7 +10,7 @@ environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
 
 
 def session(client):
-    return OAuth2Session(client=BackendApplicationClient(client, scope=["customer-insights"]))
+    return OAuth2Session(client=BackendApplicationClient(client, scope="customer-insights"))
 
 
 def fetch(session, client):

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -45,8 +45,22 @@ const EXAMPLES: readonly Example[] = [
   WITH_CLIENT,
 ];
 
+/** Files to copy that are no programs. */
+const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
+  'fake_token_broker.py': './python.test.ts',
+  'refused_token.py': './languages.test.ts',
+  'refused_token.go': './languages.test.ts',
+  'RefusedToken.java': './languages.test.ts',
+  'token_broker.go': './languages.test.ts',
+  'TokenBroker.java': './languages.test.ts',
+};
+
 it('every example has a test', () => {
-  expect(readdirSync(FOLDER).toSorted()).toEqual(EXAMPLES.map(({ file }) => file).toSorted());
+  const tested = [...EXAMPLES.map(({ file }) => file), ...Object.keys(TESTED_ELSEWHERE)];
+  expect(readdirSync(FOLDER).toSorted()).toEqual(tested.toSorted());
+  for (const [file, test] of Object.entries(TESTED_ELSEWHERE)) {
+    expect(readFileSync(new URL(test, import.meta.url), 'utf8')).toContain(`'${file}'`);
+  }
 });
 
 const CONTRACT = readContract();

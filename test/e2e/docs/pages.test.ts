@@ -10,7 +10,7 @@ import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/nam
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
-import { costOf } from '../../support/prices.ts';
+import { alwaysOnMonth, costOf } from '../../support/prices.ts';
 import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
 import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
@@ -55,8 +55,10 @@ it('the newest version of CHANGELOG.md is that of both packages, the contract an
 describe('README.md', () => {
   it('has the two commands at its top', () => {
     expect(commands().slice(0, 2)).toEqual(['npm ci && npm start', 'npm ci && npm test']);
-    expect(README.indexOf('```sh')).toBeLessThan(400);
-    expect(README.split('\n').length).toBeLessThanOrEqual(166);
+    expect(README.indexOf('```sh')).toBeLessThan(README.indexOf('\n## '));
+    const firstScreen = README.slice(0, README.indexOf('\n## '));
+    expect(firstScreen.split(/\s+/).length).toBeLessThanOrEqual(300);
+    expect(README.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
   });
 
   it('names the local callers with their keys', () => {
@@ -103,11 +105,13 @@ describe('the page about development', () => {
 describe('the page for callers', () => {
   const CALLERS = readPage('docs/callers.md');
 
-  it('shows how to run every example but that of the client', () => {
-    const examples = filesIn('docs/examples').filter((file) => file !== 'with-client.mjs');
+  it('links every example, and shows how to run those that are programs for a checkout', () => {
+    const linked = linksIn(CALLERS).flatMap((link) => /^examples\/(.*)/.exec(link)?.[1] ?? []);
+    expect([...new Set(linked)].toSorted()).toEqual(filesIn('docs/examples').toSorted());
     const shown = commands(CALLERS).filter((command) => command.includes('docs/examples/'));
-    expect(shown.map((command) => command.replace(/^\S+ docs\/examples\//, '')).toSorted()).toEqual(
-      examples.map((file) => `${file} acme customer-insights`),
+    const programs = ['token_broker.py', 'with-curl.sh', 'with-aws4fetch.js'];
+    expect(shown.map((command) => command.replace(/^\S+ docs\/examples\//, ''))).toEqual(
+      programs.map((file) => `${file} acme customer-insights`),
     );
   });
 
@@ -211,6 +215,28 @@ describe('the page about scale', () => {
       expect(row?.slice(1)).toEqual(all);
     },
   );
+
+  it('says where a service that always runs is cheaper, and what share the logs have', () => {
+    const { lambda, logs } = costOf({ ...NOTHING_BILLED, billedMs: 2, invocations: 1 });
+    const callsPerSecond = alwaysOnMonth() / lambda / (720 * 3_600);
+    expect(SCALE).toContain(`costs about $${alwaysOnMonth().toFixed(0)} a month`);
+    expect(SCALE).toContain(`about ${Math.round(callsPerSecond / 10) * 10} calls/s`);
+    expect(SCALE).toContain(`Logs are ${Math.round((logs / (lambda + logs)) * 100)} % of an answer from memory`);
+  });
+
+  it('knows what an environment of 50 clients costs, which README rounds to ten dollars', () => {
+    const checks = 50 * 2 * 720;
+    const { lambda, dynamodb, secretsManager, logs } = costOf({
+      ...{ billedMs: 190 * checks, invocations: checks, reads: checks, writes: 2 * checks, secretReads: checks },
+    });
+    const calls = costOf({ ...NOTHING_BILLED, billedMs: 2e6, invocations: 1e6 });
+    const alarms = resourcesOf(synthesise('prod', environments.prod), 'AWS::CloudWatch::Alarm').length;
+    const environment = 1.4 + alarms * 0.1 + 30 * 0.3 + 3;
+    const all = 50 * 0.4 + lambda + dynamodb + secretsManager + logs + calls.lambda + calls.logs + environment;
+    const [row] = table('a month', SCALE).filter(([what]) => what?.includes('50 clients'));
+    expect(row?.at(-1)).toBe(`$${all.toFixed(2)}`);
+    expect(README).toContain(`about ${Math.round(all / 10) * 10} dollars a month for 50 clients`);
+  });
 
   it('knows how many accounts, alarms and resources an environment has', () => {
     expect(SCALE).toContain(`| 20 kB: ${MAX_CALLER_ACCOUNTS} accounts; synth refuses more`);

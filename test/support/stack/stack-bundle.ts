@@ -5,7 +5,7 @@ import { functionBundle } from '../../../lib/token/function-bundle.ts';
 /** Bundles a file with the options that the stack bundles the token function with. */
 export async function bundleAsStack(entry: string): Promise<BuildResult<typeof IN_MEMORY>> {
   const options = functionBundle(new RootConstruct());
-  const { mainFields = [], target = '', format, minify = false } = options;
+  const { mainFields = [], target = '', format, minify = false, define = {} } = options;
   return build({
     ...IN_MEMORY,
     entryPoints: [entry],
@@ -14,6 +14,7 @@ export async function bundleAsStack(entry: string): Promise<BuildResult<typeof I
     platform: 'node',
     logLevel: 'error',
     mainFields,
+    define,
     target,
     minify,
     ...(format && { format }),

@@ -17,6 +17,14 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
+it('a request names the broker and its environment outside of the signature', async () => {
+  const send = vi.fn<SendHttp>(async () => EMPTY);
+  await createDynamoDB({ ...ACCESS, send, environment: 'prod' }).getItem(LOOK, signal);
+  const headers = send.mock.calls[0]?.[0].headers;
+  expect(headers?.['user-agent']).toBe('token-broker/local (prod)');
+  expect(headers?.authorization).toMatch(/SignedHeaders=(?!.*user-agent)/);
+});
+
 describe('the endpoint', () => {
   it.each([
     ['dynamodb', 'AWS_ENDPOINT_URL_DYNAMODB'],
@@ -24,9 +32,12 @@ describe('the endpoint', () => {
   ])('of %s is that of the region, that of the variable, and none without a region', async (service, variable) => {
     for (const name of ENDPOINTS) vi.stubEnv(name, 'http://127.0.0.1:9');
     vi.stubEnv(variable, undefined);
-    vi.stubEnv('AWS_REGION', 'us-gov-west-1');
-    expect(await urlOf(service)).toBe(`https://${service}.us-gov-west-1.amazonaws.com/`);
-    expect(await urlOf(service, 'cn-north-1')).toBe(`https://${service}.cn-north-1.amazonaws.com.cn/`);
+    vi.stubEnv('AWS_ENDPOINT_URL', undefined);
+    vi.stubEnv('AWS_REGION', 'eu-west-1');
+    expect(await urlOf(service)).toBe(`https://${service}.eu-west-1.amazonaws.com/`);
+    expect(await urlOf(service, 'sa-east-1')).toBe(`https://${service}.sa-east-1.amazonaws.com/`);
+    vi.stubEnv('AWS_ENDPOINT_URL', 'http://127.0.0.1:7000');
+    expect(await urlOf(service)).toBe('http://127.0.0.1:7000/');
     vi.stubEnv(variable, 'http://127.0.0.1:8000');
     expect(await urlOf(service)).toBe('http://127.0.0.1:8000/');
     vi.stubEnv('AWS_REGION', undefined);

@@ -82,7 +82,7 @@ describe('a caller', () => {
     ...['1111111111111', '11111111111', '11111111111a'].map((account) => `arn:aws:sts::${account}:assumed-role/a/b`),
     ...['arn:aws:iam::111111111111:user/billing', 'arn:aws:iam::111111111111:root', 'cloudfront.amazonaws.com', ''],
     ...['arn:aws:sts::111111111111:federated-user/billing', 'arn:aws:iam::111111111111:role/billing'],
-    ...['arn:aws-x:sts::111111111111:assumed-role/billing/run-1', `x ${ASSUMED}/billing/run-1`],
+    ...['arn:awsx:sts::111111111111:assumed-role/billing/run-1', `x ${ASSUMED}/billing/run-1`],
     'arn:aws:sts::111111111111:Assumed-Role/billing/run-1',
   ])('is nothing else: %s', (arn) => {
     expect(parseCaller(arn)).toBeUndefined();

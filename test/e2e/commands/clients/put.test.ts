@@ -199,7 +199,7 @@ describe('client put stores nothing, and repeats nothing', () => {
     ['of a member twice, of which it would keep the last', ONE_SERVICE, TWICE, /a member occurs more than once/],
     ['for services that --services does not name', ONE_SERVICE, { ...NEW, services: [CLEANSING] }, OTHER_SERVICES],
     ['for no service', PUT, { ...NEW, services: [] }, OTHER_SERVICES],
-    ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /holds a colon/],
+    ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /contains a colon/],
     ['for a client that is not there', 'client put amce --yes', NEW, TYPING_ERROR],
     ['with --create for one that is there', `${PUT} --create`, NEW, /client-exists: There is a client "acme" already/],
     ['for one that differs by case only', 'client put Acme --create --yes', NEW, /client-exists: .* "acme" already/],

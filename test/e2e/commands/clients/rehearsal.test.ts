@@ -40,6 +40,11 @@ describe('env', () => {
     expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL_DYNAMODB}\n`);
   });
 
+  it('sets the variables in PowerShell with --powershell', async () => {
+    const { stdout } = await runCommandLine(['env', 'reporting', '--powershell'], { PORT: port() });
+    expect(stdout).toContain("$env:AWS_ACCESS_KEY_ID = 'AKIDLOCALREPORTING'\n$env:AWS_SECRET_ACCESS_KEY = '");
+  });
+
   it.each([
     ['no broker listens there', ['operator'], '19999', 1, /^error: broker-not-running: .* 19999\nStart it with npm/],
     ['there is no such caller', ['x'], undefined, 2, /^error: the local broker has no such caller: it has operator/],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { oauthError, parseOAuthForm, readOAuthForm } from '../../../../functions/broker/http/oauth.ts';
+import { oauthError } from '../../../../functions/broker/http/oauth.ts';
+import { readTokenBody } from '../../../../functions/broker/http/request.ts';
 import { createBrokerWorld, exchange } from '../../../support/broker-world.ts';
 import { exampleService } from '../../../support/example.ts';
 
@@ -8,10 +9,7 @@ const GRANT = 'grant_type=client_credentials';
 const GOOD = `${GRANT}&client_id=acme&client_secret=any&scope=customer-insights`;
 const PAIR = { client: 'acme', service: 'customer-insights' };
 
-const read = (body: string) => {
-  const form = readOAuthForm(FORM, body);
-  return form && parseOAuthForm(form);
-};
+const read = (body: string) => readTokenBody(FORM, body).parse();
 const post = (body: string, world = createBrokerWorld(), more = {}) =>
   world.post({}, { contentType: `${FORM};charset=UTF-8`, body, ...more });
 
@@ -37,7 +35,7 @@ describe('an OAuth 2.0 form', () => {
     ['a form that is not UTF-8', FORM, new Uint8Array([0xff, 0x26, ...Buffer.from(GOOD)])],
     ['a form of more than 16 KiB', FORM, `${GOOD}&x=${'x'.repeat(16_384)}`],
   ])('is not %s', (_, contentType, body) => {
-    expect(readOAuthForm(contentType, body)).toBeUndefined();
+    expect(readTokenBody(contentType, body).dialect).toBe('broker');
   });
 });
 
@@ -67,7 +65,7 @@ describe('the answer to an OAuth 2.0 form', () => {
 
   it.each([
     [`${GRANT}&scope=customer-insights`, 'invalid_request', 'client_id: is required.'],
-    [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': is given more than once."],
+    [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': appears more than once."],
     [`${GOOD}&min_ttl=soon`, 'invalid_request', 'min_ttl: must be a whole number of seconds.'],
     [
       `${GRANT}&client_id=-&scope=s`,

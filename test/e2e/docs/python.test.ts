@@ -1,0 +1,318 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { hasSigner } from '../../support/aws/signers.ts';
+import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
+import { answering, finished } from '../commands/shared/command-line.ts';
+
+const FOLDER = fileURLToPath(new URL('../../../docs/examples', import.meta.url));
+const skipped = hasSigner('botocore') ? '' : ' (skipped: python3 with botocore is not installed)';
+
+describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${skipped}`, () => {
+  it('repeats every failure without an answer, and a living token serves meanwhile', async () => {
+    const { url } = await answering(TOKEN);
+    const told = await python(url, WITHOUT_ANSWER);
+    expect(Object.keys(told)).toHaveLength(6);
+    const expected = { living: true, renewals: 1, ended: 'TokenBrokerError network-error', attempts: 4 };
+    for (const outcome of Object.values(told)) expect(outcome).toEqual(expected);
+  });
+
+  it('shares a failure among all who waited for it; a later call asks anew', async () => {
+    const server = await answering(UNAVAILABLE);
+    const told = await python(server.url, SHARED_FAILURE);
+    const failure = 'TokenBrokerError secrets-unavailable';
+    expect(told).toEqual({ waited: [failure], later: failure });
+    expect(server.requests).toHaveLength(8);
+  });
+
+  it('begins no attempt after its timeout, and ends one read later when the broker hangs', async () => {
+    const server = await answering(() => undefined);
+    const told = await python(server.url, HANGING);
+    const failures = ['TokenBrokerError network-error', 'TokenBrokerError timeout'];
+    expect(told).toEqual({ failures, isInTime: true });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('renews a living token in one thread, while the others go on with it', async () => {
+    const server = await answering(TOKEN);
+    expect(await python(server.url, RENEWAL)).toEqual({ doneBeforeRenewal: 19, renewals: 1 });
+  });
+
+  it('asks the broker once for 20 threads whose token was refused, also when the broker stands by it', async () => {
+    const server = await answering((response, request) =>
+      (request.body.includes('refused') ? REFUSED_AGAIN : TOKEN)(response, request),
+    );
+    expect(await python(server.url, REFUSED)).toEqual({ answers: [401] });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it.each([
+    ['the key', 'aws-signature-mismatch', { message: AWS_MISMATCH }, 'secret key'],
+    ['the clock', 'aws-signature-expired', { message: 'Signature expired: 20260101T000000Z is now earlier' }, 'clock'],
+    [
+      'the region',
+      'aws-wrong-scope',
+      { message: "Credential should be scoped to a valid region, not 'x'." },
+      'AWS_REGION',
+    ],
+    ['a policy', 'aws-forbidden', { Message: 'Forbidden. For troubleshooting see the guide' }, 'policy'],
+    ['an unknown reason', 'aws-refused', { message: `Not today.\n${'x'.repeat(300)}` }, 'Not today.'],
+    [
+      'an unknown reason that repeats the request',
+      'aws-refused',
+      { message: `No: x-amz-security-token:${SESSION}` },
+      'identity',
+    ],
+    ['no reason', 'aws-refused', '', 'identity'],
+  ])('says what to do about %s, and shows nothing of what AWS repeats', async (_, type, body, advice) => {
+    const { url } = await answering(answerWith(403, body));
+    const told = await python(url, REFUSED_BY_AWS);
+    expect(told).toMatchObject({ type, text: expect.stringContaining(advice) });
+    expect(told.text).toMatch(/^[^\n]{10,250}$/);
+    expect(told.seen).not.toContain(SESSION.slice(0, 20));
+    expect(told.seen).not.toContain('x-amz-');
+  });
+
+  it.each([
+    ['a URL without a scheme', ['broker.example.com'], {}, /^wrong-url: [^\n]+\n$/],
+    ['http elsewhere', ['http://broker.example.com'], {}, /^wrong-url: [^\n]+\n$/],
+    ['no region', ['https://broker.example.com'], { AWS_REGION: '' }, /^region-missing: [^\n]+AWS_REGION[^\n]+\n$/],
+    ['no keys', ['http://127.0.0.1:9'], { AWS_ACCESS_KEY_ID: '' }, /^aws-credentials-unavailable: [^\n]+\n$/],
+    [
+      'a profile that is not there',
+      ['http://127.0.0.1:9'],
+      { AWS_PROFILE: 'no' },
+      /^aws-credentials-unavailable: [^\n]+\n$/,
+    ],
+    ['nothing behind the URL', ['https://127.0.0.1:9'], {}, /^network-error: [^\n]+\n$/],
+  ])('ends with one sentence as a program: %s', async (__, [url = ''], variables, sentence) => {
+    const args = [
+      '-c',
+      `${QUICK}\nimport runpy, sys\nsys.argv = ["", "a", "b"]\nrunpy.run_module("token_broker", run_name="__main__")`,
+    ];
+    const { exitCode, stdout, stderr } = await run(args, { ...VARIABLES, TOKEN_BROKER_URL: url, ...variables });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(sentence);
+  });
+
+  it('prints no token, though json.dumps and ["access_token"] have it', async () => {
+    const { url } = await answering(TOKEN);
+    const told = await python(url, PRINTED);
+    expect(told.printed).toBe(5);
+    expect(told.shown).toContain('[redacted]');
+    expect(told.shown).not.toContain(SECRET);
+    expect(told.used).toEqual([SECRET, SECRET]);
+  });
+
+  it('is small enough to be read', () => {
+    for (const [file, most] of Object.entries({ 'token_broker.py': 130, 'fake_token_broker.py': 30 })) {
+      const lines = readFileSync(`${FOLDER}/${file}`, 'utf8').trimEnd().split('\n');
+      expect(lines.length, file).toBeLessThanOrEqual(most);
+      for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(120);
+    }
+  });
+});
+
+it.skipIf(skipped !== '')(
+  `docs/examples/fake_token_broker.py issues, lets tokens end, and fails${skipped}`,
+  async () => {
+    const failed = 'TokenBrokerError token-endpoint-unavailable';
+    expect(await python('', FAKE)).toEqual({
+      ...{ first: 'fake-1', again: 'fake-1', afterItsEnd: 'fake-2', living: 'fake-2', failed, asked: 4, waited: true },
+      ...{ recovered: 'fake-3', successor: 'fake-4', statuses: [401, 200] },
+    });
+  },
+);
+
+const SECRET = 'the-access-token-of-this-test';
+const SESSION = 'IQoJb3JpZ2luX2VjEJr//////////wEaCXVzLWVhc3QtMSJHMEUCIQDsession';
+
+/** The whole text, as AWS writes it: with the request that it has received. */
+const AWS_MISMATCH = `The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.
+
+The Canonical String for this request should have been
+'POST
+/token
+
+content-type:application/json
+host:abcdefghij.lambda-url.eu-west-1.on.aws
+x-amz-date:20260101T000000Z
+x-amz-security-token:${SESSION}
+
+content-type;host;x-amz-date;x-amz-security-token
+e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+`;
+
+const members = { access_token: SECRET, token_type: 'Bearer', expires_in: 3600, fingerprint: '0123456789abcdef' };
+const TOKEN: Answer = answerWith(200, members);
+const failing = (type: string, retryable: boolean) =>
+  answerWith(503, { type, detail: 'It failed.', retryable, request_id: 'r-1' }, { 'retry-after': '0' });
+const UNAVAILABLE = failing('secrets-unavailable', true);
+const REFUSED_AGAIN = failing('refused-again', true);
+
+/** A clock that the program moves, and no pauses. */
+const QUICK = `
+import random, time
+random.random = lambda: 0.5
+clock, monotonic = [1e9], time.monotonic
+time.time, time.sleep = lambda: clock[0], lambda seconds: None`;
+
+const PRELUDE = `${QUICK}
+import json, os, threading
+from concurrent.futures import ThreadPoolExecutor
+from botocore import exceptions
+from token_broker import TokenBroker, TokenBrokerError
+URL = os.environ["TOKEN_BROKER_URL"]
+
+def attempt(call):
+    try:
+        return call()
+    except Exception as error:
+        return f"{type(error).__name__} {getattr(error, 'type', error)}"
+
+def ask(broker, **more):
+    return attempt(lambda: broker.token("acme", "x", **more)["access_token"])
+
+def together(calls, function):
+    barrier = threading.Barrier(calls)
+    with ThreadPoolExecutor(calls) as pool:
+        return list(pool.map(lambda _: [barrier.wait(), function()][1], range(calls)))
+
+def sending(broker, send):
+    for connection in [broker.http, getattr(broker, "renewals", None)]:
+        if connection: connection.send = send
+
+def hold(broker, calls):
+    """No request is sent before so many threads have called for a token."""
+    called, token, send = threading.Semaphore(0), broker.token, broker.http.send
+    def call(*args, **more):
+        called.release()
+        return token(*args, **more)
+    def held(request):
+        for _ in range(calls): called.acquire(timeout=5)
+        broker.http.send = send
+        return send(request)
+    broker.token, broker.http.send = call, held
+
+def tell(**told):
+    print(json.dumps(told))
+`;
+
+const WITHOUT_ANSWER = `
+def outcome(error):
+    broker, sent = TokenBroker(URL), []
+    first = ask(broker)
+    def send(request):
+        sent.append(request)
+        raise error
+    sending(broker, send)
+    clock[0] += 3200
+    living, renewals = ask(broker) == first, len(sent)
+    clock[0] += 3600
+    return {"living": living, "renewals": renewals, "ended": ask(broker), "attempts": len(sent) - renewals}
+
+errors = [exceptions.EndpointConnectionError(endpoint_url=URL), exceptions.ConnectTimeoutError(endpoint_url=URL),
+          exceptions.SSLError(endpoint_url=URL, error="x"), exceptions.ProxyConnectionError(proxy_url=URL),
+          exceptions.ReadTimeoutError(endpoint_url=URL), exceptions.ConnectionClosedError(endpoint_url=URL)]
+tell(**{type(error).__name__: attempt(lambda: outcome(error)) for error in errors})`;
+
+const SHARED_FAILURE = `
+broker = TokenBroker(URL)
+hold(broker, 20)
+tell(waited=sorted(set(together(20, lambda: ask(broker)))), later=ask(broker))`;
+
+const HANGING = `
+broker, began = TokenBroker(URL, timeout=1, read_limits=(0.7, 0.4)), monotonic()
+failures = sorted(set(together(20, lambda: ask(broker))))
+tell(failures=failures, isInTime=monotonic() - began < 1 + 0.7 + 1)`;
+
+const RENEWAL = `
+broker, renewals, done = TokenBroker(URL), [], []
+ask(broker)
+clock[0] += 3200
+send, others_are_done = broker.http.send, threading.Event()
+def renew(request):
+    renewals.append(request)
+    others_are_done.wait(5)
+    doneBeforeRenewal.append(len(done))
+    return send(request)
+doneBeforeRenewal = []
+sending(broker, renew)
+def call():
+    ask(broker)
+    done.append(1)
+    if len(done) == 19: others_are_done.set()
+together(20, call)
+tell(doneBeforeRenewal=doneBeforeRenewal[0], renewals=len(renewals))`;
+
+const REFUSED = `
+broker = TokenBroker(URL)
+ask(broker)
+all_have_it = threading.Barrier(20, action=lambda: hold(broker, 20))
+def service(token):
+    all_have_it.wait()
+    return 401
+call = lambda: attempt(lambda: broker.call("acme", "x", service, is_refused=lambda status: status == 401))
+tell(answers=sorted(set(together(20, call))))`;
+
+const REFUSED_BY_AWS = `
+import io, pickle, traceback
+try:
+    TokenBroker(URL).token("acme", "x")
+except TokenBrokerError as error:
+    frames = traceback.TracebackException.from_exception(error, capture_locals=True)
+    seen = [str(error), repr(error), repr(error.args), traceback.format_exc(), *frames.format(), repr(vars(error))]
+    copy = pickle.loads(pickle.dumps(error))
+    tell(type=error.type, text=str(copy), seen="".join(seen))`;
+
+const PRINTED = `
+import pprint
+token = TokenBroker(URL).token("acme", "x")
+shown = [str(token), repr(token), f"{token}", "%s" % token, pprint.pformat(token)]
+tell(printed=len(shown), shown="".join(shown), used=[token["access_token"], json.loads(json.dumps(token))["access_token"]])`;
+
+const FAKE = `
+from fake_token_broker import FakeTokenBroker
+broker = FakeTokenBroker()
+first, again = ask(broker), ask(broker)
+broker.clock += 3600
+afterItsEnd = ask(broker)
+broker.failure = {"type": "token-endpoint-unavailable", "detail": "It is down.", "retryable": True}
+broker.clock += 3200
+living, asked, began = ask(broker), len(broker.asked), broker.clock
+broker.clock += 400
+failed = ask(broker)
+waited, asked = broker.clock > began + 400, len(broker.asked) - asked
+broker.failure = None
+recovered = ask(broker)
+statuses = []
+def service(token):
+    statuses.append(200 if token["access_token"] == "fake-4" else 401)
+    return statuses[-1]
+broker.call("acme", "x", service, is_refused=lambda status: status == 401)
+tell(first=first, again=again, afterItsEnd=afterItsEnd, living=living, failed=failed, asked=asked, waited=waited,
+     recovered=recovered, successor=ask(broker), statuses=statuses)`;
+
+type Variables = Readonly<Record<string, string>>;
+
+const VARIABLES: Variables = {
+  AWS_REGION: 'us-east-1',
+  AWS_DEFAULT_REGION: 'us-east-1',
+  AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+  AWS_SECRET_ACCESS_KEY: 'example',
+  AWS_SESSION_TOKEN: SESSION,
+};
+
+/** Returns what a program printed that asks the broker at a URL. */
+async function python(url: string, program: string) {
+  const { stdout, stderr } = await run(['-c', PRELUDE + program], { ...VARIABLES, TOKEN_BROKER_URL: url });
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+function run(args: readonly string[], variables: Variables) {
+  const isolated = { HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', PYTHONDONTWRITEBYTECODE: '1' };
+  const env = { PATH: process.env.PATH, PYTHONPATH: FOLDER, ...isolated, ...variables };
+  return finished(spawn('python3', args, { env }));
+}
