@@ -21,8 +21,8 @@ interface ServiceLevelProps {
 }
 
 /**
- * The alarm on a service level: it rings when misses use up the budget of a month too fast, in a long window and still
- * in a short one.
+ * The alarm on a service level. It rings when misses use up the budget of a month too fast, over a long window and
+ * still over a short window.
  *
  * @see https://sre.google/workbook/alerting-on-slos/
  */

@@ -94,7 +94,7 @@ function secretArn(environment: Environment, client: string): string {
   return arn(environment, 'secretsmanager', `secret:${secretName(environment.name, client)}-??????`);
 }
 
-/** Allows new secrets under keys of the account only, and no copy in another region, which no command here could stop. */
+/** Allows new secrets under keys of the account only. No command here could stop a copy in another region. */
 function createSecrets(environment: Environment, clients: ClientPatterns): object {
   const [key] = keyOf(environment);
   const names = clients.map((client) => secretName(environment.name, client));
