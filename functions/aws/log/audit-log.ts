@@ -80,17 +80,13 @@ const METRICS = [
   metrics({ by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] }),
 ].join();
 
-/** Returns the counts of a call that the service level covers. */
+/** Counts a call that ends with a token, or with a problem that ends without action by the caller or an operator. */
 function sloCounts({ operation, outcome, milliseconds }: Parameters<Audit>[0], withinMs: number | undefined) {
-  if (withinMs === undefined || operation !== 'token' || !SLO_OUTCOMES.has(outcome)) return undefined;
-  return { SloCalls: 1, SloMissed: outcome === 'issued' && milliseconds <= withinMs ? 0 : 1 };
+  const definitions: Readonly<Record<string, { readonly retryable: boolean }>> = PROBLEMS;
+  const isIssued = outcome === 'issued';
+  if (!withinMs || operation !== 'token' || !(isIssued || definitions[outcome]?.retryable)) return undefined;
+  return { SloCalls: 1, SloMissed: isIssued && milliseconds <= withinMs ? 0 : 1 };
 }
-
-/** A token, and each problem that ends without action by the caller or an operator. */
-const SLO_OUTCOMES: ReadonlySet<string> = new Set([
-  'issued',
-  ...Object.entries(PROBLEMS).flatMap(([type, { retryable }]) => (retryable ? [type] : [])),
-]);
 
 const SLO_METRICS = metrics({ by: [BY_ENVIRONMENT], counts: ['SloCalls', 'SloMissed'] });
 
