@@ -49,12 +49,13 @@ export function createTokenFunction(options: Options) {
   } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
-  const { principalOrgId, provenForSeconds } = settings;
+  const { principalOrgId, provenForSeconds, sloWithinMs } = settings;
   const all = { clients: 'all', services: 'all', operations: ['check'] } as const;
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...all }))];
   // The release check requests a token on purpose and must be refused.
   const refusedRoles = new Set([...checkerRoles, probeRole].flatMap((role) => (role ? [roleKey(role)] : [])));
-  const log = { environment, version, services, rulesDigest: rulesDigest(settings), refusedRoles, now, write };
+  const digest = rulesDigest(settings);
+  const log = { environment, version, services, rulesDigest: digest, refusedRoles, sloWithinMs, now, write };
 
   const requestToken = createTokenRequester({ sendHttp: send, now, sleep, random });
   const sealer = createSealer(environment, keys);

@@ -98,7 +98,14 @@ export const METRIC_NAMESPACE = 'TokenBroker';
 
 /** Every metric that the functions write. Alarms and the dashboard can name no other metric. */
 export type MetricName = (typeof WARNING_METRICS)[Warning] | AnswerMetric | CheckMetric | RunMetric | OperatorMetric;
-type AnswerMetric = 'Requests' | 'Duration' | 'CacheHits' | 'TokenRequests' | 'UnreadableRecords';
+type AnswerMetric =
+  | 'Requests'
+  | 'Duration'
+  | 'CacheHits'
+  | 'TokenRequests'
+  | 'UnreadableRecords'
+  | 'SloCalls'
+  | 'SloMissed';
 type CheckMetric = 'Findings' | 'CheckFailures' | 'CheckDuration' | 'IgnoredEvents' | 'ServiceIncidents';
 type RunMetric = 'Heartbeat' | 'RunDuration' | 'PairsChecked' | 'PairsNotReached' | 'PairsFailed' | 'PairsRejected';
 type OperatorMetric = 'Notifications' | 'NotificationFailures' | 'ProbeNotDenied' | 'OperatorsUnreachable';

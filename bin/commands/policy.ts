@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { printJson, talk } from '../../client/commands/output.ts';
 import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import type { Shell } from '../../client/commands/shell.ts';
+import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
 import { BOUNDARY, QUALIFIER } from '../../lib/settings/settings-file.ts';
@@ -22,13 +23,13 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     },
     withoutRole(command) {
       const options = command.optsWithGlobals<ChosenOptions>();
-      const { environment, guard, breakGlass, deployTrust, json } = options;
+      const { environment, guard, breakGlass, deployTrust, clients, json } = options;
       const kind = KINDS.find((one) => options[one]);
       if (kind === undefined && deployTrust === undefined && !guard) {
         return command.error("error: missing required argument 'role-arn'");
       }
       const settings = knownSettings(environment, command);
-      if (kind !== undefined) return printOwnPolicies(shell, kind, settings);
+      if (kind !== undefined) return printOwnPolicies(shell, kind, settings, permissionsBoundary(settings), clients);
       if (deployTrust !== undefined) return printJson(shell, deployTrustPolicy(settings, deployTrust));
       const { account } = settings;
       const guardedBy = guardPolicy(settings, breakGlass);
@@ -42,6 +43,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   const trust = "print the trust policy that lets GitHub's workflow of this environment assume the role that deploys";
   policy
     .option('--deploy-trust <owner/repository>', trust, parseRepository)
+    .option('--clients <names>', 'with --operator: only these clients, such as acme,retail-*', parseClients)
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
     .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
     .hook('preAction', (command) => {
@@ -53,6 +55,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       if (options.breakGlass !== undefined && !options.guard) {
         command.error('error: --break-glass is an exception to --guard');
       }
+      if (options.clients !== undefined && !options.operator) command.error('error: --clients narrows --operator');
     });
 }
 
@@ -64,6 +67,7 @@ interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], 
   readonly deployTrust?: string;
   readonly guard?: boolean;
   readonly breakGlass?: string;
+  readonly clients?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -73,8 +77,9 @@ export function printOwnPolicies(
   kind: (typeof KINDS)[number],
   settings: Environment,
   boundary: string | undefined = permissionsBoundary(settings),
+  clients?: readonly string[],
 ): void {
-  const policies = ownPolicies(kind, settings, { boundary, qualifier: cdkContext().qualifier });
+  const policies = ownPolicies(kind, settings, { boundary, qualifier: cdkContext().qualifier }, clients);
   const [policy = {}] = policies;
   printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
@@ -147,6 +152,13 @@ function parseRepository(text: string): string {
 
 /** GitHub's subject of a repository. Those made, renamed or transferred since 2026-07-15 have both ids. */
 const REPOSITORY = /^[\w.-]+(?:\/[\w.-]+|@\d+\/[\w.-]+@\d+)$/;
+
+/** Parses names of clients with commas between them. A name may end in `*`, but `*` alone is no name. */
+function parseClients(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.every((name) => NAME_PATTERN.test(name.replace(/\*$/, '')))) return names;
+  throw new InvalidArgumentError('It must be names of clients with commas between them. A name may end in *.');
+}
 
 /**
  * Denies direct invocations to every role of the broker's account. A direct event can claim any caller, while AWS

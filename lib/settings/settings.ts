@@ -70,6 +70,8 @@ const further = {
   logRetentionDays: z
     .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])
     .default(365),
+  // The service level: the percentage of calls for a token that bring it within a time. Misses count, and ring.
+  slo: z.strictObject({ answered: z.number().min(95).max(99.99), withinMs: z.int().min(10).max(15_000) }).optional(),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
   // Whether CloudTrail records invocations, changes and reads. The roles may write the sealing key, or the policies of
@@ -129,7 +131,7 @@ export function brokerMembers(options: SettingsPlace) {
 
 /** Returns the settings that the token function reads, with the content of the certificate files. */
 export function toBrokerSettings(members: BrokerMembers): BrokerSettings {
-  const { accessRules, principalOrgId, health, folder } = members;
+  const { accessRules, principalOrgId, health, slo, folder } = members;
   const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
     const certificateAuthorities = readCertificates(folder, files);
     return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
@@ -141,11 +143,15 @@ export function toBrokerSettings(members: BrokerMembers): BrokerSettings {
     accessRules,
     ...organization,
     provenForSeconds: rateSeconds(health.every),
+    ...(slo && { sloWithinMs: slo.withinMs }),
   };
 }
 
 type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> &
-  Pick<BrokerSettings, 'principalOrgId'> & { readonly folder: string };
+  Pick<BrokerSettings, 'principalOrgId'> & {
+    readonly folder: string;
+    readonly slo?: { readonly withinMs: number } | undefined;
+  };
 
 /** Returns all faults, and the environment if there is no fault. */
 function readEnvironment(name: string, input: unknown, folder: string) {
@@ -260,7 +266,7 @@ function rateFault(rate: string): string | undefined {
 
 /** Keeps runs, of up to twelve minutes, from overlapping. */
 const MIN_SECONDS = 900;
-/** Limits three intervals, which an alarm on silence evaluates, to the week that CloudWatch allows. */
+/** Limits the intervals that an alarm on silence evaluates to the week that CloudWatch allows. */
 const MAX_SECONDS = 86_400;
 
 function emailFault(address: string): string | undefined {

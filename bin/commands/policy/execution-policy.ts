@@ -120,7 +120,7 @@ const LIFE = {
   sns: 'CreateTopic DeleteTopic Get* List* Set*Attributes Subscribe Unsubscribe *agResource',
   sqs: 'CreateQueue DeleteQueue GetQueue* ListQueueTags SetQueueAttributes *agQueue',
   logs: '*sociateKmsKey CreateLogGroup DeleteLogGroup GetDataProtectionPolicy ListTagsForResource *MetricFilter* *RetentionPolicy *agResource',
-  cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm *agResource',
+  cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard Put*Alarm *agResource',
   events: 'DeleteRule DescribeRule List* Put* RemoveTargets *agResource',
   scheduler: 'Create* Delete* Get* Update*',
   ssm: 'DeleteParameter Get* Put* *Tags*Resource',

@@ -53,6 +53,7 @@ describe('policy for the roles of an environment itself', () => {
     ['--deploy', ['ReadTheQuota']],
     ['--execution', ['MakeUpTheSealingKey', 'FinishTheKey', 'UseTheKeyForThem', 'StopADeployment', 'Look']],
     ['--operator', ['ListTheSecrets', 'ReadNoSecret']],
+    ['--operator --clients retail-*,acme', ['ListTheSecrets', 'ReadNoSecret']],
     ['--emergency', ['StopADeployment']],
     ['--sealing-key', ['ReadNoSecret']],
   ])('%s fits into a managed policy, and names a wider resource for little', async (kind, wide) => {

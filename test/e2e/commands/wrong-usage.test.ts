@@ -87,6 +87,8 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
     [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name only one of them/],
     [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
+    [['policy', '--emergency', '--clients', 'acme', ...IN_DEV], /--clients narrows --operator/],
+    [['policy', '--operator', '--clients', '*', ...IN_DEV], /names of clients with commas between them/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],
   config: [

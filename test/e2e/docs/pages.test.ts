@@ -230,8 +230,9 @@ describe('the page about scale', () => {
       ...{ billedMs: 190 * checks, invocations: checks, reads: checks, writes: 2 * checks, secretReads: checks },
     });
     const calls = costOf({ ...NOTHING_BILLED, billedMs: 2e6, invocations: 1e6 });
-    const alarms = resourcesOf(synthesise('prod', environments.prod), 'AWS::CloudWatch::Alarm').length;
-    const environment = 1.4 + alarms * 0.1 + 30 * 0.3 + 3;
+    const stack = synthesise('prod', environments.prod);
+    const priceOf = (type: string, price: number) => resourcesOf(stack, `AWS::CloudWatch::${type}`).length * price;
+    const environment = 1.4 + priceOf('Alarm', 0.1) + priceOf('CompositeAlarm', 0.5) + 30 * 0.3 + 3;
     const all = 50 * 0.4 + lambda + dynamodb + secretsManager + logs + calls.lambda + calls.logs + environment;
     const [row] = table('a month', SCALE).filter(([what]) => what?.includes('50 clients'));
     expect(row?.at(-1)).toBe(`$${all.toFixed(2)}`);
