@@ -27,7 +27,7 @@ process.exitCode = found.length === 0 ? 0 : 1;
 
 function filesIn(room) {
   const paths = readdirSync(room, { recursive: true }).map((path) => join(room, path));
-  return paths.filter((path) => /^(?!.*node_modules).*\.(ts|tsx|js)$/.test(path));
+  return paths.filter((path) => !/\b(node_modules|dist)\b/.test(path) && /\.(ts|tsx|js)$/.test(path));
 }
 
 /** Returns the sentences of a Markdown page, or each comment of a program without its marks. */

@@ -1,8 +1,9 @@
 import { CloudFormation } from '@aws-sdk/client-cloudformation';
+import { Lambda } from '@aws-sdk/client-lambda';
 import { CommandFailure } from '../client/commands/failure.ts';
 import { talk } from '../client/commands/output.ts';
 import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
-import { stackName } from '../lib/settings/names.ts';
+import { functionName, healthFunctionName, stackName } from '../lib/settings/names.ts';
 import type { Environment } from '../lib/settings/settings.ts';
 import { isTerminal, isYes } from './commands/clients/confirm.ts';
 import { isRefused, openClient } from './commands/shared/ask-aws.ts';
@@ -15,6 +16,7 @@ import { findingsTable, runHealth, summaryOf } from './commands/shared/health-ru
 export async function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
   try {
     talk(shell, needsOf(environment));
+    if (!(await hasConcurrency(shell, environment))) return 1;
     if (!(await clearFailedCreation(shell, environment))) return 1;
     const exitCode = await runCdk();
     if (exitCode === 0) return await proveDeployed(shell, environment);
@@ -29,9 +31,9 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
 }
 
 /** Names the quota before the deployment: a deployment that exceeds it fails late, and no template shows it. */
-function needsOf({ name, account, region, reservedConcurrency, healthConcurrency }: Environment): string {
-  const counts = [reservedConcurrency, healthConcurrency].filter((count) => count !== 'none');
-  const reserved = counts.reduce((sum, count) => sum + count, 0);
+function needsOf(environment: Environment): string {
+  const { name, account, region } = environment;
+  const reserved = reservedBy(environment);
   const quota =
     reserved === 0
       ? 'no more concurrent executions than a new account has'
@@ -39,8 +41,45 @@ function needsOf({ name, account, region, reservedConcurrency, healthConcurrency
   return `${name} needs in account ${account}, region ${region}: the bootstrap of the CDK (npm run bootstrap -- ${name}, once) and ${quota}.`;
 }
 
+function reservedBy({ reservedConcurrency, healthConcurrency }: Environment): number {
+  return [reservedConcurrency, healthConcurrency].reduce<number>((sum, one) => sum + (one === 'none' ? 0 : one), 0);
+}
+
 /** Concurrent executions that Lambda keeps for functions without reserved concurrency. */
 const UNRESERVED = 100;
+
+/** Returns false for an account in which the deployment would fail half-way, because too few executions are free. */
+async function hasConcurrency(shell: Shell, environment: Environment): Promise<boolean> {
+  const { name, account, region } = environment;
+  const needed = reservedBy(environment);
+  if (needed === 0) return true;
+  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment: name, region });
+  const send = { abortSignal: shell.signal };
+  const reservedToday = async (FunctionName: string): Promise<number> => {
+    try {
+      return (await lambda.getFunctionConcurrency({ FunctionName }, send)).ReservedConcurrentExecutions ?? 0;
+    } catch (error) {
+      // Before the first deployment there is no function.
+      if (isRefused(error) && error.type === 'aws-not-found') return 0;
+      throw error;
+    }
+  };
+  try {
+    const { AccountLimit } = await lambda.getAccountSettings({}, send);
+    const own = await Promise.all([functionName(name), healthFunctionName(name)].map(reservedToday));
+    const free = (AccountLimit?.UnreservedConcurrentExecutions ?? 0) + own.reduce((sum, one) => sum + one);
+    if (free >= UNRESERVED + needed) return true;
+    talk(
+      shell,
+      `error: ${name} reserves ${needed} concurrent executions, and Lambda keeps ${UNRESERVED} unreserved, but account ${account} has only ${free} in ${region} that other functions do not reserve: nothing was done. Have the quota L-B99A9384 raised, or set reservedConcurrency and healthConcurrency to 'none'.`,
+    );
+    return false;
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    talk(shell, `The quota was not checked (${error.message}): policy --deploy prints the rights for it.`);
+    return true;
+  }
+}
 
 /**
  * Unprotects the empty stack that a failed first deployment leaves behind, so that the CDK can replace it. Returns

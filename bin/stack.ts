@@ -6,16 +6,16 @@ import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { endProcess, processShell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
-import { environments } from '../lib/environments.ts';
 import { ACCESS_KEY } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
-import { SettingsError } from '../lib/settings/schema.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/settings.ts';
+import { explainSettings, readSettings } from '../lib/settings/settings-file.ts';
+import { useSettings } from './commands/shared/settings-option.ts';
 import { deploy } from './deployment.ts';
 
 /** The CDK's arguments, for one stack only: without `--exclusively` the CDK would bundle the others too. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
-  bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`],
+  bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`, ...requiredOptions()],
   diff: ({ name }) => ['diff', stackName(name), '--exclusively'],
   // Without a terminal, the CDK would stop at its own question.
   deploy: ({ name }) => ['deploy', stackName(name), '--exclusively', ...(process.stdin.isTTY ? [] : UNASKED)],
@@ -35,33 +35,42 @@ const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
 const UNLISTED =
   'A secret that does not name its services is then sent to no service: client list shows which to store again with client put --services.';
 
+/** Stands for an account, without credentials. */
+const SIGNED_OUT = 'none';
+
 // `npm run deploy -- dev` runs the CDK's command line with the arguments for this environment.
-const [verb = '', name = '', ...rest] = process.argv.slice(2);
-endProcess(await run());
+const [verb = '', name = '', ...rest] = useSettings(process.argv.slice(2));
+endProcess(await run().catch((error) => fail(1, explainSettings(error))));
 
 async function run(): Promise<number> {
-  const form = Object.hasOwn(environments, name) ? environments[name] : undefined;
+  const { environments, folder } = readSettings();
   const command = COMMANDS[verb];
-  if (command === undefined || form === undefined) {
+  if (command === undefined || !Object.hasOwn(environments, name)) {
     const verbs = Object.keys(COMMANDS).join('|');
     return fail(2, `npm run ${verbs} -- <environment>, one of ${Object.keys(environments).join(', ')}`);
   }
-  let environment: Environment;
-  try {
-    environment = parseEnvironment(name, form);
-  } catch (error) {
-    if (!(error instanceof SettingsError)) throw error;
-    return fail(1, `lib/environments.ts: ${error.message}`);
-  }
+  const environment = parseEnvironment(name, environments[name], folder);
   const { account, region } = environment;
   const own = await signedInAccount(region);
-  if (own !== undefined && own !== account) {
+  if (own === SIGNED_OUT && verb === 'bootstrap' && !rest.some((one) => CHANGES_NOTHING.test(one))) {
+    return fail(1, 'You are not signed in: set AWS_PROFILE, or run aws sso login. Nothing was done.');
+  }
+  if (own !== undefined && own !== SIGNED_OUT && own !== account) {
     return fail(1, `You are signed in to the account ${own}, but ${name} belongs to ${account}: nothing was done.`);
   }
   const runCdk = () => cdk([...command(environment), ...rest]);
   return verb === 'deploy' && !rest.some((one) => CHANGES_NOTHING.test(one))
     ? deploy(processShell(), environment, runCdk)
     : runCdk();
+}
+
+/** Returns the options with which the bootstrap meets the organisation's requirements. */
+function requiredOptions(): readonly string[] {
+  const { permissionsBoundary: boundary, bootstrapQualifier: qualifier } = readSettings().organisation;
+  return [
+    ...(qualifier === undefined ? [] : ['--qualifier', qualifier, '--toolkit-stack-name', `CDKToolkit-${qualifier}`]),
+    ...(boundary === undefined ? [] : ['--custom-permissions-boundary', boundary]),
+  ];
 }
 
 /** Returns `undefined` without an answer from AWS: the CDK then finds the account itself, or needs no account. */
@@ -72,8 +81,8 @@ async function signedInAccount(region: string): Promise<string | undefined> {
     const requestHandler = { connectionTimeout: 2_000, requestTimeout: 3_000, throwOnRequestTimeout: true };
     const sts = new STSClient({ region, maxAttempts: 2, requestHandler });
     return (await sts.send(new GetCallerIdentityCommand({}))).Account;
-  } catch {
-    return undefined;
+  } catch (error) {
+    return error instanceof Error && error.name === 'CredentialsProviderError' ? SIGNED_OUT : undefined;
   }
 }
 

@@ -6,5 +6,6 @@ import { fileURLToPath } from 'node:url';
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/token-broker', import.meta.url)));
 const { endProcess, processShell } = await import('../client/commands/shell.ts');
 const { runCommandLine } = await import('./commands/command-line.ts');
+const { useSettings } = await import('./commands/shared/settings-option.ts');
 
-endProcess(await runCommandLine(process.argv.slice(2), processShell()));
+endProcess(await runCommandLine(useSettings(process.argv.slice(2)), processShell()));

@@ -92,6 +92,8 @@ export interface CheckParameters extends Pair {
 export interface Check extends Pair {
   readonly stage: SecretStage;
   readonly finding: Finding;
+  /** The cause of the finding `throttled`. Absent from a broker of an earlier release. */
+  readonly cause?: string | undefined;
   /** The secret version that was checked. Absent when no version exists. */
   readonly version?: string | undefined;
   /** Epoch milliseconds on the broker's clock. */
@@ -114,10 +116,11 @@ export async function askForCheck(
   const retryAfterSeconds = readRetryAfter(headers);
   // A finding about another pair must not pass for a finding about this pair.
   assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
-  const { finding, version, checked_at, proven_by, expires_in } = members;
+  const { finding, cause, version, checked_at, proven_by, expires_in } = members;
   return {
     ...asked,
     finding,
+    ...(cause !== undefined && { cause }),
     ...(version !== undefined && { version }),
     checkedAt: Date.parse(checked_at),
     provenBy: proven_by,
@@ -209,6 +212,7 @@ const TOKEN = {
 
 const CHECK = {
   finding: oneOf(FINDINGS),
+  cause: optional(text(/^[a-z-]{1,64}$/)),
   version: optional(text(/^[\x21-\x7e]{1,64}$/)),
   checked_at: isDateTime,
   proven_by: oneOf(PROOFS),

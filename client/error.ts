@@ -5,7 +5,7 @@ import type { Caller } from './caller.ts';
 export class TokenBrokerError extends Error {
   override readonly name = 'TokenBrokerError';
   /** The type of the broker's problem, or a `FailureType` when the broker did not answer. */
-  readonly type: string;
+  readonly type: ProblemType | FailureType | (string & Record<never, never>);
   /** `message` without the type at its start. */
   readonly detail: string;
   readonly status: number | undefined;
@@ -57,6 +57,18 @@ export function failure(type: FailureType, more = '', facts: Facts = {}): TokenB
   return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...facts, retryable, advice });
 }
 
+/**
+ * Returns the facts of an engine's error in an error of the client: `name`, `code` and `host`. The messages of engines
+ * may quote headers.
+ */
+export function safeCause(error: unknown, host?: string): Error & { readonly code?: string; readonly host?: string } {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const word = (text: unknown) => (typeof text === 'string' && /^\w{1,64}$/.test(text) ? text : undefined);
+  const name = word(Object(cause).name) ?? 'Error';
+  const code = word(Object(cause).code);
+  return Object.assign(new Error(code ?? name), { name, ...(code && { code }), ...(host && { host }) });
+}
+
 export type FailureType = keyof typeof FAILURES;
 
 const lasting = (detail: string, advice: string) => ({ retryable: false, detail, advice });
@@ -103,11 +115,16 @@ export const FAILURES = {
     'There are no usable AWS credentials to sign with',
     'Attach a role, sign in (`aws sso login`), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
   ),
+  'aws-sdk-missing': lasting(
+    'A module that finds AWS credentials is not installed',
+    'Install `@aws-sdk/credential-provider-node`, bundle it too, or pass `credentials`.',
+  ),
   'unexpected-answer': lasting(
     'The answer does not come from a broker',
     'Check that the URL is the Function URL of a broker, and that no proxy answers instead.',
   ),
   'network-error': passing('There was no answer', 'Try again; if it lasts, check the URL, the network and the proxy.'),
   timeout: passing('There was no answer in time', 'Try again, or allow more time.'),
+  'signal-timeout': passing('The time limit of the signal passed', 'Try again, or allow more time.'),
   aborted: lasting('The caller stopped waiting', 'Call again if the token is still needed.'),
 } as const;

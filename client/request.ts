@@ -1,5 +1,5 @@
 import { type Members, parseJsonObject } from '../functions/broker/json.ts';
-import { type BrokerProblem, type FailureType, failure, isProblem, TokenBrokerError } from './error.ts';
+import { type BrokerProblem, type FailureType, failure, isProblem, safeCause, TokenBrokerError } from './error.ts';
 import { type Signing, type SigningClock, sign } from './sign.ts';
 import { type WorkLimits, within } from './single-flight.ts';
 
@@ -92,7 +92,8 @@ async function fetchText(fetch: Connection['fetch'], url: URL, init: RequestInit
     return [response, await readText(response)];
   } catch (error) {
     if (error instanceof TokenBrokerError) throw error;
-    throw failure('network-error', errorCode(error));
+    const cause = safeCause(error, url.host);
+    throw failure('network-error', cause.code, { cause });
   }
 }
 
@@ -108,13 +109,6 @@ async function readText({ body, status }: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Returns only the code of a network failure (`ECONNREFUSED`), because messages may quote the request. */
-function errorCode(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  return typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? code : '';
 }
 
 /** Returns the error of an answer: the broker's problem, a refusal by AWS in front of it, or an unknown server. */

@@ -1,7 +1,7 @@
-import { Sha256 } from '@aws-crypto/sha256-js';
 import { SignatureV4 } from '@smithy/signature-v4';
+import { Sha256 } from '../functions/sha256.ts';
 import { isLoopback } from '../functions/vocabulary.ts';
-import { failure } from './error.ts';
+import { failure, safeCause } from './error.ts';
 
 export interface Signing {
   readonly endpoint: Endpoint;
@@ -36,7 +36,11 @@ export type ReadAwsCredentials = () => Promise<AwsCredentials>;
 
 /** Reads AWS credentials that a header can carry. @throws TokenBrokerError `aws-credentials-unavailable` */
 export async function readCredentials(read: ReadAwsCredentials) {
-  const fail = (cause: unknown) => Promise.reject(failure('aws-credentials-unavailable', '', { cause }));
+  const fail = (error: unknown) => {
+    const cause = safeCause(error);
+    const isMissing = /^(ERR_)?MODULE_NOT_FOUND$/.test(cause.code ?? '');
+    throw failure(isMissing ? 'aws-sdk-missing' : 'aws-credentials-unavailable', '', { cause });
+  };
   const { accessKeyId, secretAccessKey, sessionToken } = await Promise.resolve().then(read).catch(fail);
   // `fetch` quotes an invalid header value in its message, so a bad session token must not reach it.
   const isUsable = (part: unknown) => typeof part === 'string' && /^[\x21-\x7e]+$/.test(part);

@@ -70,7 +70,7 @@ export class SingleFlight<Value> {
  * Runs work until its caller stops waiting. A signal then asks the work to stop. Work that ignores the signal is
  * abandoned, without a timer or a listener.
  *
- * @throws TokenBrokerError `aborted`, with the signal's reason as its cause, or `timeout`
+ * @throws TokenBrokerError `aborted` or `signal-timeout`, with the signal's reason as the cause, or `timeout`
  */
 export function within<T>(
   now: () => number,
@@ -78,7 +78,7 @@ export function within<T>(
   work: (limits: WorkLimits) => Promise<T>,
 ): Promise<T> {
   const timeoutMs = deadline - now();
-  if (signal?.aborted) return Promise.reject(failure('aborted', '', { cause: signal.reason }));
+  if (signal?.aborted) return Promise.reject(abortOf(signal.reason));
   if (timeoutMs <= 0) return Promise.reject(failure('timeout', 'the deadline has passed'));
 
   const stop = new AbortController();
@@ -87,7 +87,7 @@ export function within<T>(
       reject(error);
       stop.abort(error);
     };
-    const abort = () => end(failure('aborted', '', { cause: signal?.reason }));
+    const abort = () => end(abortOf(signal?.reason));
     signal?.addEventListener('abort', abort, { once: true });
     const timer = setTimeout(() => end(failure('timeout', `${timeoutMs} ms`)), Math.min(timeoutMs, MAX_TIMER_MS));
 
@@ -99,6 +99,11 @@ export function within<T>(
     const done = work({ signal: stop.signal, deadline: () => deadline }).then(resolve, reject);
     done.finally(clear);
   });
+}
+
+/** Only the reason of `AbortSignal.timeout` has this name. */
+function abortOf(cause: unknown): Error {
+  return failure(Object(cause).name === 'TimeoutError' ? 'signal-timeout' : 'aborted', '', { cause });
 }
 
 /** Node's timers fire at once beyond this limit. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PROBLEMS } from '../functions/vocabulary.ts';
+import { assertArgument } from './arguments.ts';
 import { type Caller, createTokenBroker, type ProblemType, type TokenBroker } from './index.ts';
 
 export interface FakeBrokerOptions {
@@ -48,6 +49,7 @@ export interface FakeRequest {
 
 /** Creates a broker in memory. Its tokens are `fake-token-1`, `fake-token-2` and so on. */
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
+  assertArgument(options, 'startsAt lifetimeSeconds caller services fetch', 'createFakeBroker({ caller })');
   const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
   const currentByPair = new Map<string, ReturnType<typeof issue>>();

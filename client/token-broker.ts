@@ -7,6 +7,7 @@ import {
   type IssuedToken,
   type TokenRequest,
 } from './answers.ts';
+import { assertArgument } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import type { Connection } from './request.ts';
 import {
@@ -47,7 +48,7 @@ export interface TokenBrokerOptions {
 
 /** The limits of a call. */
 export interface CallOptions {
-  /** Ends the wait. The error is `aborted`, with the signal's reason as its cause. */
+  /** Ends the wait. The error is `aborted`, or `signal-timeout` for `AbortSignal.timeout`. */
   readonly signal?: AbortSignal | undefined;
   /** The latest end of the wait: epoch milliseconds. */
   readonly deadline?: number | undefined;
@@ -89,7 +90,7 @@ export interface TokenBroker {
  * Creates a client of a token broker. Create it once and share it, because it caches the tokens. Sends nothing before
  * its first call.
  *
- * @throws TypeError when `url` is missing, or when `url`, `region` or `services` cannot be used
+ * @throws TypeError when `url` is missing, when `url`, `region` or `services` cannot be used, or for an unknown option
  */
 export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const connection = connectionOf(options);
@@ -98,21 +99,43 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const source = cache ? createCachingSource(connection, credentials === undefined) : createUncachedSource(connection);
   const origins = originsOf(options.services ?? {});
 
+  const known = new Set([...origins.values()].flatMap((named) => [...named]));
+  const warn = (origin: string, service: string) => {
+    if (known.has(origin)) return;
+    known.add(origin);
+    const setting = `services: { ${JSON.stringify(service)}: [${JSON.stringify(origin)}] }`;
+    process.emitWarning(`A 401 of ${origin} replaces no token without ${setting}`, 'TokenBrokerWarning');
+  };
+
   const waitingOf = ({ signal, deadline = now() + patienceMs }: CallOptions): Waiting => ({ signal, deadline });
   // The time that a token is used for does not shorten the wait for its successor.
   const tokensOf = (request: UseOptions) => (refused?: string) => source({ ...request, refused }, waitingOf(request));
   return {
-    token: async (request) => source(request, waitingOf(request)),
-    withToken: (request, use) => useToken(tokensOf(request), use),
-    fetch: (input, init, request) => {
+    token: async (request) => {
+      assertArgument(request, `${USE_MEMBERS} refused`, `token(${PAIR})`);
+      return source(request, waitingOf(request));
+    },
+    withToken: async (request, use) => {
+      const example = `withToken(${PAIR}, async ({ accessToken }) => { … })`;
+      assertArgument(request, USE_MEMBERS, example);
+      if (typeof use !== 'function') throw new TypeError(`a function is missing. Call ${example}`);
+      return useToken(tokensOf(request), use);
+    },
+    fetch: async (input, init, request) => {
+      assertArgument(request, USE_MEMBERS, `fetch(url, { method: "GET" }, ${PAIR})`);
+      const { service } = request;
       const signal = request.signal ?? init?.signal ?? (input instanceof Request ? input.signal : undefined);
-      const service = { fetch, origins: origins.get(request.service) };
-      return fetchWithToken(tokensOf({ ...request, signal }), service, [input, init]);
+      const sending = { fetch, origins: origins.get(service), ignore: (origin: string) => warn(origin, service) };
+      return fetchWithToken(tokensOf({ ...request, signal }), sending, [input, init]);
     },
     check: (request) => within(now, waitingOf(request), (limits) => askForCheck(connection, request, limits)),
     whoami: (options = {}) => within(now, waitingOf(options), (limits) => askForCaller(connection, limits)),
   };
 }
+
+const PAIR = '{ client: "acme", service: "customer-insights" }';
+const USE_MEMBERS = 'client service minTtl signal deadline';
+const OPTIONS = 'url region credentials services cache maxAttempts timeoutMs patienceMs fetch now sleep random';
 
 function originsOf(services: NonNullable<TokenBrokerOptions['services']>): ReadonlyMap<string, ReadonlySet<string>> {
   const originOf = (url: string, service: string) => {
@@ -120,6 +143,8 @@ function originsOf(services: NonNullable<TokenBrokerOptions['services']>): Reado
     throw new TypeError(`services: the entries of ${service} must be URLs such as https://insights.example.com`);
   };
   const entries = Object.entries(services);
+  const wrong = entries.find(([, urls]) => !Array.isArray(urls))?.[0];
+  if (wrong) throw new TypeError(`services: ${wrong} takes a list of URLs: { ${wrong}: ["https://api.example.com"] }`);
   return new Map(entries.map(([service, urls]) => [service, new Set(urls.map((url) => originOf(url, service)))]));
 }
 
@@ -129,6 +154,7 @@ function connectionOf(options: TokenBrokerOptions): Connection {
     const example = '{ url: "https://<id>.lambda-url.<region>.on.aws/" }';
     throw new TypeError(`createTokenBroker needs the url of the broker, its Function URL: ${example}`);
   }
+  assertArgument(options, OPTIONS, 'createTokenBroker({ url: "https://<id>.lambda-url.<region>.on.aws/" })');
   const { url, region, credentials = standardAwsCredentials(), now = Date.now } = options;
   return {
     endpoint: parseEndpoint(url, region),

@@ -32,13 +32,20 @@ export async function useToken<Result>(
 
 type Fetch = typeof globalThis.fetch;
 
+interface Sending {
+  readonly fetch: Fetch;
+  readonly origins: ReadonlySet<string> | undefined;
+  /** Learns the origin of a 401 that changes nothing, because the service does not name it. */
+  readonly ignore: (origin: string) => void;
+}
+
 /**
  * Calls `fetch` with a token of the pair. After a 401 of one of the service's `origins`, reports the token as refused.
  * Repeats the request once if a successor exists and the body can be sent again. Otherwise returns the 401.
  */
 export async function fetchWithToken(
   getToken: GetToken,
-  { fetch, origins }: { readonly fetch: Fetch; readonly origins: ReadonlySet<string> | undefined },
+  { fetch, origins, ignore }: Sending,
   [input, init]: Parameters<Fetch>,
 ): Promise<Response> {
   const request = input instanceof Request ? input : undefined;
@@ -57,7 +64,9 @@ export async function fetchWithToken(
   const response = await fetchWith(token);
   // Ignores a 401 of another host after a redirect: `fetch` sends no token there, even within the service.
   const { origin } = new URL(response.url || url);
-  if (response.status !== 401 || origin !== url.origin || !origins?.has(origin)) return response;
+  if (response.status !== 401 || origin !== url.origin) return response;
+  if (!origins?.has(origin)) ignore(origin);
+  if (!origins?.has(origin)) return response;
 
   const isRepeated = isRepeatable(init?.body ?? request?.body);
   const successor = await successorOf(token, getToken).catch(async (error: unknown) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTime, withTimeLimit } from './aws/calls.ts';
+import { createCircuitBreaker, inTime, type StoreLimits, withTimeLimit } from './aws/calls.ts';
 import { createDynamoDB, type DynamoDB } from './aws/dynamodb.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
@@ -32,6 +32,8 @@ interface Options {
   readonly secretsManager?: SecretsManager;
   readonly dynamodb?: DynamoDB;
   readonly send?: SendHttp;
+  /** Longer limits are for a machine whose processors are shared. */
+  readonly storeLimits?: StoreLimits | undefined;
 }
 
 /** Wires the adapters to the rules. Two brokers share only the state that AWS stores. */
@@ -47,20 +49,22 @@ export function createTokenFunction(options: Options) {
   } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
-  const { principalOrgId, provenForSeconds } = settings;
+  const { principalOrgId, provenForSeconds, sloWithinMs } = settings;
   const all = { clients: 'all', services: 'all', operations: ['check'] } as const;
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...all }))];
   // The release check requests a token on purpose and must be refused.
   const refusedRoles = new Set([...checkerRoles, probeRole].flatMap((role) => (role ? [roleKey(role)] : [])));
-  const log = { environment, version, services, rulesDigest: rulesDigest(settings), refusedRoles, now, write };
+  const digest = rulesDigest(settings);
+  const log = { environment, version, services, rulesDigest: digest, refusedRoles, sloWithinMs, now, write };
 
   const requestToken = createTokenRequester({ sendHttp: send, now, sleep, random });
   const sealer = createSealer(environment, keys);
+  const breaker = createCircuitBreaker(now, options.storeLimits);
   const broker = createTokenBroker({
     environment,
     services: settings.services,
     authorize: createAuthorize(accessRules, services, principalOrgId),
-    store: createPairTable({ dynamodb, tableName, sealer, now, onUnreadable: createUnreadableLog(log) }),
+    store: createPairTable({ dynamodb, tableName, sealer, now, breaker, onUnreadable: createUnreadableLog(log) }),
     secrets: createSecretCache({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
     obtainToken: createObtainToken({ requestToken, fingerprint: shortDigest, random, now }),
     settingsDigest,

@@ -31,6 +31,8 @@ export interface BrokerSettings {
   readonly principalOrgId?: string | undefined;
   /** The time for which an obtained token proves its credential to a check. */
   readonly provenForSeconds: number;
+  /** The longest time to a token within the service level, if the environment has a service level. */
+  readonly sloWithinMs?: number;
 }
 
 /** Returns the first 16 hexadecimal digits of the text's SHA-256. */

@@ -50,6 +50,13 @@ export const FINDINGS = [
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 
+/**
+ * The causes of the finding `throttled`. `service`: it answered 429. `rejected-versions`: too many within the hour.
+ * `another-version`: tried within the last 30 s. `single-active-token`: a new token would end the token in use.
+ */
+export const THROTTLE_CAUSES = ['service', 'rejected-versions', 'another-version', 'single-active-token'] as const;
+export type ThrottleCause = (typeof THROTTLE_CAUSES)[number];
+
 /** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for no request. */
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
@@ -91,7 +98,14 @@ export const METRIC_NAMESPACE = 'TokenBroker';
 
 /** Every metric that the functions write. Alarms and the dashboard can name no other metric. */
 export type MetricName = (typeof WARNING_METRICS)[Warning] | AnswerMetric | CheckMetric | RunMetric | OperatorMetric;
-type AnswerMetric = 'Requests' | 'Duration' | 'CacheHits' | 'TokenRequests' | 'UnreadableRecords';
+type AnswerMetric =
+  | 'Requests'
+  | 'Duration'
+  | 'CacheHits'
+  | 'TokenRequests'
+  | 'UnreadableRecords'
+  | 'SloCalls'
+  | 'SloMissed';
 type CheckMetric = 'Findings' | 'CheckFailures' | 'CheckDuration' | 'IgnoredEvents' | 'ServiceIncidents';
 type RunMetric = 'Heartbeat' | 'RunDuration' | 'PairsChecked' | 'PairsNotReached' | 'PairsFailed' | 'PairsRejected';
 type OperatorMetric = 'Notifications' | 'NotificationFailures' | 'ProbeNotDenied' | 'OperatorsUnreachable';
@@ -157,7 +171,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'content-too-large': 'Send at most 16 KiB.',
   'unsupported-media-type': 'Send JSON or a form in UTF-8, and name it in `content-type`.',
   'credential-missing':
-    'An operator stores `token-broker/<environment>/<client>` with this service in it (`client put <client>`).',
+    'An operator stores `token-broker/<environment>/<client>` with this service in it (`client put <client>`, with `--create` for a new client).',
   'credential-malformed':
     'An operator corrects in `token-broker/<environment>/<client>` what `detail` names (`client put <client>`).',
   'credential-rejected':
@@ -183,8 +197,25 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
   misconfigured:
     'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
   'secret-missing':
-    'Store the credential with `client put <client> --services <names>`: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
+    'If `client list` shows that `token-broker/<environment>/<client>` is to be deleted, restore it with `client restore <client>`. Otherwise store it with `client put <client> --services <names>`, and `--create` for a new client: it has no version with this stage, or does not name this service.',
   'secret-malformed':
     'Store `token-broker/<environment>/<client>` again with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
   disabled: 'Nothing until the client may be used again, then `client enable <client>`.',
 };
+
+const THROTTLED_ADVICE: Readonly<Record<ThrottleCause, string>> = {
+  service:
+    'Check again later: the service has received too many token requests, which says nothing about the credential.',
+  'rejected-versions':
+    'Too many rejected versions were tried within the hour, so the broker tries no other version. If you are sure of the credential, `client retry <client>` ends that.',
+  'another-version': 'Check again after half a minute: the broker tries one new version of a pair every 30 s.',
+  'single-active-token':
+    'Check again when the token in use has expired: a new token would end it (`singleActiveToken`).',
+};
+
+/** Returns the operator's remedy for a finding. A broker of an earlier release names no cause. */
+export function findingAdvice(finding: Exclude<Finding, 'accepted'>, cause?: string): string {
+  return (
+    (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause ?? '')) || FINDING_ADVICE[finding]
+  );
+}

@@ -1,9 +1,10 @@
 import type { EnvironmentForm } from './settings/settings.ts';
 
 /**
- * The settings of every environment, the only file to edit. `npm run cdk -- synth` checks it and reports every mistake.
- * README.md explains how to add a client, a caller or a service. `npm run token-broker -- config <environment>` lists
- * every setting with its default. `settings/settings.ts` and `settings/service.ts` explain the settings.
+ * The settings of every environment, unless TOKEN_BROKER_ENVIRONMENTS_FILE names another file. `npm run cdk -- synth`
+ * checks it and reports every mistake. README.md explains how to add a client, a caller or a service. `npm run
+ * token-broker -- config <environment>` lists every setting with its default. `settings/settings.ts` and
+ * `settings/service.ts` explain the settings.
  */
 export const environments: Readonly<Record<string, EnvironmentForm>> = {
   dev: {
@@ -106,6 +107,9 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     // account. Limits concurrent checks of changed secrets. `npm run deploy` reports the quota that both need.
     reservedConcurrency: 50,
     healthConcurrency: 10,
+
+    // Rings when calls without a token in this time use up the budget of a month too fast.
+    slo: { answered: 99.9, withinMs: 1_000 },
 
     // A new version gets 10 % of the calls for 5 minutes first. docs/operations.md lists more production settings.
     canary: { percent: 10, minutes: 5 },

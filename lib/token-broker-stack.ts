@@ -9,7 +9,7 @@ import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
 import { parseRoleArn } from './settings/access-rules.ts';
-import { ENVIRONMENTS_FOLDER, endOfCertificates } from './settings/certificates.ts';
+import { endOfCertificates } from './settings/certificates.ts';
 import { listAccess } from './settings/listing.ts';
 import type { Environment } from './settings/settings.ts';
 import { ReleaseCheck } from './token/canary.ts';
@@ -98,25 +98,25 @@ export class TokenBrokerStack extends Stack {
 }
 
 /** Warns of callers in the broker's account. Such a role may bypass the URL and with it the access rules. */
-function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail }: Environment): void {
+function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail, guarded }: Environment): void {
   const own = accessRules.filter(
     ({ role, operations }) => operations.includes('token') && parseRoleArn(role)?.account === account,
   );
-  // An environment with neither setting is for experiments.
-  if (own.length === 0 || (canary === 'off' && trail === 'off')) return;
+  // An environment with neither canary nor trail is for experiments.
+  if (own.length === 0 || guarded || (canary === 'off' && trail === 'off')) return;
   Annotations.of(stack).addWarningV2(
     'token-broker:caller-in-own-account',
     `Roles of the broker's own account are callers: ${[...new Set(own.map(({ role }) => role))].join(', ')}. A role of this ` +
       'account that may invoke the function itself can claim to be any caller. Move the callers to another account, or ' +
-      'attach the guard (docs/operations.md, "Guard the function"), and acknowledge this warning.',
+      'attach the guard (docs/operations.md, "Guard the function") and set guarded: true.',
   );
 }
 
 /** Warns of certificates that expire soon. Without a valid authority, a service cannot be reached. */
-function warnOfCertificates(stack: Stack, { services }: Environment): void {
+function warnOfCertificates(stack: Stack, { services, folder }: Environment): void {
   for (const [name, { certificateAuthorities }] of Object.entries(services)) {
     for (const file of certificateAuthorities) {
-      const end = endOfCertificates(ENVIRONMENTS_FOLDER, file);
+      const end = endOfCertificates(folder, file);
       if (end.getTime() - Date.now() > YEAR_MS) continue;
       const day = end.toISOString().slice(0, 10);
       const advice = 'Add its successor to the list before that day: the broker trusts both.';

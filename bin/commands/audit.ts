@@ -8,10 +8,13 @@ import { parsePairKey } from '../../functions/broker/pair.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
-import { askService, isPassing, openClient } from './shared/ask-aws.ts';
+import { askService, isPassing, isRefused, openClient } from './shared/ask-aws.ts';
 import { awsRegion } from './shared/aws-config.ts';
+import { nearestNames } from './shared/client-secret.ts';
 import { isLocal } from './shared/environment-name.ts';
 import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
+import { openSecrets } from './shared/secrets.ts';
+import { settingsOf } from './shared/settings.ts';
 
 /** Adds `audit`, which shows the calls for one client from the audit lines of the token function. */
 export function addAuditCommand(program: Command, shell: Shell): void {
@@ -27,6 +30,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
       operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
         const { environment, client, follow, json } = options;
         const from = Math.max(0, Date.now() - options.since);
+        await tellOfTypos(shell, options);
         const read = await openLog(shell, options, from);
         const calls = await read();
         if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
@@ -54,6 +58,28 @@ interface AuditOptions extends ClientOptions {
   readonly caller?: { readonly name: string; readonly account?: string };
   readonly outcome?: string;
   readonly follow?: boolean;
+}
+
+/** Says that there is no such client now, or no rule for the caller. Silent where the operator may not list clients. */
+async function tellOfTypos(shell: Shell, options: AuditOptions): Promise<void> {
+  const { environment, client, caller } = options;
+  const rules = settingsOf(environment)?.accessRules.map(({ role }) => parseRoleArn(role));
+  // The stack's own roles have their rules from the stack.
+  const isOwn = caller?.name.startsWith('token-broker-');
+  if (caller && rules && !isOwn && !rules.some((role) => role?.name === caller.name)) {
+    talk(shell, `No access rule of ${environment} names the role ${caller.name}.`);
+  }
+  if (isLocal(environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) return;
+  const found = openSecrets(shell, options).list();
+  const clients = (await found.catch((error) => (isRefused(error) ? [] : Promise.reject(error)))).map(
+    (one) => one.client,
+  );
+  if (clients.length === 0 || clients.includes(client)) return;
+  const near = nearestNames(client, clients).join(', ');
+  talk(
+    shell,
+    `There is no client "${client}" now${near === '' ? '' : ` (did you mean ${near}?)`}; searching all the same.`,
+  );
 }
 
 const POLL_MS = 2_000;

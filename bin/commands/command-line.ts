@@ -1,24 +1,30 @@
 import { type Command, Option } from 'commander';
+import { explainFailure } from '../../client/commands/failure.ts';
 import { createProgram, runProgram } from '../../client/commands/program.ts';
 import type { Shell } from '../../client/commands/shell.ts';
+import { SETTINGS_VARIABLE } from '../../lib/settings/names.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { parseEnvironmentName } from './shared/environment-name.ts';
 
 /** Runs the named command with the streams and variables of the shell. Returns the exit code. */
-export function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
+export async function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
   const environment = new Option('--environment <name>', 'which broker').env('TOKEN_BROKER_ENVIRONMENT');
   const program = createProgram('token-broker', shell)
     .description('Use and operate a token broker.')
     .version(packageJson.version, '--version', 'print the version of this command line')
-    .addOption(environment.default('local').argParser(parseEnvironmentName));
-  // Commands of the client package do not use an environment: check the service only if an environment is named.
+    .addOption(environment.default('local'))
+    // `useSettings` takes it out of the arguments first: the CDK's process must read the same file.
+    .option('--settings <file>', `the settings of the broker (env: ${SETTINGS_VARIABLE})`);
+  // Most commands of the client package use no environment: read the settings only if an environment is named.
   program.hook('preAction', async (_, command) => {
     const { environment, client, service } = command.optsWithGlobals();
-    if (!/^(token|doctor)$/.test(command.name()) || program.getOptionValueSource('environment') === 'default') return;
-    const { checkService } = await import('./shared/settings.ts');
+    const source = program.getOptionValueSource('environment');
+    if (source === 'default') return;
+    const { checkEnvironment, checkService } = await import('./shared/settings.ts');
+    checkEnvironment(environment, source, command);
+    if (!/^(token|doctor)$/.test(command.name())) return;
     checkService(shell, service ?? command.args[client === undefined ? 1 : 0], environment, command);
   });
-  return runProgram(program, args, shell, async () => {
+  const addCommands = async () => {
     const client = program
       .command('client')
       .description("Manage the clients' credentials.")
@@ -31,7 +37,13 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
       (await load())(name.startsWith('client ') ? client : program, shell);
     }
     if (!/^(help|completion|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
+  };
+  let exitCode = 1;
+  // The settings may be wrong already when an option is parsed.
+  await explainFailure(shell, {}, async () => {
+    exitCode = await runProgram(program, args, shell, addCommands);
   });
+  return exitCode;
 }
 
 type AddCommands = (parent: Command, shell: Shell) => unknown;

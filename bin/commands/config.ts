@@ -1,14 +1,11 @@
 import type { Command } from 'commander';
-import cdkJson from '../../cdk.json' with { type: 'json' };
 import { printJson, printTable } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { environments } from '../../lib/environments.ts';
 import { listSettings } from '../../lib/settings/listing.ts';
 import { stackName } from '../../lib/settings/names.ts';
 import type { CommandOptions } from './shared/aws-config.ts';
-import { parseEnvironmentName } from './shared/environment-name.ts';
 import { operate } from './shared/operate.ts';
-import { knownSettings } from './shared/settings.ts';
+import { knownSettings, parseEnvironmentName, settingsFile } from './shared/settings.ts';
 
 /** Adds `config`, which prints the settings with which an environment would be deployed. */
 export function addConfigCommand(program: Command, shell: Shell): void {
@@ -24,7 +21,7 @@ export function addConfigCommand(program: Command, shell: Shell): void {
         const environment: string = command.processedArgs[0] ?? options.environment;
         const settings = knownSettings(environment, command);
         if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
-        const listed = listSettings(environments[environment], settings);
+        const listed = listSettings(settingsFile().environments[environment], settings);
         if (json) return printJson(shell, { environment, settings: listed });
         const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
         printTable(shell, ['SETTING', 'VALUE', 'FROM'], rows);
@@ -42,7 +39,7 @@ async function policyOfKey(environment: string, env: { readonly account: string;
     import('aws-cdk-lib'),
     import('../../lib/data/client-secrets.ts'),
   ]);
-  const app = new App({ analyticsReporting: false, context: cdkJson.context });
+  const app = new App({ analyticsReporting: false, context: settingsFile().context });
   const stack = new Stack(app, stackName(environment), { env });
   return stack.resolve(keyPolicy(stack, environment));
 }

@@ -37,7 +37,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         }
         const { clients, checks } = await look();
         const found = findingsOf(checks);
-        if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
+        if (json) printJson(shell, { environment, checks: checks.map((check) => checkMembers(check)) });
         else shell.stdout.write(findingsTable(found));
         talk(shell, summaryOf(found));
         // An empty list is usually a mistake, although all of its checks succeed.

@@ -1,14 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import cdkJson from '../../cdk.json' with { type: 'json' };
 import { printJson, talk } from '../../client/commands/output.ts';
 import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import type { Shell } from '../../client/commands/shell.ts';
+import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
+import { BOUNDARY, QUALIFIER } from '../../lib/settings/settings-file.ts';
 import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies.ts';
-import { arn, resourcesOf } from './policy/statements.ts';
-import { knownSettings, settingsOf } from './shared/settings.ts';
+import { arn, DEFAULT_QUALIFIER, resourcesOf } from './policy/statements.ts';
+import { knownSettings, settingsFile, settingsOf } from './shared/settings.ts';
 
 /** Adds the client package's `policy` with the settings' access rules, the roles' own policies and the guard. */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
@@ -22,13 +23,13 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     },
     withoutRole(command) {
       const options = command.optsWithGlobals<ChosenOptions>();
-      const { environment, guard, breakGlass, deployTrust, json } = options;
+      const { environment, guard, breakGlass, deployTrust, clients, json } = options;
       const kind = KINDS.find((one) => options[one]);
       if (kind === undefined && deployTrust === undefined && !guard) {
         return command.error("error: missing required argument 'role-arn'");
       }
       const settings = knownSettings(environment, command);
-      if (kind !== undefined) return printOwnPolicies(shell, kind, settings);
+      if (kind !== undefined) return printOwnPolicies(shell, kind, settings, permissionsBoundary(settings), clients);
       if (deployTrust !== undefined) return printJson(shell, deployTrustPolicy(settings, deployTrust));
       const { account } = settings;
       const guardedBy = guardPolicy(settings, breakGlass);
@@ -42,6 +43,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
   const trust = "print the trust policy that lets GitHub's workflow of this environment assume the role that deploys";
   policy
     .option('--deploy-trust <owner/repository>', trust, parseRepository)
+    .option('--clients <names>', 'with --operator: only these clients, such as acme,retail-*', parseClients)
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
     .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
     .hook('preAction', (command) => {
@@ -53,6 +55,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       if (options.breakGlass !== undefined && !options.guard) {
         command.error('error: --break-glass is an exception to --guard');
       }
+      if (options.clients !== undefined && !options.operator) command.error('error: --clients narrows --operator');
     });
 }
 
@@ -64,6 +67,7 @@ interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], 
   readonly deployTrust?: string;
   readonly guard?: boolean;
   readonly breakGlass?: string;
+  readonly clients?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -73,8 +77,9 @@ export function printOwnPolicies(
   kind: (typeof KINDS)[number],
   settings: Environment,
   boundary: string | undefined = permissionsBoundary(settings),
+  clients?: readonly string[],
 ): void {
-  const policies = ownPolicies(kind, settings, boundary);
+  const policies = ownPolicies(kind, settings, { boundary, qualifier: cdkContext().qualifier }, clients);
   const [policy = {}] = policies;
   printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
@@ -86,13 +91,13 @@ export function printOwnPolicies(
   talk(
     shell,
     boundary === undefined
-      ? `cdk.json requires no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
-      : `It creates no role without the permissions boundary of cdk.json, ${boundary}.`,
+      ? `The settings require no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
+      : `It creates no role without the required permissions boundary, ${boundary}.`,
   );
 }
 
 /**
- * Returns the permissions boundary that `cdk.json` requires of every role of the stack, if it requires a boundary.
+ * Returns the permissions boundary of every role of the stack, if the organisation or `cdk.json` requires it.
  *
  * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
  */
@@ -108,17 +113,15 @@ export function permissionsBoundary(environment: Environment, context?: object):
   return written?.replace(/\$\{([\w:]+)\}/g, (placeholder, key: string) => values[key] ?? placeholder);
 }
 
-/** Reads the bootstrap's members from the context of `cdk.json`. The default qualifier is the CDK's own. */
-export function cdkContext(context: object = cdkJson.context) {
+/** Reads the bootstrap's members from the CDK's context. The default qualifier is the CDK's own. */
+export function cdkContext(context: object = settingsFile().context) {
   const { [BOUNDARY]: boundary, [QUALIFIER]: qualifier } = contextSchema.parse(context);
   return { boundary, qualifier };
 }
 
-const BOUNDARY = '@aws-cdk/core:permissionsBoundary';
-const QUALIFIER = '@aws-cdk/core:bootstrapQualifier';
 const contextSchema = z.object({
   [BOUNDARY]: z.object({ name: z.string().optional(), arn: z.string().optional() }).default({}),
-  [QUALIFIER]: z.string().default('hnb659fds'),
+  [QUALIFIER]: z.string().default(DEFAULT_QUALIFIER),
 });
 
 /**
@@ -141,9 +144,20 @@ function deployTrustPolicy(environment: Environment, repository: string) {
 }
 
 function parseRepository(text: string): string {
-  if (!/^[\w.-]+\/[\w.-]+$/.test(text))
-    throw new InvalidArgumentError('It must be <owner>/<repository>, as on GitHub.');
+  if (!REPOSITORY.test(text)) {
+    throw new InvalidArgumentError('It must be <owner>/<repository> or <owner>@<id>/<repository>@<id>, as on GitHub.');
+  }
   return text;
+}
+
+/** GitHub's subject of a repository. Those made, renamed or transferred since 2026-07-15 have both ids. */
+const REPOSITORY = /^[\w.-]+(?:\/[\w.-]+|@\d+\/[\w.-]+@\d+)$/;
+
+/** Parses names of clients with commas between them. A name may end in `*`, but `*` alone is no name. */
+function parseClients(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.every((name) => NAME_PATTERN.test(name.replace(/\*$/, '')))) return names;
+  throw new InvalidArgumentError('It must be names of clients with commas between them. A name may end in *.');
 }
 
 /**

@@ -5,6 +5,7 @@ import { CommandFailure } from '../../client/commands/failure.ts';
 import { printJson, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type SecretStage, sealingKeyName } from '../../functions/vocabulary.ts';
+import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
 import type { CommandOptions } from './shared/aws-config.ts';
 import { addAwsOptions, operate } from './shared/operate.ts';
 import { openSecretsManager } from './shared/secrets.ts';
@@ -14,13 +15,18 @@ import { settingsOf } from './shared/settings.ts';
 export function addSealingKeyCommands(program: Command, shell: Shell): void {
   const parent = program.command('sealing-key').description('Change the key that seals the tokens in the table.');
 
-  addAwsOptions(parent.command('rotate'))
+  addChangeOptions(addAwsOptions(parent.command('rotate')))
     .description('Make a new version of the sealing key current; the previous version still opens what it sealed.')
     .action(
-      operate(shell, ['SECRETS_MANAGER'], async (options) => {
+      operate<ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, json } = options;
-        const { client, SecretId, send, current } = await openSealingKey(shell, options);
+        const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
         const version = randomUUID();
+        const changes = [`makes a new version of ${SecretId} current, which seals new tokens`];
+        // AWS moves AWSPREVIOUS, so the version that has it can be read no more.
+        if (previous)
+          changes.push(`retires version ${previous.VersionId} at once: tokens that it sealed are requested again`);
+        if (!(await isConfirmed(shell, changes, options, command))) return;
         const SecretString = randomBytes(48).toString('base64url');
         await client.putSecretValue({ SecretId, ClientRequestToken: version, SecretString }, send);
         if (json) printJson(shell, { environment, version, previous: current?.VersionId });
@@ -29,11 +35,11 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
       }),
     );
 
-  addAwsOptions(parent.command('retire'))
+  addChangeOptions(addAwsOptions(parent.command('retire')))
     .description('Retire the previous version, once every token that it sealed has expired.')
     .option('--force', 'at once, after a leak: the broker requests again the tokens that it sealed')
     .action(
-      operate<CommandOptions & { readonly force?: boolean }>(shell, ['SECRETS_MANAGER'], async (options) => {
+      operate<ChangeOptions & { readonly force?: boolean }>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, force, json } = options;
         const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
         if (previous === undefined) {
@@ -49,6 +55,8 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
           throw new CommandFailure('too-early', 'Tokens of the previous version may not have expired yet', advice);
         }
         const retired = previous.VersionId;
+        const change = `retires version ${retired} of ${SecretId}: a token that it sealed is requested again`;
+        if (!(await isConfirmed(shell, [change], options, command))) return;
         // Without a stage, a version can no longer be read, so it opens no token.
         const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: retired };
         await client.updateSecretVersionStage(input, send);

@@ -15,12 +15,17 @@ const CREDENTIALS = {
   acme: { client_id: 'acme-id', secret: 'acme-local-secret', services },
   globex: { client_id: 'globex-id', secret: 'globex-local-secret', services },
   initech: { client_id: 'initech-id', secret: 'initech-local-secret', services },
+  // An incident needs five pairs of a service that were asked, and a latched pair is not asked.
+  soylent: { client_id: 'soylent-id', secret: 'soylent-local-secret', services },
+  tyrell: { client_id: 'tyrell-id', secret: 'tyrell-local-secret', services },
+  umbrella: { client_id: 'umbrella-id', secret: 'umbrella-local-secret', services },
+  wonka: { client_id: 'wonka-id', secret: 'wonka-local-secret', services },
 };
 
 /** The credentials that each service of the stand-in accepts. No service accepts `initech`. */
 export const ACCEPTED_CREDENTIALS = {
-  'customer-insights': pick('acme', 'globex'),
-  'merchant-payment-cleansing': pick('acme'),
+  'customer-insights': pick('acme', 'globex', 'soylent', 'tyrell', 'umbrella', 'wonka'),
+  'merchant-payment-cleansing': pick('acme', 'soylent', 'tyrell', 'umbrella', 'wonka'),
 } as const;
 
 /** Matches secrets for rehearsals, which both services accept with any client id: `good-1`, `good-2`, … */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDB, GetItemInput, UpdateItemInput } from '@aws-sdk/client-dynamodb';
 import type { CircuitBreaker } from '../../functions/aws/calls.ts';
 import { createPairTable } from '../../functions/aws/pair-table/table.ts';
@@ -18,14 +19,18 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
     read: async (pair: Pair) => (await table.read(pair, Infinity)).record,
     disable: (pair: Pair) => table.disable(pair, abortSignal),
     enable: (pair: Pair) => table.enable(pair, abortSignal),
-    /** Removes latches, holds and the pause of a pair. Returns the previous record. */
-    async clear(pair: Pair): Promise<PairRecord> {
+    /** Removes holds and the pause of a pair, and its latches unless kept. Returns the previous record. */
+    async clear(pair: Pair, keepsLatches = false): Promise<PairRecord> {
       for (;;) {
         const seen = await table.read(pair, Infinity);
         const { rejected, held, pause } = seen.record;
-        const isClear = rejected.size === 0 && held.size === 0 && pause === undefined;
-        if (isClear || (await table.replace(pair, seen, cleared(seen.record), Infinity))) return seen.record;
+        const isClear = (keepsLatches || rejected.size === 0) && held.size === 0 && pause === undefined;
+        if (isClear || (await table.replace(pair, seen, cleared(seen.record, keepsLatches), Infinity)))
+          return seen.record;
+        await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
       }
     },
   };
 }
+
+const MAX_BACKOFF_MS = 500;

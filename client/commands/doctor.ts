@@ -5,7 +5,7 @@ import { examinePermissions, findCredentials, identify } from './doctor/identity
 import { examineConnection, isMissing, readAddress } from './doctor/reach.ts';
 import { type DoctorStep, failed, ok, stepText, unknown } from './doctor/step.ts';
 import { adviceFor, explainFailure, shapeText } from './failure.ts';
-import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName } from './options.ts';
+import { addConnectionOptions, addPair, type CallerOptions, parseFunctionArn, readPair } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -29,13 +29,11 @@ export interface DoctorOptions extends CallerOptions {
 
 /** Adds `doctor`, which finds out why a call fails. Returns the command, so that operators can add options. */
 export function addDoctorCommand(program: Command, shell: Shell, view?: OperatorView): Command {
-  return addConnectionOptions(program.command('doctor'))
+  return addConnectionOptions(addPair(program.command('doctor')))
     .description('Find out why a call to the broker fails, as your AWS identity.')
-    .option('--client <name>', 'the client of the call', parseName)
-    .option('--service <name>', 'the service of the call', parseName)
     .option('--function-arn <arn>', "the broker's function with its alias, to read its policy", parseFunctionArn)
-    .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<DoctorOptions>();
+    .action(async (_client: unknown, _service: unknown, _: unknown, command: Command) => {
+      const options = { ...command.optsWithGlobals<DoctorOptions>(), ...readPair(command) };
       const { client, service, json } = options;
       if ((client === undefined) !== (service === undefined)) {
         command.error('error: a call needs a client and a service: give both, or neither');

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import packageJson from '../package.json' with { type: 'json' };
 import { addDoctorCommand } from './doctor.ts';
 import { addPolicyCommand } from './policy.ts';
 import { createProgram, runProgram } from './program.ts';
@@ -9,7 +10,9 @@ import { addWhoamiCommand } from './whoami.ts';
 
 /** The command line of the package, for callers of a broker. */
 const shell = processShell();
-const program = createProgram('token-broker-client', shell).description('Asks a token broker, as your AWS identity.');
+const program = createProgram('token-broker-client', shell)
+  .description('Asks a token broker, as your AWS identity.')
+  .version(packageJson.version, '--version', 'print the version of this command line');
 
 addTokenCommand(program, shell);
 addWhoamiCommand(program, shell);

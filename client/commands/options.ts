@@ -44,6 +44,23 @@ export function connect(
   }
 }
 
+/** Adds the client and the service of a call, as arguments and as options. */
+export function addPair(command: Command): Command {
+  return command
+    .argument('[client]', 'the client to act for', parseName)
+    .argument('[service]', 'the service that issues the token', parseName)
+    .option('--client <name>', 'the client, in place of the argument', parseName)
+    .option('--service <name>', 'the service, in place of the argument', parseName);
+}
+
+/** Returns the names of the options, and of the arguments for those that are missing. Too many are wrong usage. */
+export function readPair(command: Command): { readonly client?: string; readonly service?: string } {
+  const names = command.processedArgs.filter((name) => name !== undefined);
+  const { client = names.shift(), service = names.shift() } = command.optsWithGlobals();
+  if (names.length > 0) command.error('error: too many arguments');
+  return { client, service };
+}
+
 /** The hint that leads a plain terminal to the broker of `npm start`. */
 export const TO_LOCAL = 'for the broker of npm start: eval "$(npm run --silent token-broker -- env operator)"';
 
@@ -62,7 +79,7 @@ export function parseFunctionArn(text: string): string {
 
 /** Returns how a person starts the program, for examples in its help. */
 export function invocation(program: Command): string {
-  return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx --no ${program.name()}`;
+  return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx --no -- ${program.name()}`;
 }
 
 export function parseRegion(text: string): string {

@@ -37,9 +37,9 @@ export function timeText(time: number | undefined): string {
   return time === undefined ? '-' : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-/** Writes a line for a person on stderr, where it never mixes with data. */
+/** Writes a line for a person on stderr, where it never mixes with data. Drops the backticks of Markdown. */
 export function talk(shell: Pick<Shell, 'stderr'>, line: string): void {
-  shell.stderr.write(`${plain(line)}\n`);
+  shell.stderr.write(`${plain(line).replaceAll('`', '')}\n`);
 }
 
 /** Reports the progress of long work on stderr, every three seconds. Short work prints nothing. */

@@ -68,6 +68,6 @@ export function identityPolicy(Resource: string) {
 
 function wordsAbout(rules: readonly CallerRule[], environment: string): string {
   const none = `No access rule of ${environment} names this role, so the broker would refuse it`;
-  if (rules.length === 0) return `${none}: add one to lib/environments.ts and deploy.`;
+  if (rules.length === 0) return `${none}: add one to the settings of the broker and deploy.`;
   return `The access rules of ${environment} allow it: ${rules.map(ruleText).join('; ')}.`;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { makeKey } from '../serve/key.ts';
+import { KeyFileRefused, writeKeyFile } from '../serve/key.ts';
 import { startServer } from '../serve/server.ts';
 import { causeWord } from './doctor/reach.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
@@ -18,6 +18,7 @@ export function addServeCommand(program: Command, shell: Shell): void {
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ServeOptions>();
       const given = shell.env.TOKEN_BROKER_SERVE_KEY;
+      if (given === '') command.error('error: TOKEN_BROKER_SERVE_KEY is empty: set it to a key, or unset it');
       if (given !== undefined && !/^[\w.~-]{32,256}$/.test(given)) {
         command.error('error: TOKEN_BROKER_SERVE_KEY must have 32 to 256 letters, digits or _ . ~ -');
       }
@@ -27,17 +28,19 @@ export function addServeCommand(program: Command, shell: Shell): void {
       const broker = connect(shell, options, command, {});
       await explainFailure(shell, options, async () => {
         shell.heedTermination();
-        const made = given === undefined ? await makeKey(options.keyFile).catch(NO_KEY_FILE) : undefined;
+        const note = (line: string) => talk(shell, line);
+        // The port is taken first: a second server on the same port ends before it touches the file.
+        const server = await startServer({ broker, key: given, port: options.port, note }).catch(NO_PORT);
+        let file: Awaited<ReturnType<typeof writeKeyFile>> | undefined;
         try {
-          const how = { port: options.port, key: given ?? made?.key ?? '', note: (line: string) => talk(shell, line) };
-          const server = await startServer({ broker, ...how }).catch(NO_PORT);
-          if (options.json) printJson(shell, { url: server.url, key_file: made?.file });
-          else shell.stdout.write(usage(server.url, made?.file));
+          if (given === undefined) file = await writeKeyFile(options.keyFile, server).catch(explainKeyFile);
+          if (options.json) printJson(shell, { url: server.url, key_file: file?.file });
+          else shell.stdout.write(usage(server.url, file?.file));
           if (!shell.signal.aborted) await once(shell.signal, 'abort');
           talk(shell, 'Stopping: open requests have 30 s.');
-          await server.close(30_000);
         } finally {
-          await made?.remove();
+          await server.close(30_000);
+          await file?.remove();
         }
       });
     });
@@ -62,8 +65,14 @@ const failWith = (type: string, detail: string, advice: string) => (error: unkno
 const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port: it is in use.');
 const NO_KEY_FILE = failWith('key-file-failed', 'The key cannot be written', 'Give --key-file in a folder of yours.');
 
+const explainKeyFile = (error: unknown) => {
+  if (!(error instanceof KeyFileRefused)) return NO_KEY_FILE(error);
+  throw new CommandFailure('key-file-refused', error.message, 'Give --key-file another name, or delete the file.');
+};
+
 const help = (run: string) => `
 The key is in TOKEN_BROKER_SERVE_KEY. Without it, a file contains a new key until the end.
+The file must not be on a disk that machines share: another machine would replace the key.
 A program with the key gets what the access rules allow your role.
 
 Examples:

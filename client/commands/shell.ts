@@ -24,7 +24,12 @@ type Output = Writable & { readonly isTTY?: boolean };
 /** Returns the shell of this process. Commands reach the process only through it. */
 export function processShell(): Shell {
   const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort());
+  const interrupt = () => {
+    interrupted.abort();
+    // A later signal ends the process at once. npm repeats a signal that the terminal has already sent.
+    setTimeout(() => process.off('SIGINT', interrupt).off('SIGTERM', interrupt), REPEATED_SIGNAL_MS).unref();
+  };
+  process.on('SIGINT', interrupt);
   const { stdin, stdout, stderr, env } = process;
   for (const stream of [stdout, stderr]) {
     // The reader of the output may stop early (`| head`), which is not a failure.
@@ -35,10 +40,12 @@ export function processShell(): Shell {
     });
   }
   const { signal } = interrupted;
-  const heedTermination = () => void process.once('SIGTERM', () => interrupted.abort());
+  const heedTermination = () => void process.on('SIGTERM', interrupt);
   const credentials = standardCredentials(signal);
   return { stdin, stdout, stderr, env, credentials, signal, heedTermination, exitCode: 0 };
 }
+
+const REPEATED_SIGNAL_MS = 500;
 
 /** Loads the standard chain when first needed. The chain may search for minutes, and ignores signals. */
 function standardCredentials(signal: AbortSignal): Shell['credentials'] {

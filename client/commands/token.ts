@@ -2,31 +2,35 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { IssuedToken } from '../index.ts';
 import { tokenMembers } from '../serve/answers.ts';
 import { explainFailure } from './failure.ts';
-import { addConnectionOptions, type CallerOptions, connect, invocation, parseName, parseWhole } from './options.ts';
+import {
+  addConnectionOptions,
+  addPair,
+  type CallerOptions,
+  connect,
+  invocation,
+  parseWhole,
+  readPair,
+} from './options.ts';
 import { printJson, printMembers, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
 /** Adds `token`, which asks the broker for a token, as the AWS identity that runs the command. */
 export function addTokenCommand(program: Command, shell: Shell): void {
-  addConnectionOptions(program.command('token'))
+  addConnectionOptions(addPair(program.command('token')))
     .description('Ask for a token, as your AWS identity; shows its fingerprint, not the token.')
-    .argument('[client]', 'the client to act for', parseName)
-    .argument('[service]', 'the service that issues the token', parseName)
-    .option('--client <name>', 'the client, in place of the argument', parseName)
-    .option('--service <name>', 'the service, in place of the argument', parseName)
     .option('--min-ttl <seconds>', 'how long the token should still live', parseWhole('seconds', 0, 86_400))
     .option('--refused <fingerprint>', 'the token that the service turned away, to get its successor', parseFingerprint)
     .option('--reveal', 'show the token itself')
+    .option('--raw', 'print only the token, for a pipe or a file; at a terminal with --reveal')
     .addHelpText('after', examples(invocation(program)))
-    .action(async (first: string | undefined, second: string | undefined, _: unknown, command: Command) => {
+    .action(async (_client: unknown, _service: unknown, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<TokenCommandOptions>();
-      const { minTtl, refused } = options;
-      const names = [first, second].filter((name) => name !== undefined);
+      const { minTtl, refused, raw, reveal, json } = options;
+      if (raw && json) command.error('error: give either --raw or --json');
+      if (raw && !reveal && shell.stdout.isTTY) command.error('error: --raw shows the token here: add --reveal');
       const missing = (name: string) =>
         command.error(`error: required option '--${name} <name>' or argument '${name}' not specified`);
-      const client = options.client ?? names.shift() ?? missing('client');
-      const service = options.service ?? names.shift() ?? missing('service');
-      if (names.length > 0) command.error('error: too many arguments');
+      const { client = missing('client'), service = missing('service') } = readPair(command);
       const broker = connect(shell, options, command);
       await explainFailure(shell, { ...options, client }, async () => {
         print(shell, await broker.token({ client, service, minTtl, refused, signal: shell.signal }), options);
@@ -40,14 +44,13 @@ function parseFingerprint(text: string): string {
 }
 
 interface TokenCommandOptions extends CallerOptions {
-  readonly client?: string;
-  readonly service?: string;
   readonly minTtl?: number;
   readonly refused?: string;
   readonly reveal?: boolean;
+  readonly raw?: boolean;
 }
 
-function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: TokenCommandOptions): void {
+function print(shell: Shell, token: IssuedToken, { json, reveal, raw, minTtl = 0 }: TokenCommandOptions): void {
   // The names of the wire, so that a script reads the same members here and there.
   const { access_token, ...shown } = tokenMembers(token);
   // A further member may be as secret as the token, for example a refresh token.
@@ -58,6 +61,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
     const why = 'the broker could not get a token that lives longer';
     talk(shell, `The token lives for ${lifetime} s, less than the ${minTtl} s of --min-ttl: ${why}.`);
   }
+  if (raw) return void shell.stdout.write(`${token.accessToken}\n`);
   if (json) printJson(shell, members);
   else printMembers(shell, members);
   if (!json && !reveal) talk(shell, 'The token is hidden; --reveal shows it.');
@@ -67,7 +71,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
 const examples = (run: string, silent = run.replace('npm run', 'npm run --silent')) => `
 Examples:
   $ ${run} token --client acme --service customer-insights
-  $ ${silent} token acme customer-insights --json --reveal | jq -r .access_token
+  $ token=$(${silent} token acme customer-insights --raw) || exit
   $ ${run} token acme customer-insights --refused 0123456789abcdef
 
 Exit code: 0 a token was issued, 1 refused or failed, 2 wrong usage.`;

@@ -1,5 +1,5 @@
 import { randomUUID, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { isLoopback } from '../../functions/vocabulary.ts';
@@ -18,19 +18,25 @@ export class Refusal extends Error {
   }
 }
 
-/** Refuses requests from web pages and proxies, which are not programs on this machine. @throws Refusal */
-export function refuseForeign(headers: IncomingHttpHeaders): void {
+/** Refuses requests from web pages and proxies, which are not programs on this machine. @throws Refusal, Problem */
+export function refuseForeign({ headers, headersDistinct }: IncomingMessage): void {
+  // Node reads only the first of two, and a proxy may read the second.
+  const twice = ['host', 'authorization'].find((name) => (headersDistinct[name]?.length ?? 0) > 1);
+  if (twice) throw new Problem('invalid-request', `Send the header ${twice} once.`);
   const hostname = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
   // A page of another site can arrive under its own name, which resolves to 127.0.0.1 (DNS rebinding).
   if (!isLoopback(hostname)) throw new Refusal(421, 'foreign-host', 'Send the request to 127.0.0.1 or localhost.');
-  if (headers.origin !== undefined) throw new Refusal(403, 'foreign-origin', 'Web pages get no answer.');
+  // A request of a page to its own or another site names that site, or its relation to it.
+  const isOfPage = headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none';
+  if (isOfPage) throw new Refusal(403, 'foreign-origin', 'Web pages get no answer.');
   if (['x-forwarded-for', 'forwarded', 'via'].some((name) => name in headers)) {
     throw new Refusal(400, 'forwarded', 'Proxies get no answer: send the request directly.');
   }
 }
 
-export function unauthorized(): Refusal {
-  const detail = 'Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.';
+export function unauthorized(
+  detail = 'Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.',
+): Refusal {
   return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
 }
 
@@ -42,6 +48,9 @@ export function createAccess(key: string) {
     // The length of a key is not secret.
     return given.length === expected.length && timingSafeEqual(given, expected);
   };
+  const made = 'the server makes a new one at each start; read the file again';
+  const advice = key.startsWith('tbk-') ? made : 'the server has that of TOKEN_BROKER_SERVE_KEY';
+  const wrong = () => unauthorized(`This is not the key: ${advice}.`);
 
   return {
     /** Returns `undefined` when the headers contain no key. @throws Refusal for a wrong key */
@@ -49,13 +58,14 @@ export function createAccess(key: string) {
       const basic = authorization === undefined ? undefined : parseBasic(authorization);
       const keys = [basic?.password, header].flat().filter((one) => one !== undefined);
       if (keys.length === 0) return undefined;
-      if (!keys.every(isKey)) throw unauthorized();
+      if (!keys.every(isKey)) throw wrong();
       return { clientId: basic?.user };
     },
     /** Returns the form with the headers' client. @throws Refusal without the key, Problem where the two differ */
     inForm(form: URLSearchParams, shown: { readonly clientId: string | undefined } | undefined): URLSearchParams {
       const keys = form.getAll('client_secret');
-      if (shown === undefined && !(keys.length > 0 && keys.every(isKey))) throw unauthorized();
+      if (shown === undefined && keys.length === 0) throw unauthorized();
+      if (shown === undefined && !keys.every(isKey)) throw wrong();
       if (!keys.every(isKey)) throw new Problem('invalid-request', 'client_secret: is not the key of the headers.');
       if (!shown?.clientId) return form;
       const clients = new Set([...form.getAll('client_id'), shown.clientId]);

@@ -44,7 +44,8 @@ export function failureAnswer(error: unknown, dialect: Dialect): { answer: Broke
     retryable,
     request_id,
   };
-  const told = error.problem ?? own;
+  // The detail of the error also names a refused role and its rules.
+  const told = error.problem ? { ...error.problem, detail: error.caller ? detail : error.problem.detail } : own;
   const waiting = retryAfter(retryAfterSeconds);
   const answer =
     dialect === 'oauth'

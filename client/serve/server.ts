@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
+import { Server } from 'node:net';
 import { oauthToken } from '../../functions/broker/http/oauth.ts';
 import type { Dialect } from '../../functions/broker/http/request.ts';
 import {
@@ -15,7 +18,8 @@ import { failureAnswer, tokenMembers } from './answers.ts';
 
 interface Options {
   readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
-  readonly key: string;
+  /** The key. Default: a new key, which names the port. */
+  readonly key?: string | undefined;
   /** The port. 0 selects a free port. */
   readonly port: number;
   /** Logs a failure, once for all callers that waited. The line contains no token and no key. */
@@ -23,29 +27,36 @@ interface Options {
 }
 
 /** Serves the broker's contract on 127.0.0.1 to callers with the key. @throws Node's error when it cannot listen */
-export async function startServer({ broker, key, port, note }: Options) {
-  const access = createAccess(key);
+export async function startServer({ broker, note, ...options }: Options) {
   const noted = new WeakSet<Error>();
   let isEnding = false;
 
-  const server = createServer(LIMITS, async (request, response) => {
+  const server = createServer(LIMITS);
+  // Further connections are closed without an answer.
+  server.maxConnections = 1_000;
+  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(options.port, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  const key = options.key ?? `tbk-${port}-${randomBytes(32).toString('base64url')}`;
+  const access = createAccess(key);
+  server.on('request', async (request, response) => {
     const { status, headers, body } = await answer(request);
     const ending = isEnding ? { connection: 'close' } : {};
     response.writeHead(status, { ...headers, ...ending, 'content-length': Buffer.byteLength(body) }).end(body);
   });
-  // Further connections are closed without an answer.
-  server.maxConnections = 1_000;
-  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(port, '127.0.0.1', resolve));
-  const address = server.address();
 
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`,
-    /** Accepts no new requests. Ends open requests after `patienceMs` at the latest. */
+    url: `http://127.0.0.1:${port}`,
+    port,
+    key,
+    /** Accepts no new connections. Ends open requests after `patienceMs` at the latest. */
     close: async (patienceMs: number) => {
       isEnding = true;
-      const timer = setTimeout(() => server.closeAllConnections(), patienceMs);
-      await new Promise((resolve) => server.close(resolve));
-      clearTimeout(timer);
+      // `server.close()` would reset the connections that are used again within this second.
+      Server.prototype.close.call(server);
+      setTimeout(() => server.closeIdleConnections(), Math.min(1_000, patienceMs)).unref();
+      setTimeout(() => server.closeAllConnections(), patienceMs).unref();
+      await once(server, 'close');
     },
   };
 
@@ -53,21 +64,23 @@ export async function startServer({ broker, key, port, note }: Options) {
   async function answer(request: IncomingMessage): Promise<BrokerResponse> {
     try {
       const { method, url: path, headers } = request;
-      refuseForeign(headers);
+      refuseForeign(request);
+      // At `/ping` too, where another server asks whose key a file contains.
+      const shown = access.inHeaders(headers);
       if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
-      const shown = admit(request);
+      admit(request, shown);
       const body = await readBody(request);
       if (path === '/token') return await answerToken(headers['content-type'], body, shown);
       parseWhoamiRequest(body);
-      return respond(200, await broker.whoami());
+      const { role, account, rules, rulesDigest } = await broker.whoami();
+      return respond(200, { role, account, rules, rules_digest: rulesDigest });
     } catch (error) {
       return answerFailure(error, 'broker');
     }
   }
 
-  /** Returns what the headers show of the key, for a request to a known path. @throws Refusal, Problem */
-  function admit({ method, url: path, headers }: IncomingMessage) {
-    const shown = access.inHeaders(headers);
+  /** Admits a POST to a known path, with the key where the body cannot contain it. @throws Refusal, Problem */
+  function admit({ method, url: path }: IncomingMessage, shown: ReturnType<typeof access.inHeaders>): void {
     // A form may contain the key, but only on this path.
     const mayShowLater = method === 'POST' && path === '/token';
     if (shown === undefined && !mayShowLater) throw unauthorized();
@@ -75,11 +88,14 @@ export async function startServer({ broker, key, port, note }: Options) {
       throw new Problem('not-found', 'The server answers POST /token, POST /whoami and GET /ping.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
-    return shown;
   }
 
   /** Answers failures too, in the dialect of the request. @throws Refusal without the key */
-  async function answerToken(contentType: string | undefined, body: Uint8Array, shown: ReturnType<typeof admit>) {
+  async function answerToken(
+    contentType: string | undefined,
+    body: Uint8Array,
+    shown: ReturnType<typeof access.inHeaders>,
+  ) {
     const form = readOAuthForm(contentType, body);
     if (form === undefined && shown === undefined) throw unauthorized();
     try {
@@ -103,7 +119,12 @@ export async function startServer({ broker, key, port, note }: Options) {
 }
 
 /** Milliseconds. Most clients close an idle connection earlier, so that no request meets a closing connection. */
-const LIMITS = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
+const LIMITS = {
+  headersTimeout: 2_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: 65_000,
+};
 
 /** The broker's own limit. The rest of a larger body is read and dropped. */
 const MAX_BODY_BYTES = 16 * 1024;

@@ -26,7 +26,8 @@ export async function withTimeLimit<Result>(timeoutMs: number, call: SignalledCa
 
 export type SignalledCall<Result> = (abortSignal: AbortSignal) => Promise<Result>;
 
-class OutOfTime extends Error {
+/** The limit of a call is over. */
+export class OutOfTime extends Error {
   override readonly name = 'OutOfTime';
 }
 
@@ -44,7 +45,7 @@ export async function withRetry<Answer>(
       attempts.made += 1;
       return await call();
     } catch (error) {
-      if (THROTTLED.has(causeWord(error))) attempts.throttled += 1;
+      if (isThrottled(error)) attempts.throttled += 1;
       if (isDefinitive(error) || attempts.made > 1) throw error;
     }
     await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
@@ -113,6 +114,18 @@ export function isConditionFailed(error: unknown): boolean {
   return isOfAnswer && error instanceof Error && error.name === 'ConditionalCheckFailedException';
 }
 
+/** Returns whether AWS refused a call because of too many calls. AWS has not begun such a call. */
+export function isThrottled(error: unknown): boolean {
+  return THROTTLED.has(causeWord(error));
+}
+
+/** DynamoDB's names for too many requests to a key, a table or an account. */
+const THROTTLED: ReadonlySet<string> = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+]);
+
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
 export interface CallTerms {
@@ -126,6 +139,12 @@ export interface CallTerms {
   readonly isWrite?: boolean;
 }
 
+export interface StoreLimits {
+  readonly connectedMs?: number;
+  readonly patientMs?: number;
+  readonly limitTime?: typeof withTimeLimit;
+}
+
 export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
 
 /**
@@ -137,7 +156,10 @@ export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) 
  * @throws StoreBusy if the store throttled the call, which is an answer for the circuit
  * @throws StoreUnavailable after every other failure
  */
-export function createCircuitBreaker(now: () => number, { connectedMs = 150, patientMs = 1_000 } = {}) {
+export function createCircuitBreaker(
+  now: () => number,
+  { connectedMs = 150, patientMs = 1_000, limitTime = withTimeLimit }: StoreLimits = {},
+) {
   let state: 'closed' | 'open' | 'probing' = 'closed';
   let failures = 0;
   let failedAt: number | undefined;
@@ -150,16 +172,15 @@ export function createCircuitBreaker(now: () => number, { connectedMs = 150, pat
     const clockMs = terms.deadline - now();
     const attempts: Attempts = { made: 0, throttled: 0 };
     try {
-      const answer = await withTimeLimit(timeoutMs, (signal) => call(signal, attempts), clockMs);
+      const answer = await limitTime(timeoutMs, (signal) => call(signal, attempts), clockMs);
       hearAnswer();
       return answer;
     } catch (error) {
-      if (attempts.throttled > (terms.isWrite ? attempts.made - 1 : 0)) {
-        hearAnswer();
-        throw new StoreBusy('The shared cache is busy');
-      }
+      const isAnswered = attempts.throttled > 0;
+      if (isAnswered) hearAnswer();
+      if (attempts.throttled > (terms.isWrite ? attempts.made - 1 : 0)) throw new StoreBusy('The shared cache is busy');
       const isCutOff = clockMs < timeoutMs && error instanceof OutOfTime;
-      if (!isCutOff) {
+      if (!isAnswered && !isCutOff) {
         failures += 1;
         failedAt = now();
       }
@@ -189,12 +210,6 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-/** DynamoDB's names for too many requests to a key, a table or an account. */
-const THROTTLED: ReadonlySet<string> = new Set([
-  'ProvisionedThroughputExceededException',
-  'ThrottlingException',
-  'RequestLimitExceeded',
-]);
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
 /** The time for which an idle connection is reused. */

@@ -1,7 +1,7 @@
-import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject, textOf } from '../broker/json.ts';
 import type { SendHttp } from '../broker/token-request/send-http.ts';
+import { Sha256 } from '../sha256.ts';
 import { AwsRefusal } from './calls.ts';
 
 /** The prefix of an operation in `x-amz-target`, the type of the JSON, and the variable for another endpoint. */
@@ -77,25 +77,6 @@ async function credentialsOfVariables() {
     throw Object.assign(new Error('The environment variables contain no credentials.'), { name: 'NoCredentials' });
   }
   return { accessKeyId, secretAccessKey, ...(AWS_SESSION_TOKEN && { sessionToken: AWS_SESSION_TOKEN }) };
-}
-
-/** The hash for the signer, which works with the hash of any platform. */
-class Sha256 {
-  readonly #hash: Hash | Hmac;
-
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    // The signer's bytes are a Uint8Array. Without a key object Node takes four times as long.
-    const key = typeof secret === 'object' ? createSecretKey(secret as Uint8Array) : secret;
-    this.#hash = key === undefined ? createHash('sha256') : createHmac('sha256', key);
-  }
-
-  update(data: string | Uint8Array): void {
-    this.#hash.update(data);
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
-  }
 }
 
 /** Encodes bytes as base64. Reads them from `this`, because `value` is already the `toJSON` form of a `Buffer`. */

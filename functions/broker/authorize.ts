@@ -42,7 +42,7 @@ export function rulesOf(rules: readonly AccessRule[], caller: Caller, principalO
 /** Returns the same problem for unknown and forbidden pairs. No caller can find out which clients or services exist. */
 export function accessDenied(): Problem {
   const denied = 'No access rule lets this role do this for this client on this service';
-  const advice = 'POST /whoami tells what it may. Ask the operators of the broker for a rule.';
+  const advice = 'POST /whoami lists its rules. Ask the operators of the broker for a rule.';
   return new Problem('access-denied', `${denied}; ${advice}`);
 }
 

@@ -1,4 +1,4 @@
-import type { Finding, ProvenBy, SecretStage } from '../vocabulary.ts';
+import type { Finding, ProvenBy, SecretStage, ThrottleCause } from '../vocabulary.ts';
 import { parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';
@@ -21,6 +21,8 @@ export interface CheckResult {
   readonly version?: string | undefined;
   readonly checkedAt: number;
   readonly provenBy: ProvenBy;
+  /** The cause of the finding `throttled`. */
+  readonly cause?: ThrottleCause | undefined;
   readonly expiresAt?: number | undefined;
   /** Whole seconds until another check may find out more. */
   readonly retryAfterSeconds?: number | undefined;
@@ -45,8 +47,8 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
     if (acquired.kind === 'answer') return acquired.answer;
     if (acquired.kind === 'token') return accepted(acquired.token, 'request');
     const { problem, version } = acquired;
-    const finding = findingOfProblem(problem.type, problem.shape) ?? 'unreachable';
-    return { finding, version, checkedAt: now(), provenBy: 'request', retryAfterSeconds: problem.retryAfterSeconds };
+    const { retryAfterSeconds } = problem;
+    return { ...withCause(problem), version, checkedAt: now(), provenBy: 'request', retryAfterSeconds };
   };
 }
 
@@ -103,7 +105,7 @@ function knownFinding(
     const isProof =
       (isItsOwn && now - token.issuedAt < provenForMs) || (singleActiveToken && (isItsOwn || !isTrial(call)));
     if (isProof) return accepted(token, 'traffic');
-    if (singleActiveToken) return throttled(versionId, token.expiresAt, now);
+    if (singleActiveToken) return throttled(versionId, 'single-active-token', token.expiresAt, now);
   }
   const rejection = record.rejected.get(versionId);
   if (rejection === undefined || !isLatched(rejection, now)) return undefined;
@@ -126,10 +128,13 @@ function trialBudget(record: PairRecord, { versionId, stage }: SecretVersion, no
   const { checked } = record;
   const slotFreeAt = checked === undefined ? 0 : checked.at + TRIAL_INTERVAL_MS;
   if (checked?.version === versionId && now < slotFreeAt) {
-    return { finding: checked.finding, version: versionId, checkedAt: checked.at, provenBy: 'request' };
+    const { at: checkedAt, finding } = checked;
+    return { finding, ...ofService(finding), version: versionId, checkedAt, provenBy: 'request' };
   }
-  const freeAt = Math.max(slotFreeAt, stage === 'AWSPENDING' ? pendingFreeAt(record, now) : 0);
-  return freeAt <= now ? undefined : throttled(versionId, freeAt, now);
+  const pendingAt = stage === 'AWSPENDING' ? pendingFreeAt(record, now) : 0;
+  const cause = pendingAt > slotFreeAt ? 'rejected-versions' : 'another-version';
+  const freeAt = Math.max(slotFreeAt, pendingAt);
+  return freeAt <= now ? undefined : throttled(versionId, cause, freeAt, now);
 }
 
 /** Returns when the last hour, over all versions, has room for a rejection. Guessing must not lock a client out. */
@@ -139,15 +144,24 @@ function pendingFreeAt({ rejected }: PairRecord, now: number): number {
   return count < MAX_PENDING_REJECTIONS ? 0 : Math.min(...recent.map(({ at }) => at)) + PENDING_WINDOW_MS;
 }
 
-function throttled(version: string, until: number, now: number): CheckResult {
+function throttled(version: string, cause: ThrottleCause, until: number, now: number): CheckResult {
   const retryAfterSeconds = Math.max(1, Math.ceil((until - now) / 1_000));
-  return { finding: 'throttled', version, checkedAt: now, provenBy: 'latch', retryAfterSeconds };
+  return { finding: 'throttled', cause, version, checkedAt: now, provenBy: 'latch', retryAfterSeconds };
 }
 
 function waited({ problem, until }: Wait, version: string, now: number): CheckResult {
-  const finding = findingOfProblem(problem.type, problem.shape) ?? 'unreachable';
   const retryAfterSeconds = Math.ceil((until - now) / 1_000);
-  return { finding, version, checkedAt: now, provenBy: 'pause', retryAfterSeconds };
+  return { ...withCause(problem), version, checkedAt: now, provenBy: 'pause', retryAfterSeconds };
+}
+
+/** Returns the finding of a problem. Only the service throttles by a problem. */
+function withCause({ type, shape }: Wait['problem']): Pick<CheckResult, 'finding' | 'cause'> {
+  const finding = findingOfProblem(type, shape) ?? 'unreachable';
+  return { finding, ...ofService(finding) };
+}
+
+function ofService(finding: Finding): Pick<CheckResult, 'cause'> {
+  return finding === 'throttled' ? { cause: 'service' } : {};
 }
 
 function isWellFormed(version: SecretVersion, { pair, service, isOnlyService }: Call): boolean {

@@ -18,10 +18,11 @@ export interface FunctionOptions {
 export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {
   return async (pair, timeoutMs) => {
     try {
-      const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
-      return { kind: 'checked', finding, provenBy, version, checkedAt };
+      const answer = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
+      const { finding, cause, provenBy, version, checkedAt } = answer;
+      return { kind: 'checked', finding, ...(cause && { cause }), provenBy, version, checkedAt };
     } catch (error) {
-      const retryable = error instanceof TokenBrokerError && (error.retryable || error.type === 'aborted');
+      const retryable = error instanceof TokenBrokerError && error.retryable;
       return { kind: 'failed', failure: failureType(error), retryable };
     }
   };
@@ -49,8 +50,7 @@ function conditionOf(error: unknown): ProbeAnswer['condition'] {
 /** Returns a word that contains no text of an answer. */
 function failureType(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
-  // Only the time limit aborts a request.
-  if (error.type === 'aborted') return 'timeout';
+  if (error.type === 'signal-timeout') return 'timeout';
   return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
 }
 

@@ -110,7 +110,8 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   'health-silent': {
     watch: ({ broker }) => broker('Heartbeat'),
     of: 'silence',
-    bad: [2, 3],
+    // The run after a late run ends in the same period.
+    bad: [2, 2],
     means: 'No run of health came to its end, so it is unknown whether the credentials work.',
     act: 'Look at the schedule and at the log of the health function.',
   },
@@ -208,10 +209,26 @@ export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>
       "The value of a client's secret was read, or an attempt was made, by another role than the token function's.",
     act: 'Follow "A record of the trail"; for each client that was read follow "A leaked credential".',
   },
+  'sealing-key-read': {
+    watch: ({ records }) => records('SealingKeyReads'),
+    means:
+      "The sealing key was read, or an attempt was made, by a role that is neither the token function's nor named by the setting trail.",
+    act: 'Follow "A record of the trail", then rotate the sealing key as after a leak.',
+  },
+  'secrets-read-in-batch': {
+    watch: ({ records }) => records('BatchReads'),
+    means: "Secrets of the account were read in a batch, or an attempt was made: the broker's own may be among them.",
+    act: 'Follow "A record of the trail": the record names the secrets, or the filter that chose them.',
+  },
   'key-changed': {
     watch: ({ records }) => records('KeyChanges'),
     means: "The key's policy was changed, or the key was disabled or is to be deleted, other than by a deployment.",
     act: 'Follow "A record of the trail" at once: what a deleted key encrypts is lost.',
+  },
+  'key-lent': {
+    watch: ({ records }) => records('KeyGrants'),
+    means: 'A grant on the key was created, other than by DynamoDB or a deployment: its grantee may use the key.',
+    act: 'Follow "A record of the trail" and revoke the grant, unless you know what it is for.',
   },
   'trail-changed': {
     watch: ({ records }) => records('TrailChanges'),

@@ -23,6 +23,7 @@ import { ALARMS, type AlarmDefinition } from './alarms.ts';
 import { dashboardRows, type Row } from './dashboard.ts';
 import { brokerMetrics, type CalledFunction } from './metrics.ts';
 import type { OperatorTopic } from './operator-topic.ts';
+import { ServiceLevel } from './service-level.ts';
 
 interface MonitoringProps {
   readonly environment: Environment;
@@ -45,7 +46,10 @@ export class Monitoring extends Construct {
     const broker = brokerMetrics(name);
     const watched = { called, broker, failedEvents };
     const alarms = createAlarms(new Construct(this, 'Alarms'), environment, ALARMS, watched);
-    for (const alarm of alarms) operators.tellOf(alarm);
+    const { slo } = environment;
+    const level = slo && new ServiceLevel(this, 'ServiceLevel', { environment: name, ...slo, broker, called });
+    const telling = [...alarms, ...(level ? [level.alarm] : [])];
+    for (const alarm of telling) operators.tellOf(alarm);
 
     // Names of dashboards are unique in an account, across its regions.
     const dashboardName = `${functionName(name)}-${region}`;
@@ -54,7 +58,8 @@ export class Monitoring extends Construct {
       defaultInterval: Duration.hours(3),
     });
     const title = `Token broker ${name}, ${region}: what rings`;
-    dashboard.addWidgets(new AlarmStatusWidget({ title, alarms: [...alarms], width: FULL_WIDTH, height: 4 }));
+    dashboard.addWidgets(new AlarmStatusWidget({ title, alarms: telling, width: FULL_WIDTH, height: 4 }));
+    if (level) dashboard.addWidgets(level.tile);
     const { logGroupName } = log;
     const shown = { services: Object.keys(services), broker, called, healthMinutes: rateSeconds(health.every) / 60 };
     for (const row of dashboardRows(shown)) dashboard.addWidgets(...widgetsOf(row, logGroupName));

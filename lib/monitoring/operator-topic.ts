@@ -1,5 +1,5 @@
 import { Stack } from 'aws-cdk-lib';
-import type { Alarm } from 'aws-cdk-lib/aws-cloudwatch';
+import type { AlarmBase } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { type IRole, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
@@ -52,7 +52,7 @@ export class OperatorTopic extends Construct {
   }
 
   /** Notifies the operators when the alarm begins and when it is over. */
-  tellOf(alarm: Alarm): void {
+  tellOf(alarm: AlarmBase): void {
     const action = new SnsAction(this.topic);
     alarm.addAlarmAction(action);
     alarm.addOkAction(action);

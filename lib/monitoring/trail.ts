@@ -154,11 +154,15 @@ function trailPatterns(environment: Environment, keyId: string): Readonly<Record
   );
   const sealingKey = `$.requestParameters.secretId = "*${sealingKeyName(name)}*"`;
   // Deployments neither write these policies nor read these values.
-  const ofSecrets = (...events: readonly string[]) => [
+  const fromSecrets = (...events: readonly string[]) => [
     '$.eventSource = "secretsmanager.amazonaws.com"',
     eventIs(...events),
+  ];
+  const ofSecrets = (...events: readonly string[]) => [
+    ...fromSecrets(...events),
     `$.requestParameters.secretId = "*${secretPrefix(name)}*"`,
   ];
+  const ofKey = (...events: readonly string[]) => [eventIs(...events), `$.requestParameters.keyId = "*${keyId}"`];
   const trailFields = ['requestParameters.name', 'requestParameters.trailName'];
   const patterns = {
     DirectInvocations: [
@@ -173,10 +177,11 @@ function trailPatterns(environment: Environment, keyId: string): Readonly<Record
       ...byOthersThan(secretPolicyWriters),
     ],
     SecretReads: [...ofSecrets('GetSecretValue'), ...byOthersThan([tokenRole])],
-    KeyChanges: change('kms', [
-      eventIs('PutKeyPolicy', 'DisableKey', 'ScheduleKeyDeletion'),
-      `$.requestParameters.keyId = "*${keyId}"`,
-    ]),
+    SealingKeyReads: [...fromSecrets('GetSecretValue'), sealingKey, ...byOthersThan([tokenRole, ...sealingKeyWriters])],
+    // A filter cannot compare the members of a list, and no part of the stack reads in batches.
+    BatchReads: fromSecrets('BatchGetSecretValue'),
+    KeyChanges: change('kms', ofKey('PutKeyPolicy', 'DisableKey', 'ScheduleKeyDeletion')),
+    KeyGrants: change('kms', ofKey('CreateGrant'), 'dynamodb'),
     TrailChanges: change('cloudtrail', [any(trailFields.map((field) => named(field, functionName(name))))]),
   };
   return Object.fromEntries(Object.entries(patterns).map(([metric, conditions]) => [metric, `{ ${all(conditions)} }`]));

@@ -1,10 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-/** The folder of lib/environments.ts. */
-export const ENVIRONMENTS_FOLDER = fileURLToPath(new URL('..', import.meta.url));
 
 /** Returns why a file is not a list of certificates. Its content becomes a part of the token function's code asset. */
 export function certificateFault(folder: string, path: string): string | undefined {

@@ -12,8 +12,9 @@ export interface ListedSetting {
 }
 
 /** Lists all settings of an environment, including defaults and settings that are not set. */
-export function listSettings(form: unknown, { name: _name, ...settings }: Environment): readonly ListedSetting[] {
-  return listed(environmentSchema, settings, form, []);
+export function listSettings(form: unknown, environment: Environment): readonly ListedSetting[] {
+  const { name: _name, folder, ...settings } = environment;
+  return listed(environmentSchema(folder), settings, form, []);
 }
 
 function listed(schema: unknown, value: unknown, written: unknown, steps: readonly PropertyKey[]): ListedSetting[] {

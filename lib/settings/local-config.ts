@@ -27,7 +27,7 @@ export function parseLocalConfig(input: unknown, folder = '.'): LocalConfig {
   const { services, health, callers, credentials } = data;
   // AWS assigns the ids of roles, so a role on this machine has no id.
   const accessRules = data.accessRules.map(({ roleId: _, ...rule }) => rule);
-  return { ...toBrokerSettings({ services, accessRules, health }, folder), callers, credentials };
+  return { ...toBrokerSettings({ services, accessRules, health, folder }), callers, credentials };
 }
 
 const callerSchema = z.strictObject({
@@ -49,13 +49,15 @@ const credentialSchema = z
   })
   .catchall(z.string());
 
-const localConfigSchema = (folder: string) =>
-  z.strictObject({
+function localConfigSchema(folder: string) {
+  const { account, region, principalOrgId } = environmentSchema(folder).shape;
+  return z.strictObject({
     // Accepted, so that an environment's settings can be pasted, but ignored.
-    account: environmentSchema.shape.account.optional(),
-    region: environmentSchema.shape.region.optional(),
-    principalOrgId: environmentSchema.shape.principalOrgId,
+    account: account.optional(),
+    region: region.optional(),
+    principalOrgId,
     ...brokerMembers({ allowLoopback: true, folder }),
     callers: listOf(callerSchema, ({ accessKeyId }) => accessKeyId).min(1, { error: 'must not be empty' }),
     credentials: recordOf(nameFault, credentialSchema),
   });
+}

@@ -33,3 +33,6 @@ export const LOCAL_ENVIRONMENT = 'local';
 
 /** The account of the stand-ins of `npm start`. */
 export const LOCAL_ACCOUNT = '111111111111';
+
+/** The variable that names another file of settings than lib/environments.ts. The process of the CDK inherits it. */
+export const SETTINGS_VARIABLE = 'TOKEN_BROKER_ENVIRONMENTS_FILE';

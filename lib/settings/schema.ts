@@ -47,16 +47,19 @@ export interface Fault {
   readonly reason: string;
 }
 
-/** Lists every fault on a line of its own: `environments.dev.account: must be 12 digits in quotes`. */
+/** A sentence, or every fault on a line of its own: `environments.dev.account: must be 12 digits in quotes`. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 
-  constructor(faults: readonly Fault[]) {
-    const lines = faults.map(({ path, reason }) => `${showPath(path)}: ${reason}`);
-    super(
-      `The settings are wrong in ${lines.length === 1 ? 'one place' : `${lines.length} places`}:\n${lines.join('\n')}`,
-    );
+  constructor(wrong: string | readonly Fault[]) {
+    super(typeof wrong === 'string' ? wrong : listFaults(wrong));
   }
+}
+
+function listFaults(faults: readonly Fault[]): string {
+  const lines = faults.map(({ path, reason }) => `${showPath(path)}: ${reason}`);
+  const places = lines.length === 1 ? 'one place' : `${lines.length} places`;
+  return `The settings are wrong in ${places}:\n${lines.join('\n')}`;
 }
 
 /** Parses an input and lists all its faults. A reason never quotes a value, because it may be a secret. */

@@ -3,28 +3,36 @@ import type { BrokerSettings } from '../../functions/variables.ts';
 import { roleArnFault } from '../../functions/vocabulary.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
-import { ENVIRONMENTS_FOLDER, readCertificates } from './certificates.ts';
+import { readCertificates } from './certificates.ts';
 import { regionFault } from './regions.ts';
 import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
 import { type SettingsPlace, serviceSchema } from './service.ts';
 
 /** The settings of an environment, checked and with every default filled in. */
-export interface Environment extends z.output<typeof environmentSchema> {
+export interface Environment extends z.output<ReturnType<typeof environmentSchema>> {
   readonly name: string;
+  /** The folder of the certificate files. */
+  readonly folder: string;
 }
 
 /** The settings of an environment as an operator writes them. Members with a default are optional. */
-export type EnvironmentForm = z.input<typeof environmentSchema>;
+export type EnvironmentForm = z.input<ReturnType<typeof environmentSchema>>;
 
 /** The default of `credentialMaxAgeDays`. */
 export const CREDENTIAL_MAX_AGE_DAYS = 365;
 
 /** The schema of an environment. `parseEnvironment` also finds contradictions between its settings. */
-export const environmentSchema = z.strictObject({
+export function environmentSchema(folder: string) {
+  return z.strictObject({ ...place, ...brokerMembers({ allowLoopback: false, folder }), ...further });
+}
+
+const place = {
   // A string, because a number would lose leading zeros.
   account: text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes')),
   region: text(regionFault),
-  ...brokerMembers({ allowLoopback: false, folder: ENVIRONMENTS_FOLDER }),
+};
+
+const further = {
   // The AWS organization to which every caller's account must belong, in addition to an access rule.
   principalOrgId: text((id) =>
     /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
@@ -62,6 +70,8 @@ export const environmentSchema = z.strictObject({
   logRetentionDays: z
     .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])
     .default(365),
+  // The service level: the percentage of calls for a token that bring it within a time. Misses count, and ring.
+  slo: z.strictObject({ answered: z.number().min(95).max(99.99), withinMs: z.int().min(10).max(15_000) }).optional(),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
   // Whether CloudTrail records invocations, changes and reads. The roles may write the sealing key, or the policies of
@@ -71,6 +81,8 @@ export const environmentSchema = z.strictObject({
       error: "must be 'off' or an object with sealingKeyWriters and secretPolicyWriters",
     })
     .default('off'),
+  // Whether the guard denies direct invocations. Without it, roles of the broker's account should not be callers.
+  guarded: z.boolean().default(false),
   // The network of the token function, for a service that identifies its callers by address.
   vpc: z
     .strictObject({
@@ -83,18 +95,18 @@ export const environmentSchema = z.strictObject({
   tags: recordOf(tagFault, text(tagValueFault)).default({}),
   // The key that an earlier stack of this environment left behind. By default, the stack creates a key.
   keyArn: text(keyArnFault).optional(),
-});
+};
 
-/** Parses the settings of an environment. Throws a `SettingsError` that lists every fault. */
-export function parseEnvironment(name: string, input: unknown): Environment {
-  const { environment, faults } = readEnvironment(name, input);
+/** Parses the settings of an environment whose files are in the folder. A `SettingsError` lists every fault. */
+export function parseEnvironment(name: string, input: unknown, folder = '.'): Environment {
+  const { environment, faults } = readEnvironment(name, input, folder);
   if (environment === undefined) throw new SettingsError(faults);
   return environment;
 }
 
 /** Parses the settings of all environments. Throws a single `SettingsError` for all of them. */
-export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): readonly Environment[] {
-  const readings = Object.entries(inputs).map(([name, input]) => readEnvironment(name, input));
+export function parseEnvironments(inputs: Readonly<Record<string, unknown>>, folder = '.'): readonly Environment[] {
+  const readings = Object.entries(inputs).map(([name, input]) => readEnvironment(name, input, folder));
   const faults = readings.flatMap((reading) => reading.faults);
   if (faults.length > 0) throw new SettingsError(faults);
   return readings.flatMap(({ environment }) => environment ?? []);
@@ -118,8 +130,8 @@ export function brokerMembers(options: SettingsPlace) {
 }
 
 /** Returns the settings that the token function reads, with the content of the certificate files. */
-export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_FOLDER): BrokerSettings {
-  const { accessRules, principalOrgId, health } = members;
+export function toBrokerSettings(members: BrokerMembers): BrokerSettings {
+  const { accessRules, principalOrgId, health, slo, folder } = members;
   const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
     const certificateAuthorities = readCertificates(folder, files);
     return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
@@ -131,21 +143,27 @@ export function toBrokerSettings(members: BrokerMembers, folder = ENVIRONMENTS_F
     accessRules,
     ...organization,
     provenForSeconds: rateSeconds(health.every),
+    ...(slo && { sloWithinMs: slo.withinMs }),
   };
 }
 
-type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
+type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> &
+  Pick<BrokerSettings, 'principalOrgId'> & {
+    readonly folder: string;
+    readonly slo?: { readonly withinMs: number } | undefined;
+  };
 
 /** Returns all faults, and the environment if there is no fault. */
-function readEnvironment(name: string, input: unknown) {
-  const { data, faults } = check(environmentSchema, input);
+function readEnvironment(name: string, input: unknown, folder: string) {
+  const { data, faults } = check(environmentSchema(folder), input);
   const all = [
     ...nameFaults(name),
     ...faults,
     ...accessRuleFaults(input),
     ...(data === undefined ? [] : faultsBetween(data)),
   ].map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] }));
-  const environment: Environment | undefined = all.length > 0 || data === undefined ? undefined : { name, ...data };
+  const environment: Environment | undefined =
+    all.length > 0 || data === undefined ? undefined : { name, folder, ...data };
   return { environment, faults: all };
 }
 
@@ -161,7 +179,7 @@ function nameFaults(name: string): readonly Fault[] {
 }
 
 /** Returns the contradictions between settings that are valid on their own. */
-function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
+function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly Fault[] {
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
   return [
@@ -248,7 +266,7 @@ function rateFault(rate: string): string | undefined {
 
 /** Keeps runs, of up to twelve minutes, from overlapping. */
 const MIN_SECONDS = 900;
-/** Limits three intervals, which an alarm on silence evaluates, to the week that CloudWatch allows. */
+/** Limits the intervals that an alarm on silence evaluates to the week that CloudWatch allows. */
 const MAX_SECONDS = 86_400;
 
 function emailFault(address: string): string | undefined {

@@ -57,7 +57,8 @@ async function printedStatements(option: string): Promise<readonly Judged[]> {
 function ownStatements(form: EnvironmentForm): readonly Judged[] {
   const settings = parseEnvironment('test', form);
   const kinds = Object.keys(OWN_POLICIES) as (keyof typeof OWN_POLICIES)[];
-  const documents = kinds.flatMap((kind) => ownPolicies(kind, settings, 'arn:aws:iam::111111111111:policy/boundary'));
+  const bootstrap = { qualifier: 'broker1', boundary: 'arn:aws:iam::111111111111:policy/boundary' };
+  const documents = kinds.flatMap((kind) => ownPolicies(kind, settings, bootstrap));
   return documents.flatMap(({ Statement }) => Statement as readonly Judged[]);
 }
 

@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
+import { startServer } from '../../client/serve/server.ts';
+import { createFakeBroker } from '../../client/testing.ts';
 import { parseCheckRequest, parseIssueRequest } from '../../functions/broker/http/request.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import {
@@ -12,10 +16,13 @@ import {
   PROOFS,
   type ProblemType,
   SECRET_STAGES,
+  THROTTLE_CAUSES,
 } from '../../functions/vocabulary.ts';
-import { escaped, type Media, readContract, responseOf } from '../support/contract/openapi.ts';
+import { type Description, escaped, type Media, readContract, responseOf } from '../support/contract/openapi.ts';
+import { send } from '../support/requests.ts';
 
 const CONTRACT = readContract();
+const SERVE: Description = parse(readFileSync('docs/serve.yaml', 'utf8'));
 const TYPES = Object.keys(PROBLEMS) as readonly ProblemType[];
 const PROBLEM = 'application/problem+json';
 
@@ -24,6 +31,8 @@ const ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: fals
 formats.default(ajv);
 ajv.addVocabulary(['openapi', 'info', 'servers', 'security', 'paths', 'components']);
 ajv.addSchema(CONTRACT, 'contract');
+ajv.addSchema(CONTRACT, 'openapi.yaml');
+ajv.addSchema(SERVE, 'serve.yaml');
 
 describe('docs/openapi.yaml', () => {
   it.each(nodesOf(CONTRACT).flatMap(([pointer, node]) => (isMedia(pointer, node) ? [[pointer, node] as const] : [])))(
@@ -71,11 +80,65 @@ describe('docs/openapi.yaml agrees with functions/vocabulary.ts', () => {
 
   it('of names, stages, findings and proofs', () => {
     // The requests are held against the broker itself, below.
-    const { client, service, stage, finding, proven_by } = CONTRACT.components.schemas.Check?.properties ?? {};
+    const { client, service, stage, finding, proven_by, cause } = CONTRACT.components.schemas.Check?.properties ?? {};
     expect([client?.pattern, service?.pattern]).toEqual([NAME_PATTERN.source, NAME_PATTERN.source]);
+    expect(cause?.enum).toEqual(THROTTLE_CAUSES);
     expect([stage?.enum, finding?.enum, proven_by?.enum]).toEqual([SECRET_STAGES, FINDINGS, PROOFS]);
   });
 });
+
+describe('docs/serve.yaml', () => {
+  it('has references that lead somewhere', () => {
+    const references = nodesOf(SERVE).flatMap(([pointer, node]) => ('schema' in node ? [`serve.yaml#${pointer}`] : []));
+    expect(references.length).toBeGreaterThan(5);
+    for (const reference of references) expect(() => ajv.compile({ $ref: `${reference}/schema` })).not.toThrow();
+  });
+
+  const key = { 'x-token-broker-key': 'a-key-of-at-least-thirty-two-characters' };
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const json = { 'content-type': 'application/json' };
+  const pair = { client: 'acme', service: 'customer-insights' };
+  const grant = 'grant_type=client_credentials&client_id=acme&scope=customer-insights';
+  const oauth = { ...form, ...key };
+
+  it.each<[string, string, string, Record<string, string>, string, number, string]>([
+    ['a token', 'POST', '/token', { ...json, ...key }, JSON.stringify(pair), 200, ''],
+    ['a token in an OAuth form', 'POST', '/token', oauth, grant, 200, ''],
+    ['a wrong pair', 'POST', '/token', { ...json, ...key }, '{}', 400, 'invalid-request'],
+    ['a wrong scope', 'POST', '/token', oauth, grant.replace('customer', 'a b'), 400, 'invalid-request'],
+    ['no access', 'POST', '/token', oauth, grant.replace('acme', 'denied'), 403, 'access-denied'],
+    ['no key', 'POST', '/token', form, grant, 401, 'unauthorized'],
+    ['a wrong key', 'GET', '/ping', { 'x-token-broker-key': 'x' }, '', 401, 'unauthorized'],
+    ['the role', 'POST', '/whoami', key, '', 200, ''],
+    ['a sign of life', 'GET', '/ping', {}, '', 200, ''],
+    ['a web page', 'GET', '/ping', { origin: 'https://example.com' }, '', 403, 'foreign-origin'],
+    ['another host', 'GET', '/ping', { host: 'example.com' }, '', 421, 'foreign-host'],
+    ['a proxy', 'POST', '/whoami', { via: '1.1 proxy' }, '', 400, 'forwarded'],
+  ])('describes the answer of the server to %s', async (_, method, path, headers, body, status, type) => {
+    const fake = createFakeBroker();
+    const token: typeof fake.broker.token = (request) => {
+      if (request.client === 'denied') fake.fail('access-denied');
+      return fake.broker.token(request);
+    };
+    const broker = { token, whoami: fake.broker.whoami };
+    const server = await startServer({ broker, key: key['x-token-broker-key'], port: 0, note: () => undefined });
+    onTestFinished(() => server.close(0));
+    const answer = await send({ method, url: server.url + path, headers, body });
+    const told = JSON.parse(answer.body);
+    expect([answer.status, told.type ?? '']).toEqual([status, type]);
+
+    const operation = Object(SERVE.paths[path])[method.toLowerCase()];
+    const { content } = status === 200 ? operation.responses[200] : Object(SERVE.components.responses.Failure);
+    const pointer = status === 200 ? `/paths/~1${path.slice(1)}/${method.toLowerCase()}/responses/200` : FAILURE;
+    const media = `${answer.headers['content-type']}`;
+    expect(Object.keys(content)).toContain(media);
+    const validate = ajv.compile({ $ref: `serve.yaml#${pointer}/content/${escaped(media)}/schema` });
+    expect(validate(told), JSON.stringify(validate.errors)).toBe(true);
+    if (type !== '' && status !== 200) expect(media === PROBLEM || 'error' in told).toBe(true);
+  });
+});
+
+const FAILURE = '/components/responses/Failure';
 
 const RUNS = 5_000;
 

@@ -41,6 +41,7 @@ it('wrong settings stop synth with every path and reason, and without a template
   }
   await symlink(path.join(root, 'node_modules'), path.join(project, 'node_modules'));
   await writeFile(path.join(project, 'package.json'), '{ "type": "module" }');
+  await cp(path.join(root, 'cdk.json'), path.join(project, 'cdk.json'));
   await writeFile(
     path.join(project, 'lib/environments.ts'),
     `export const environments = {

@@ -65,6 +65,52 @@ describe('npm run deploy', () => {
   });
 });
 
+describe('npm run deploy asks Lambda for the account', () => {
+  const OWN = { 'token-broker-prod': 50, 'token-broker-health-prod': 10 };
+
+  it.each<[what: string, concurrency: Concurrency]>([
+    ['as much as a first deployment needs', { unreserved: 160 }],
+    ['its own reservations of today counted as free', { unreserved: 100, own: OWN }],
+    ['functions that reserve nothing yet', { unreserved: 160, own: {} }],
+  ])('and goes on with %s', async (_, concurrency) => {
+    const { deployTo, state } = await startWorld();
+    state.concurrency = concurrency;
+    const { exitCode, toldBefore } = await deployTo(PROD);
+    expect({ exitCode, lines: toldBefore?.length }).toEqual({ exitCode: 0, lines: 1 });
+  });
+
+  it.each<[free: number, concurrency: Concurrency]>([
+    [159, { unreserved: 159 }],
+    [159, { unreserved: 99, own: OWN }],
+    [10, { unreserved: 10 }],
+  ])('and stops before the CDK with %i free', async (free, concurrency) => {
+    const { deployTo, state } = await startWorld();
+    state.concurrency = concurrency;
+    const { exitCode, told, toldBefore } = await deployTo(PROD);
+    expect({ exitCode, toldBefore }).toEqual({ exitCode: 1, toldBefore: undefined });
+    expect(told.at(-1)).toMatch(new RegExp(`prod reserves 60 .* has only ${free} in eu-west-1 .*nothing was done`));
+  });
+
+  it('and asks nothing when the environment reserves nothing', async () => {
+    const { deployTo, state } = await startWorld();
+    state.concurrency = { unreserved: 10 };
+    expect(await deployTo(DEV)).toMatchObject({ exitCode: 0 });
+  });
+
+  it.each(['account-settings', 'concurrency'])(
+    'and says that it was not checked when it may not ask for %s',
+    async (denied) => {
+      const { deployTo, state } = await startWorld();
+      state.concurrency = { unreserved: 10, own: OWN, denied };
+      const { exitCode, toldBefore } = await deployTo(PROD);
+      expect(exitCode).toBe(0);
+      expect(toldBefore?.[1]).toMatch(
+        /^The quota was not checked \(aws-access-denied: .*lambda:Get\w+.*policy --deploy/,
+      );
+    },
+  );
+});
+
 describe('npm run deploy after a first deployment that failed', () => {
   it.each([
     ['without a terminal', undefined],
@@ -100,16 +146,39 @@ function failedWith(failure: ProblemType): Outcome {
   return { checked: [], missed: [{ pair: { client: 'acme', service: 'other' }, reason: 'failed', failure }] };
 }
 
+/** The answers of Lambda about concurrency. Without `own`, there is no function yet. */
+interface Concurrency {
+  readonly unreserved: number;
+  readonly own?: Readonly<Record<string, number>>;
+  readonly denied?: string;
+}
+
+const ROOMY: Concurrency = { unreserved: 1_000 };
+
+function concurrencyOf(
+  path: string,
+  { concurrency: { unreserved, own, denied } }: { readonly concurrency: Concurrency },
+) {
+  if (denied !== undefined && path.includes(denied)) return json(403, { __type: 'AccessDeniedException' });
+  if (path.startsWith('/2016-08-19/account-settings')) {
+    return json(200, { AccountLimit: { UnreservedConcurrentExecutions: unreserved } });
+  }
+  const [, , , name = ''] = path.split('/');
+  if (own === undefined) return json(404, { __type: 'ResourceNotFoundException' });
+  return json(200, own[name] === undefined ? {} : { ReservedConcurrentExecutions: own[name] });
+}
+
 type Outcome = Partial<HealthRun> | 'crashed' | 'denied' | 'down';
 type Stack = Readonly<Record<'StackStatus' | 'EnableTerminationProtection', string>>;
 
 /** Stands in for what CloudFormation and Lambda are asked beside the CDK; `denied` is an operation that the identity may not use. */
 async function startWorld(stack?: Stack, denied?: string) {
-  const state = { stack, runs: [] as string[], run: {} as Outcome };
+  const state = { stack, runs: [] as string[], run: {} as Outcome, concurrency: ROOMY as Concurrency };
   const { url, close } = await serve(async (request, response) => {
     const text = Buffer.from(request.body).toString();
     if (headerValue(request, 'content-type') !== 'application/x-www-form-urlencoded') {
       await signerOf(request, 'lambda', { keys: [SHELL_KEY] });
+      if (request.method === 'GET') return concurrencyOf(request.path, state);
       state.runs.push(request.path.split('/')[3] ?? '');
       if (state.run === 'down') return json(503, {});
       if (state.run === 'denied') response.setHeader('x-amzn-errortype', 'AccessDeniedException:');

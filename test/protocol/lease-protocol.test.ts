@@ -13,7 +13,17 @@ const COSTLY = ALL_FAULTS.filter((fault) => fault !== 'repeated');
 const SLOW: readonly Fault[] = ['crash', 'unavailable', 'delay', 'freeze', 'late', 'no-key', 'item-restored'];
 
 /** After these the record need not hold a rejection. */
-const UNTOLD: readonly Fault[] = ['crash', 'unavailable', 'answer-lost', 'late', 'item-lost', 'item-restored'];
+const UNTOLD: readonly Fault[] = [
+  'crash',
+  'unavailable',
+  'answer-lost',
+  'late',
+  'lost-then-busy',
+  'item-lost',
+  'item-restored',
+];
+/** They cost nothing: neither a request nor an answer. */
+const BUSY = { faults: ['busy-read', 'busy-write'], maxFaults: 2 } as const;
 
 const OLD_TOKEN = oldToken();
 const PUBLISHED: Partial<PairRecord> = { token: OLD_TOKEN, attemptedAt: START - HOUR_MS };
@@ -29,8 +39,11 @@ describe.each<[string, Scenario]>([
   ['the token is in its soft window', { record: { ...PUBLISHED, token: { ...OLD_TOKEN, refreshAt: START } } }],
   ['the service has refused the token', { record: PUBLISHED, request: { refused: OLD_TOKEN.fingerprint } }],
 ])('in every interleaving of two instances, when %s,', (_, scenario) => {
-  it('there is one token request, and every caller gets a token', async () => {
-    await explore(scenario, ({ answers, requests, record }) => {
+  it.each([
+    ['', {}],
+    [', also with a busy read and a busy write at every place', BUSY],
+  ])('there is one token request, and every caller gets a token%s', async (_what, faults) => {
+    await explore({ ...scenario, ...faults }, ({ answers, requests, record }) => {
       expect(requests).toMatchObject([{ version: 'v1', outcome: 'token' }]);
       expect(answers.map(nameOf)).toContain('token-1000000000');
       expect(answers.every((answer) => answer?.issue)).toBe(true);
@@ -96,8 +109,11 @@ it('a client that is disabled meanwhile stays so in every interleaving, with eve
 describe('a credential that the service rejects', () => {
   const scenario: Scenario = { accepted: new Set() };
 
-  it('is sent once in every interleaving, and every caller is told', async () => {
-    await explore(scenario, ({ answers, requests, record }) => {
+  it.each([
+    ['', {}],
+    [', also with a busy read and a busy write at every place', BUSY],
+  ])('is sent once in every interleaving, and every caller is told%s', async (_what, faults) => {
+    await explore({ ...scenario, ...faults }, ({ answers, requests, record }) => {
       expect(requests).toMatchObject([{ version: 'v1', outcome: 'rejected' }]);
       expect(answers.map(nameOf)).toEqual(['credential-rejected', 'credential-rejected']);
       expect(record.rejected.get('v1')).toMatchObject({ count: 1 });
@@ -134,8 +150,11 @@ describe('a credential that the service rejects', () => {
 });
 
 describe('a service that is down', () => {
-  it('is asked once in every interleaving, and every caller is told to come back', async () => {
-    await explore(DOWN, ({ answers, requests, record }) => {
+  it.each([
+    ['', {}],
+    [', also with a busy read and a busy write at every place', BUSY],
+  ])('is asked once in every interleaving, and every caller is told to come back%s', async (_what, faults) => {
+    await explore({ ...DOWN, ...faults }, ({ answers, requests, record }) => {
       expect(requests).toHaveLength(1);
       expect(answers.map(nameOf)).toEqual(['token-endpoint-unavailable', 'token-endpoint-unavailable']);
       expect(record.pause).toMatchObject({ step: 1 });

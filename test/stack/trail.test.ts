@@ -55,7 +55,7 @@ describe('the trail', () => {
   it('has filters that CloudWatch takes, all on its own log', () => {
     const log = inTrail('AWS::Logs::LogGroup');
     expect(trail.Properties.CloudWatchLogsLogGroupArn).toEqual({ 'Fn::GetAtt': [log.id, 'Arn'] });
-    expect(filters).toHaveLength(7);
+    expect(filters).toHaveLength(10);
     for (const { LogGroupName, FilterPattern } of filters) {
       expect(LogGroupName).toContain(log.id);
       // The limit of CloudWatch.
@@ -97,6 +97,17 @@ describe('a record of the trail', () => {
     ['one that the health function reads', ofSecret('GetSecretValue', 'TokenBroker-test-Health'), 'SecretReads'],
     ['one that a user reads by its ARN', { ...ofSecret('GetSecretValue'), readOnly: true }, 'SecretReads'],
     ['one that is looked at', { ...ofSecret('DescribeSecret', 'operator'), readOnly: true }],
+    ['a sealing key that an operator reads', ofKeySecret('GetSecretValue', 'operator'), 'SealingKeyReads'],
+    ['a sealing key that a user reads by its ARN', ofKeySecret('GetSecretValue'), 'SealingKeyReads'],
+    ['a sealing key that the token function reads', ofKeySecret('GetSecretValue', 'token-broker-test')],
+    ['a sealing key that its writer reads', ofKeySecret('GetSecretValue', 'security/key-keeper')],
+    ['a sealing key that is looked at', ofKeySecret('DescribeSecret', 'operator')],
+    ['any secrets that are read in a batch', record('secretsmanager', 'BatchGetSecretValue'), 'BatchReads'],
+    ['a list of secrets', { ...record('secretsmanager', 'ListSecrets'), readOnly: true }],
+    ['a grant on the key', record('kms', 'CreateGrant', { keyId: KEY_ARN }), 'KeyGrants'],
+    ['a grant for the table', { ...record('kms', 'CreateGrant', { keyId: KEY_ARN }), ...by('dynamodb') }],
+    ['a grant by a deployment', { ...record('kms', 'CreateGrant', { keyId: KEY_ARN }), ...by('cloudformation') }],
+    ['a grant on another key', record('kms', 'CreateGrant', { keyId: 'other' })],
     ['one of another environment', ofSecret('GetSecretValue', 'operator', 'token-broker/test-2/acme')],
     ['another policy of the key', record('kms', 'PutKeyPolicy', { keyId: KEY_ID }), 'KeyChanges'],
     ['the key that is disabled', record('kms', 'DisableKey', { keyId: KEY_ID }), 'KeyChanges'],
@@ -131,6 +142,11 @@ function record(service: string, eventName: string, requestParameters: object = 
 
 function newKey(role: string, name = 'token-broker-keys/test/sealing') {
   return ofSecret('PutSecretValue', role, name);
+}
+
+/** The record of a read of the sealing key. */
+function ofKeySecret(eventName: string, role?: string) {
+  return { ...ofSecret(eventName, role, 'token-broker-keys/test/sealing'), readOnly: true };
 }
 
 function ofSecret(eventName: string, role?: string, name = 'token-broker/test/acme') {

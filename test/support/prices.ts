@@ -12,6 +12,9 @@ export function costOf({ billedMs, invocations, reads, writes, secretReads }: Bi
   };
 }
 
+/** A service that always runs costs this much a month: three tasks of 0.5 vCPU and 1 GB, and a load balancer. */
+export const alwaysOnMonth = () => HOURS * (3 * (0.5 * FARGATE_VCPU + FARGATE_GIGABYTE) + LOAD_BALANCER);
+
 /** As the stack sets it. */
 const MEMORY_GB = 0.5;
 /** An item with a token of 1 kB; a write costs a unit for each kB. */
@@ -33,3 +36,8 @@ const SECRETS_MANAGER_CALL = 0.05 / 10_000;
 const KMS_CALL = 0.03 / 10_000;
 /** https://aws.amazon.com/cloudwatch/pricing, ingestion. */
 const LOGS_GIGABYTE = 0.5;
+/** https://aws.amazon.com/fargate/pricing, arm64, and https://aws.amazon.com/elasticloadbalancing/pricing, an hour. */
+const FARGATE_VCPU = 0.032_38;
+const FARGATE_GIGABYTE = 0.003_56;
+const LOAD_BALANCER = 0.0225;
+const HOURS = 720;

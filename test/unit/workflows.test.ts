@@ -7,7 +7,9 @@ import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { environments } from '../../lib/environments.ts';
+import { SETTINGS_VARIABLE } from '../../lib/settings/names.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { blocks } from '../support/readme.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 interface Job {
@@ -34,6 +36,15 @@ const FOLDER = path.join(ROOT, '.github/workflows');
 const TEXTS = Object.fromEntries(
   readdirSync(FOLDER).map((file) => [file.replace('.yml', ''), readFileSync(path.join(FOLDER, file), 'utf8')]),
 );
+const PINNED = /^uses: (?<action>[\w-]+\/[\w-]+)@[0-9a-f]{40} # v(?<major>\d+)\.\d+\.\d+$/;
+/** The majors that were read, all on Node 24: GitHub's runners have no older Node. */
+const LOWEST_MAJORS: Readonly<Record<string, number>> = {
+  'actions/checkout': 7,
+  'actions/setup-node': 7,
+  'actions/upload-artifact': 7,
+  'actions/download-artifact': 8,
+  'aws-actions/configure-aws-credentials': 6,
+};
 const DEPLOYING = { contents: 'read', 'id-token': 'write' };
 
 describe.each(Object.entries(TEXTS))('the workflow %s', (_, text) => {
@@ -48,9 +59,12 @@ describe.each(Object.entries(TEXTS))('the workflow %s', (_, text) => {
     }
   });
 
-  it('pins each action by its commit, with the version as a comment for people and for the bot that updates it', () => {
+  it('pins each action, of a major on Node 24, by its commit, with the version as a comment for people and for the bot that updates it', () => {
     const lines = text.match(/uses: .*/g)?.filter((line) => !line.startsWith('uses: ./')) ?? [];
-    for (const line of lines) expect(line).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    for (const line of lines) {
+      const { action = '', major } = PINNED.exec(line)?.groups ?? {};
+      expect(Number(major), line).toBeGreaterThanOrEqual(LOWEST_MAJORS[action] ?? Number.NaN);
+    }
   });
 
   it('runs scripts that there are, in a shell that ends at the first failure, also within a pipe', () => {
@@ -69,6 +83,14 @@ it.each([
   ['a job that is not there', 'deploy', 'needs: synth', 'needs: build'],
 ])('%s would be found in a workflow', async (_, name, right, wrong) => {
   expect(await faultsOf((TEXTS[name] ?? '').replace(right, wrong))).not.toEqual([]);
+});
+
+it('a workflow for a repository of settings, as docs/operations.md shows it, is one that GitHub can read', async () => {
+  const [shown = '', ...others] = blocks('yaml', readFileSync(path.join(ROOT, 'docs/operations.md'), 'utf8'));
+  expect([others, await faultsOf(shown)]).toEqual([[], []]);
+  const ours = Object.values(TEXTS).join('');
+  for (const [action] of shown.matchAll(/uses: .*/g)) expect(ours).toContain(action);
+  expect(shown).toContain(`${SETTINGS_VARIABLE}: `);
 });
 
 it('CI runs .ci/run, each week too, and tries the package of the client on every version of Node that it promises', () => {
@@ -140,8 +162,12 @@ describe('a deployment', () => {
 
 it('a bot proposes updates of the actions and of the packages', () => {
   const { updates } = parse(readFileSync(path.join(ROOT, '.github/dependabot.yml'), 'utf8'));
-  const kinds = updates.map((one: Readonly<Record<string, unknown>>) => one['package-ecosystem']);
-  expect(kinds).toEqual(['github-actions', 'npm']);
+  const places = updates.map((one: Readonly<Record<string, unknown>>) => [one['package-ecosystem'], one.directory]);
+  expect(places).toEqual([
+    ['github-actions', '/'],
+    ['npm', '/tools/mutate'],
+    ['npm', '/'],
+  ]);
 });
 
 /** What the parser that GitHub itself publishes finds wrong. */

@@ -66,12 +66,12 @@ function plannedChanges(verb: 'disable' | 'enable', services: readonly string[],
 }
 
 /**
- * Sets the flags first, because they stop the fleet, then the secret's policy, even if a flag failed: each works
- * without the other. Returns whether the policy denies the broker the credential.
+ * Sets the flags, which stop the fleet, and the secret's policy at the same time. Neither waits for the other or for
+ * its failure. Returns whether the policy denies the broker the credential.
  */
 async function disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
-  const [flags] = await Promise.allSettled([setFlags()]);
-  const [denial] = await Promise.allSettled([denyBroker(secrets, found).catch(sendToEmergency('disable'))]);
+  const denying = denyBroker(secrets, found).catch(sendToEmergency('disable'));
+  const [flags, denial] = await Promise.allSettled([setFlags(), denying]);
   if (flags.status === 'fulfilled' && denial.status === 'fulfilled') return denial.value;
   talk(shell, withNames(flags.status === 'fulfilled' ? FLAGS_SET : FLAG_MISSING, found));
   talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, found));

@@ -37,7 +37,8 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const clients = await lookAt(shell, some, secrets, options);
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(clients, options));
-        if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes a client.');
+        if (clients.length === 0)
+          talk(shell, 'There is no client yet: is this the right environment? client put --create makes a client.');
         tellOfCredentials(shell, clients, environment);
       }),
     );

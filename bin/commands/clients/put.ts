@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import { CommandFailure } from '../../../client/commands/failure.ts';
+import { CommandFailure, isFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -13,9 +13,10 @@ import { isLocal } from '../shared/environment-name.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
 import { checkService, configuredServices, settingsOf } from '../shared/settings.ts';
+import { ACCEPT_REJECTED, conclude, conditionOf, FORCE, type ForceOptions } from './conclude.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
 import { prepareCredential, readAs, readCredential } from './credential.ts';
-import { conclude, type ForceOptions, servicesChanges } from './versions.ts';
+import { servicesChanges } from './versions.ts';
 
 /** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
 export function addPutCommand(parent: Command, shell: Shell): void {
@@ -25,8 +26,8 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     .argument('<client>', 'the client', parseName)
     .option('--create', 'make a new client')
     .option('--services <names>', 'the services of the client, separated by commas, or all', parseServices)
-    .option('--force', 'also if the client is disabled, or a service does not answer; asks if a service rejects it')
-    .option('--accept-rejected', 'with --force: even if a service rejects it')
+    .option('--force', FORCE)
+    .option('--accept-rejected', ACCEPT_REJECTED)
     .addOption(key)
     .addHelpText('after', HELP)
     .action(operate<PutOptions>(shell, ['SECRETS_MANAGER'], (options, command) => put(shell, options, command)));
@@ -80,10 +81,16 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks }, before, services);
   } catch (error) {
-    talk(shell, 'client list shows whether the version is stored, and its stage. A pending version affects no caller:');
-    talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
+    tellOfPending(shell, client, error);
     throw error;
   }
+}
+
+/** Names the commands for the stored version. After `secret-changed`, the pending version may be another operator's. */
+function tellOfPending(shell: Shell, client: string, error: unknown): void {
+  if (isFailure(error) && error.type === 'secret-changed') return;
+  talk(shell, 'client list shows whether the version is stored, and its stage. A pending version affects no caller:');
+  talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
 }
 
 const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';
@@ -102,12 +109,12 @@ async function refuseTaken(secrets: Secrets, client: string): Promise<undefined>
 const KEY_MISSING =
   'error: a new secret needs the key of the environment: pass --kms-key-id, or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack';
 
-function plannedChange(before: ClientSecret | undefined, where: string, { environment, client, force }: PutOptions) {
+function plannedChange(before: ClientSecret | undefined, where: string, options: PutOptions) {
+  const { environment, client } = options;
   const secret = secretName(environment, client);
-  const condition = force ? 'if no service rejects it' : 'if every service accepts it';
   return before === undefined
-    ? `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once`
-    : `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${condition}`;
+    ? `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once, untried`
+    : `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${conditionOf(options)}`;
 }
 
 /** Reports whether the client_id differs from the current version's, and shows neither of them. */

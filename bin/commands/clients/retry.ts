@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, printTable, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import { isProven } from '../../../functions/broker/pair/record.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import type { PairAdmin } from '../../pairs/pair-admin.ts';
 import { shortVersion } from '../shared/checks.ts';
-import { hasService } from '../shared/client-secret.ts';
+import { type ClientSecret, hasService, versionWith } from '../shared/client-secret.ts';
 import { operate } from '../shared/operate.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
@@ -17,16 +18,22 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'retry', '[client]')
     .description('Let the broker send rejected, held or paused credentials again, once their service works again.')
     .option('--service <name>', 'on this service only; without a client: for every client of it', parseName)
+    .option('--rejected', 'without a client: latched versions too; with a client they always are')
     .action(
       operate<RetryOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, service, json } = options;
         if (client === undefined && service === undefined) command.error('error: name a client, --service, or both');
-        const { pairs, secret } = await retriedPairs(shell, options);
-        const change = `lets ${namesOf(pairs)} be sent again: clears latches, holds and pauses in the table ${tableName(environment)}`;
-        if (!(await isConfirmed(shell, [change], options, command, secret))) return;
+        const keepsLatches = client === undefined && !options.rejected;
+        const { pairs, secrets } = await retriedPairs(shell, options);
+        const what = `${keepsLatches ? '' : 'latches, '}holds and pauses`;
+        const change = `lets ${namesOf(pairs)} be sent again: clears ${what} in the table ${tableName(environment)}`;
+        const risks = await changePairs(shell, pairs, options, (admin, pair) => riskOf(admin, pair, secrets));
+        const changes = [change, ...risksText(risks, keepsLatches)];
+        if (!(await isConfirmed(shell, changes, options, command, secrets[0]))) return;
         const clear = async (admin: PairAdmin, pair: Pair) => {
-          const { rejected, held, pause } = await admin.clear(pair);
-          return { ...pair, versions: [...rejected.keys()], holds: [...held.keys()], pause: pause !== undefined };
+          const { rejected, held, pause } = await admin.clear(pair, keepsLatches);
+          const versions = keepsLatches ? [] : [...rejected.keys()];
+          return { ...pair, versions, holds: [...held.keys()], pause: pause !== undefined };
         };
         const cleared = await changePairs(shell, pairs, options, clear);
         const rows = cleared.map(({ versions, holds, pause, ...pair }) => {
@@ -35,7 +42,12 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, client, cleared });
         else printTable(shell, ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], rows);
         const isAny = cleared.some(({ versions, holds, pause }) => versions.length > 0 || holds.length > 0 || pause);
-        talk(shell, isAny ? SENT_AGAIN : 'No version was latched or held, and no pair was paused.');
+        talk(
+          shell,
+          isAny ? SENT_AGAIN : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`,
+        );
+        const latched = risks.filter(({ isLatched }) => isLatched).length;
+        if (keepsLatches && latched > 0) talk(shell, `${latched} latched: ${LATCHES_STAY}`);
       }),
     );
 }
@@ -43,6 +55,7 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
 interface RetryOptions extends ChangeOptions {
   readonly client?: string;
   readonly service?: string;
+  readonly rejected?: boolean;
 }
 
 /** Returns the client's pairs. Without a client: the service's, for clients whose tag names it or is absent. */
@@ -50,11 +63,37 @@ async function retriedPairs(shell: Shell, { client, ...options }: RetryOptions) 
   const secrets = openSecrets(shell, options);
   if (client !== undefined) {
     const named = { ...options, client };
-    return { pairs: pairsOfClient(shell, named), secret: await findStoppable(shell, secrets, named) };
+    const secret = await findStoppable(shell, secrets, named);
+    return { pairs: pairsOfClient(shell, named), secrets: secret === undefined ? [] : [secret] };
   }
   const { service = '' } = options;
   const clients = (await secrets.list()).filter((secret) => hasService(secret, service));
-  return { pairs: clients.map(({ client: name }) => ({ client: name, service })), secret: clients[0] };
+  return { pairs: clients.map(({ client: name }) => ({ client: name, service })), secrets: clients };
+}
+
+/** Finds out whether the version in use or waiting is latched, or held and unproven, so that a retry sends it again. */
+async function riskOf(admin: PairAdmin, pair: Pair, secrets: readonly ClientSecret[]) {
+  const { rejected, held, ...record } = await admin.read(pair);
+  const own = secrets.find(({ client }) => client === pair.client);
+  const versions = (['AWSCURRENT', 'AWSPENDING'] as const).flatMap((stage) => versionWith(stage, own) ?? []);
+  const isHeld = (version: string) => [...held.keys()].some((key) => key.startsWith(`${version}:`));
+  return {
+    isLatched: versions.some((version) => rejected.has(version)),
+    isHeld: versions.some((version) => isHeld(version) && !isProven({ ...record, rejected, held }, version)),
+  };
+}
+
+function risksText(risks: readonly Awaited<ReturnType<typeof riskOf>>[], keepsLatches: boolean): readonly string[] {
+  const latched = keepsLatches ? 0 : risks.filter(({ isLatched }) => isLatched).length;
+  const held = risks.filter(({ isHeld }) => isHeld).length;
+  return [
+    ...(latched > 0 ? [`allows ${latched} latched ${pairsText(latched)} up to three more rejected log-ins each`] : []),
+    ...(held > 0 ? [`allows ${held} held and unproven ${pairsText(held)} one more rejected log-in each`] : []),
+  ];
+}
+
+function pairsText(count: number): string {
+  return count === 1 ? 'pair' : 'pairs';
 }
 
 function namesOf(pairs: readonly Pair[]): string {
@@ -68,3 +107,5 @@ function short(versions: readonly string[]): string {
 
 const SENT_AGAIN =
   'Each of these credentials may be sent again, a latched version up to three times: if it is still wrong, the service may lock the account.';
+const LATCHES_STAY =
+  'their service rejected them, so only client retry <client>, or --rejected, lets them be sent again.';

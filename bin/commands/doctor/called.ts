@@ -1,6 +1,7 @@
 import { Lambda } from '@aws-sdk/client-lambda';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { ask } from '../../../client/commands/doctor/reach.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { sealingKeyName, secretName } from '../../../functions/vocabulary.ts';
 import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { awsConfig } from '../shared/aws-config.ts';
@@ -22,9 +23,7 @@ export function calledLines(world: World): Lines {
         secretName(environment.name, 'no-such-client'),
         'not authorized to perform: secretsmanager:GetSecretValue',
       ),
-    // The policy of the sealing key denies it as `client disable` denies a client's secret.
-    'words-disabled': () =>
-      examineDenial(world, sealingKeyName(environment.name), 'explicit deny in a resource-based policy'),
+    'words-disabled': () => examineDisabled(world),
     'words-deleted': () => examineDeleted(world),
   };
 }
@@ -78,8 +77,7 @@ const NEW_WORDS = 'Report it to the developers of the broker: AWS has changed it
 
 /** Checks that AWS denies a secret in the words that the broker, or a reader of its log, relies on. */
 async function examineDenial(world: World, SecretId: string, words: string): Promise<Line> {
-  const answer = secretsOf(world).getSecretValue({ SecretId, VersionStage: 'doctor' }, world.send);
-  const { name, message } = await refusalOf(answer, 'secretsmanager:GetSecretValue', world);
+  const { name, message } = await refusalToRead(world, world.shell, SecretId);
   if (name === 'ResourceNotFoundException') {
     return unproven('Your identity may read secrets, so AWS does not deny the call');
   }
@@ -88,13 +86,30 @@ async function examineDenial(world: World, SecretId: string, words: string): Pro
     : wrong(`AWS says ${name}, without "${words}"`, NEW_WORDS);
 }
 
+/**
+ * Checks the words for a secret that its own policy denies. The policy of the sealing key denies it as `client disable`
+ * denies a client's secret. AWS may name the operator's own Deny first, so only the emergency role shows the words.
+ */
+async function examineDisabled(world: World): Promise<Line> {
+  const words = 'explicit deny in a resource-based policy';
+  const secret = sealingKeyName(world.environment.name);
+  const { name, message } = await world.as('emergency', (who) => refusalToRead(world, who, secret));
+  if (name === 'AccessDeniedException' && message.includes(words)) return good(`${name}, "${words}"`);
+  return unproven(`AWS says ${name}, without "${words}": this line is for the role of --profile-emergency`);
+}
+
+function refusalToRead(world: World, who: Shell, SecretId: string) {
+  const answer = secretsOf(world, who).getSecretValue({ SecretId, VersionStage: 'doctor' }, world.send);
+  return refusalOf(answer, 'secretsmanager:GetSecretValue', world);
+}
+
 async function examineDeleted(world: World): Promise<Line> {
   const { name: environment } = world.environment;
   const secrets = await openSecrets(world.shell, { environment }).list();
   const deleted = secrets.find(({ deletedAt }) => deletedAt !== undefined);
   if (deleted === undefined) return unproven('No client is marked for deletion');
   const SecretId = secretName(environment, deleted.client);
-  const answer = secretsOf(world).getResourcePolicy({ SecretId }, world.send);
+  const answer = secretsOf(world, world.shell).getResourcePolicy({ SecretId }, world.send);
   const { name } = await refusalOf(answer, 'secretsmanager:GetResourcePolicy', world);
   return name === 'InvalidRequestException'
     ? good(`${name}, for ${deleted.client}`)
@@ -102,4 +117,4 @@ async function examineDeleted(world: World): Promise<Line> {
 }
 
 /** An SDK client that keeps AWS's own error messages, which the commands' clients replace. */
-const secretsOf = ({ shell, place }: World) => new SecretsManager(awsConfig(shell, place, 'SECRETS_MANAGER'));
+const secretsOf = ({ place }: World, who: Shell) => new SecretsManager(awsConfig(who, place, 'SECRETS_MANAGER'));

@@ -9,15 +9,16 @@ import {
 } from '../../../lib/settings/names.ts';
 import { partitionOf } from '../../../lib/settings/regions.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
-import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT, tagsOf } from './statements.ts';
+import { allow, arn, type Bootstrap, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT, tagsOf } from './statements.ts';
 
 /**
  * Returns the statements with which CloudFormation makes, changes, reads and removes the template's resources. Every
  * role that it creates or grants rights to must have the permissions boundary, if it is set.
  */
-export function execution(environment: Environment, boundary?: string): readonly object[] {
+export function execution(environment: Environment, { qualifier, boundary }: Bootstrap): readonly object[] {
   const { name, account, region, keyArn } = environment;
   const { functions, health, table, sealingKey } = resourcesOf(environment);
+  const others = [health, arn(environment, 'lambda', `function:${releaseCheckName(name)}`)];
   const own = `${stackName(name)}-*`;
   const roles = [own, tokenRoleName(name)].map((role) => arn(environment, 'iam', `role/${role}`, ''));
   const at = (service: string, ...resources: readonly string[]) =>
@@ -30,9 +31,9 @@ export function execution(environment: Environment, boundary?: string): readonly
   const life = (Sid: string, service: keyof typeof LIFE, Resource: string | readonly string[], Condition?: object) =>
     allow(Sid, service, LIFE[service], Resource, Condition);
   return [
-    allow('ReadTheAssets', 's3', 'GetObject', `${bucket}cdk-*-assets-${account}-${region}/*`),
-    allow('ReadTheBootstrap', 'ssm', 'GetParameters', at('ssm', 'parameter/cdk-bootstrap/*')),
-    life('Functions', 'lambda', [...functions, health, ...at('lambda', `function:${releaseCheckName(name)}`)]),
+    allow('ReadTheAssets', 's3', 'GetObject', `${bucket}cdk-${qualifier}-assets-${account}-${region}/*`),
+    allow('ReadTheBootstrap', 'ssm', 'GetParameters', at('ssm', `parameter/cdk-bootstrap/${qualifier}/*`)),
+    life('Functions', 'lambda', [...functions, ...others.flatMap((one) => [one, `${one}:*`])]),
     life('Roles', 'iam', roles),
     allow('GiveRolesRights', 'iam', 'CreateRole PutRole*', roles, bounded),
     allow('PassRoles', 'iam', 'PassRole', roles, { StringEquals: { 'iam:PassedToService': passed } }),
@@ -119,7 +120,7 @@ const LIFE = {
   sns: 'CreateTopic DeleteTopic Get* List* Set*Attributes Subscribe Unsubscribe *agResource',
   sqs: 'CreateQueue DeleteQueue GetQueue* ListQueueTags SetQueueAttributes *agQueue',
   logs: '*sociateKmsKey CreateLogGroup DeleteLogGroup GetDataProtectionPolicy ListTagsForResource *MetricFilter* *RetentionPolicy *agResource',
-  cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm *agResource',
+  cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard Put*Alarm *agResource',
   events: 'DeleteRule DescribeRule List* Put* RemoveTargets *agResource',
   scheduler: 'Create* Delete* Get* Update*',
   ssm: 'DeleteParameter Get* Put* *Tags*Resource',

@@ -1,8 +1,18 @@
 import { identityPolicy } from '../../../client/commands/policy.ts';
+import { secretName } from '../../../functions/vocabulary.ts';
 import { functionName, stackName, topicName } from '../../../lib/settings/names.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 import { execution } from './execution-policy.ts';
-import { allow, arn, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './statements.ts';
+import {
+  allow,
+  arn,
+  type Bootstrap,
+  DEFAULT_QUALIFIER,
+  KEY_USE,
+  keyOf,
+  resourcesOf,
+  STOP_A_DEPLOYMENT,
+} from './statements.ts';
 
 /** The roles that deploy, operate or stop an environment: option, statements and description of each. */
 export const OWN_POLICIES = {
@@ -15,16 +25,21 @@ export const OWN_POLICIES = {
 
 /**
  * Returns the identity policy of a role, as narrow as the environment's names allow, in documents that each fit into a
- * managed policy. `boundary` is the permissions boundary that every role of the stack must have.
+ * managed policy. `clients` limits the operator to clients of these names.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
  */
-export function ownPolicies(kind: keyof typeof OWN_POLICIES, environment: Environment, boundary?: string) {
+export function ownPolicies(
+  kind: keyof typeof OWN_POLICIES,
+  environment: Environment,
+  bootstrap: Bootstrap = { qualifier: DEFAULT_QUALIFIER },
+  clients: ClientPatterns = EVERY_CLIENT,
+) {
   const document = (Statement: readonly object[]) => ({ Version: '2012-10-17', Statement });
   const fits = (Statement: readonly object[]) => JSON.stringify(document(Statement)).length <= MAX_CHARACTERS;
   const [, statementsOf] = OWN_POLICIES[kind];
   const parts: object[][] = [[]];
-  for (const statement of statementsOf(environment, boundary)) {
+  for (const statement of statementsOf(environment, bootstrap, clients)) {
     const last = parts.at(-1) ?? [];
     if (fits([...last, statement])) last.push(statement);
     else parts.push([statement]);
@@ -35,11 +50,12 @@ export function ownPolicies(kind: keyof typeof OWN_POLICIES, environment: Enviro
 /** The longest managed policy. AWS does not count white space. */
 export const MAX_CHARACTERS = 6_144;
 
-function deploy(environment: Environment): readonly object[] {
+/** Allows the roles of a single bootstrap. That of another could be an administrator's. */
+function deploy(environment: Environment, { qualifier }: Bootstrap): readonly object[] {
   const { account, region } = environment;
-  const { alias, health, stack } = resourcesOf(environment);
+  const { alias, functions, health, stack } = resourcesOf(environment);
   const roles = ['deploy', 'file-publishing', 'lookup'].map((role) =>
-    arn(environment, 'iam', `role/cdk-*-${role}-role-${account}-${region}`, ''),
+    arn(environment, 'iam', `role/cdk-${qualifier}-${role}-role-${account}-${region}`, ''),
   );
   return [
     allow('UseTheBootstrap', 'sts', 'AssumeRole', roles),
@@ -48,23 +64,56 @@ function deploy(environment: Environment): readonly object[] {
     // `doctor` asks without a client, so the role needs no access rule.
     ...identityPolicy(alias).Statement,
     allow('RunHealthOnce', 'lambda', 'InvokeFunction', health),
+    allow('CountTheConcurrency', 'lambda', 'GetFunctionConcurrency', [...functions, health]),
+    allow('ReadTheQuota', 'lambda', 'GetAccountSettings', '*'),
   ];
 }
 
-function operator(environment: Environment): readonly object[] {
+function operator(environment: Environment, _: unknown, clients: ClientPatterns): readonly object[] {
   const { name } = environment;
-  const { functions, secrets, stack } = resourcesOf(environment);
+  const { functions, stack } = resourcesOf(environment);
   const logs = arn(environment, 'logs', `log-group:${stackName(name)}-*`);
+  const secrets = clients.map((client) => secretArn(environment, client));
+  const audit = [
+    allow('ReadTheAuditLines', 'logs', 'FilterLogEvents', logs),
+    allow('FindTheLog', 'lambda', 'GetFunctionConfiguration', functions),
+  ];
   return [
     allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
     allow('SeeTheSubscribers', 'sns', 'GetTopicAttributes', arn(environment, 'sns', topicName(name))),
     allow('ListTheSecrets', 'secretsmanager', 'ListSecrets', '*'),
     allow('LookAfterTheSecrets', 'secretsmanager', `${LOOK_AT} ${ROTATE} ${KEEP}`, secrets),
-    allow('ReadTheAuditLines', 'logs', 'FilterLogEvents', logs),
-    allow('FindTheLog', 'lambda', 'GetFunctionConfiguration', functions),
+    createSecrets(environment, clients),
+    // Without these members a request leaves 30 days to restore the secret.
+    allow('MarkForDeletion', 'secretsmanager', 'DeleteSecret', secrets, {
+      BoolIfExists: { 'secretsmanager:ForceDeleteWithoutRecovery': 'false' },
+      NumericGreaterThanEqualsIfExists: { 'secretsmanager:RecoveryWindowInDays': '30' },
+    }),
+    // CloudWatch cannot limit the lines to some clients.
+    ...(clients === EVERY_CLIENT ? audit : []),
     ...storeSecrets(environment),
-    ...changeTheTable(environment),
+    ...changeTheTable(environment, clients),
   ];
+}
+
+/** Names of clients. A name that ends in `*` covers every name with that beginning. */
+type ClientPatterns = readonly string[];
+const EVERY_CLIENT: ClientPatterns = ['*'];
+
+/** The ARN of a client's secret, in which AWS appends six characters to the name: `a-*` must not cover `a-Zz9Yy8`. */
+function secretArn(environment: Environment, client: string): string {
+  return arn(environment, 'secretsmanager', `secret:${secretName(environment.name, client)}-??????`);
+}
+
+/** Allows new secrets under keys of the account only. No command here could stop a copy in another region. */
+function createSecrets(environment: Environment, clients: ClientPatterns): object {
+  const [key] = keyOf(environment);
+  const names = clients.map((client) => secretName(environment.name, client));
+  return allow('CreateSecrets', 'secretsmanager', 'CreateSecret', resourcesOf(environment).secrets, {
+    StringLike: { 'secretsmanager:Name': names },
+    ArnLike: { 'secretsmanager:KmsKeyArn': key },
+    Null: { 'secretsmanager:KmsKeyArn': 'false', 'secretsmanager:AddReplicaRegions': 'true' },
+  });
 }
 
 function sealingKey(environment: Environment): readonly object[] {
@@ -99,15 +148,17 @@ function emergency(environment: Environment): readonly object[] {
 }
 
 /** Allows changes to the flags of clients and pairs. The table's tokens are sealed. */
-function changeTheTable(environment: Environment): readonly object[] {
+function changeTheTable(environment: Environment, clients = EVERY_CLIENT): readonly object[] {
+  const pairs = clients.map((client) => `${client}/*`);
+  const own = clients === EVERY_CLIENT ? undefined : { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': pairs } };
   return [
-    allow('ChangeTheTable', 'dynamodb', 'GetItem UpdateItem', resourcesOf(environment).table),
+    allow('ChangeTheTable', 'dynamodb', 'GetItem UpdateItem', resourcesOf(environment).table, own),
     allow('UseItsKey', 'kms', `${KEY_USE} DescribeKey Encrypt`, ...keyOf(environment, { users: ['dynamodb'] })),
   ];
 }
 
 const LOOK_AT = 'DescribeSecret GetResourcePolicy';
 const ROTATE = 'ListSecretVersionIds PutSecretValue UpdateSecretVersionStage';
-const KEEP = 'CreateSecret DeleteSecret RestoreSecret TagResource UntagResource';
+const KEEP = 'RestoreSecret TagResource UntagResource';
 const CONCURRENCY =
   'DeleteFunctionConcurrency DeleteProvisionedConcurrencyConfig GetFunctionConcurrency PutFunctionConcurrency PutProvisionedConcurrencyConfig';

@@ -3,6 +3,15 @@ import { ALIAS, functionName, healthFunctionName, stackName, tableName } from '.
 import { partitionOf } from '../../../lib/settings/regions.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 
+/** The bootstrap of the CDK that deploys an environment, and the permissions boundary of every role of the stack. */
+export interface Bootstrap {
+  readonly qualifier: string;
+  readonly boundary?: string | undefined;
+}
+
+/** The CDK's own qualifier. */
+export const DEFAULT_QUALIFIER = 'hnb659fds';
+
 /** Returns a statement that allows the service's `actions`, which have spaces between them. */
 export function allow(
   Sid: string,

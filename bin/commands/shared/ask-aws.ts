@@ -87,7 +87,7 @@ const MAX_ATTEMPTS = 5;
  */
 export function awsFailure(error: unknown, action: string, region: string | undefined): CommandFailure {
   const word = causeWord(error);
-  if (word === 'AbortError') return aborted();
+  if (word === 'AbortError' || word === 'ABORT_ERR') return aborted();
   if (error instanceof Error && error.message === 'Region is missing') {
     return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Pass --region or set AWS_REGION.');
   }
@@ -133,7 +133,12 @@ const KNOWN: readonly Known[] = [
     'No usable AWS credentials were found',
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   ],
-  [/Throttl|LimitExceeded|TooManyRequests/, 'aws-throttled', 'AWS throttles this account', 'Try again in a moment.'],
+  [
+    /Throttl|(?:Limit|Throughput)Exceeded|TooManyRequests/,
+    'aws-throttled',
+    'AWS throttles this account',
+    'Try again in a moment.',
+  ],
   [/NotFound/, 'aws-not-found', 'AWS has no resource of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
 ];

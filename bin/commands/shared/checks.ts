@@ -3,7 +3,7 @@ import { printTable, talk, talkOfProgress, timeText } from '../../../client/comm
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
-import { FINDING_ADVICE, type SecretStage } from '../../../functions/vocabulary.ts';
+import { findingAdvice, type SecretStage } from '../../../functions/vocabulary.ts';
 import { pause } from './operate.ts';
 
 /** The result of checking a pair: a finding, or the failure. */
@@ -20,7 +20,9 @@ export async function askInTurn(...asked: Parameters<typeof askForChecks>): Prom
   if (waiting.length === 0) return checks;
   const seconds = Math.max(...waiting.map(secondsToWait));
   const names = waiting.map(({ service }) => service).join(', ');
-  talk(shell, `${names}: the broker may try this version again in ${seconds} s; asking again then.`);
+  const isTurn = waiting.every((check) => 'finding' in check && check.cause === 'another-version');
+  const rule = isTurn ? 'the broker tries one new version of a pair every 30 s' : 'the broker must wait';
+  talk(shell, `${names}: ${rule}; asking again in ${seconds} s.`);
   await pause(shell, seconds * 1_000);
   const later = await askForChecks(shell, broker, waiting, stage, isForced);
   return checks.map((check) => later[waiting.indexOf(check)] ?? check);
@@ -50,7 +52,7 @@ export async function askForChecks(
     } catch (error) {
       // A problem from the broker concerns this pair. A refusal before the broker concerns every pair.
       if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
-      if (!isForced && error.problem === undefined && !error.retryable) throw error;
+      if (error.problem === undefined && !error.retryable) throw error;
       return { ...pair, stage, failure: error };
     }
   };
@@ -94,18 +96,23 @@ export function findingOf(check: PairCheck): string {
   return 'finding' in check ? check.finding : check.failure.type;
 }
 
-/** Returns whether the service accepted this version, or without `version` any version. */
-export function isAccepted(check: PairCheck, version?: string): boolean {
-  return 'finding' in check && check.finding === 'accepted' && (version === undefined || check.version === version);
+export function isAccepted(check: PairCheck): boolean {
+  return findingOf(check) === 'accepted';
 }
 
-/** Returns the members of a check with the names of the wire, so that a script reads the same names in both. */
-export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>> {
+/** Returns whether the service judged this version: only then does the finding say whether the credential works. */
+export function isTried(check: PairCheck, version: string): boolean {
+  return 'finding' in check && check.version === version && /^(accepted|rejected)$/.test(check.finding);
+}
+
+/** Returns the members of a check with the names of the wire. `promoted` adds whether this version was tried. */
+export function checkMembers(check: PairCheck, promoted?: string): Readonly<Record<string, unknown>> {
   const { client, service, stage } = check;
-  if ('failure' in check) return { client, service, stage, problem: asProblem(check.failure) };
-  const { finding, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = check;
+  const tried = promoted === undefined ? undefined : isTried(check, promoted);
+  if ('failure' in check) return { client, service, stage, tried, problem: asProblem(check.failure) };
+  const { finding, cause, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = check;
   return {
-    ...{ client, service, stage, finding, version },
+    ...{ client, service, stage, finding, cause, tried, version },
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
     expires_at: expiresAt && new Date(expiresAt).toISOString(),
@@ -113,14 +120,16 @@ export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>
   };
 }
 
-/** Writes a line for each check on stdout, and advice for each check that is not accepted on stderr. */
-export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string): void {
+/** Writes a line for each check on stdout, with `promoted` whether this version was tried, and advice on stderr. */
+export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string, promoted?: string): void {
   const rows = checks.map((check) => {
     const evidence =
       'failure' in check ? ['-', '-', '-'] : [shortVersion(check.version), check.provenBy, timeText(check.checkedAt)];
-    return [check.service, findingOf(check), ...evidence];
+    const tried = promoted === undefined ? [] : [isTried(check, promoted) ? 'tried' : 'untried'];
+    return [check.service, findingOf(check), ...tried, ...evidence];
   });
-  printTable(shell, ['SERVICE', 'FINDING', 'VERSION', 'PROVEN BY', 'CHECKED AT'], rows);
+  const header = ['SERVICE', 'FINDING', ...(promoted === undefined ? [] : ['TRIED']), 'VERSION'];
+  printTable(shell, [...header, 'PROVEN BY', 'CHECKED AT'], rows);
   for (const [advice, about] of Map.groupBy(checks, (check) => adviceOn(check, environment))) {
     if (advice !== undefined) talk(shell, `${about.map(({ service }) => service).join(', ')}: ${advice}`);
   }
@@ -129,10 +138,12 @@ export function printChecks(shell: Shell, checks: readonly PairCheck[], environm
 function adviceOn(check: PairCheck, environment: string): string | undefined {
   const about = { environment, client: check.client };
   if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
-  if (check.finding === 'accepted') return undefined;
+  if (check.finding === 'accepted') {
+    return check.provenBy === 'traffic' ? `not asked now: proof of ${timeText(check.checkedAt)}` : undefined;
+  }
   const seconds = secondsToWait(check);
   const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
-  return `${withNames(FINDING_ADVICE[check.finding], about)}${check.finding === 'throttled' ? until : ''}`;
+  return `${withNames(findingAdvice(check.finding, check.cause), about)}${check.finding === 'throttled' ? until : ''}`;
 }
 
 /** Returns enough of a version's id to distinguish it from others. */

@@ -13,7 +13,7 @@ export interface ClientOptions extends CommandOptions {
 
 /** Adds `--region`, where the secrets and the table are, and `--json`. */
 export function addAwsOptions(command: Command): Command {
-  const text = 'AWS region of the secrets and the table (default: as lib/environments.ts)';
+  const text = 'AWS region of the secrets and the table (default: as the settings of the broker)';
   return command.option('--region <region>', text, parseRegion).option('--json', 'answer in JSON');
 }
 

@@ -33,6 +33,10 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
   const send = { abortSignal: shell.signal };
   const prefix = secretPrefix(options.environment);
   const idOf = (name: string) => ({ SecretId: `${prefix}${name}` });
+  async function* versionsOf(name: string, more: { readonly IncludeDeprecated?: true } = {}) {
+    const input = { ...idOf(name), MaxResults: 100, ...more };
+    for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) yield* Versions;
+  }
 
   return {
     /** Lists every client of the environment, also those whose secret is marked for deletion. */
@@ -55,10 +59,9 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
     async versionDates({ client: name, deletedAt }: ClientSecret): Promise<ReadonlyMap<string, number>> {
       const dates = new Map<string, number>();
       if (deletedAt !== undefined) return dates;
-      const input = { ...idOf(name), MaxResults: 100 };
       try {
-        for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) {
-          for (const { VersionId = '', CreatedDate: date } of Versions) if (date) dates.set(VersionId, date.getTime());
+        for await (const { VersionId = '', CreatedDate: date } of versionsOf(name)) {
+          if (date) dates.set(VersionId, date.getTime());
         }
       } catch (error) {
         // A secret can be deleted while a list is read. Its further dates are left out.
@@ -82,8 +85,12 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
     },
 
     /** Stores another version as AWSPENDING. AWS makes the first version of a secret current too. */
-    async add({ client: name, servicesOf, versions }: ClientSecret, { versionId, text, services }: NewVersion) {
-      const gone = [...servicesOf.keys()].filter((id) => !versions.some((version) => version.versionId === id));
+    async add({ client: name, servicesOf }: ClientSecret, { versionId, text, services }: NewVersion) {
+      // A tag without a version can belong to a version that another operator is about to store.
+      const gone: string[] = [];
+      for await (const { VersionId = '', VersionStages = [] } of versionsOf(name, { IncludeDeprecated: true })) {
+        if (VersionStages.length === 0 && servicesOf.has(VersionId)) gone.push(VersionId);
+      }
       if (gone.length > 0) await client.untagResource({ ...idOf(name), TagKeys: gone.map(versionTag) }, send);
       // Tagged before the version exists, because `promote` and `rollback` know its services only by this tag.
       await client.tagResource({ ...idOf(name), Tags: [{ Key: versionTag(versionId), Value: services }] }, send);

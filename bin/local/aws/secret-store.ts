@@ -106,9 +106,14 @@ class SecretVersions {
     this.#onStageMoved = onStageMoved;
   }
 
+  /** Returns every version, also deprecated ones. */
+  all(): readonly StoredVersion[] {
+    return [...this.#versions.values()];
+  }
+
   /** Returns the versions that have a stage. Deprecated versions are left out. */
   staged(): readonly StoredVersion[] {
-    return [...this.#versions.values()].filter(({ stages }) => stages.size > 0);
+    return this.all().filter(({ stages }) => stages.size > 0);
   }
 
   get(versionId: string): StoredVersion | undefined {

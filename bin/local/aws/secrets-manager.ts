@@ -118,9 +118,10 @@ function inventoryOperations(store: SecretStore, now: () => number) {
       },
     ),
 
-    ListSecretVersionIds: operation(z.object({ SecretId }), (input) => {
+    ListSecretVersionIds: operation(z.object({ SecretId, IncludeDeprecated: z.boolean().default(false) }), (input) => {
       const secret = store.get(input.SecretId);
-      return { ...identity(secret), Versions: secret.versions.staged().map(versionMembers) };
+      const versions = input.IncludeDeprecated ? secret.versions.all() : secret.versions.staged();
+      return { ...identity(secret), Versions: versions.map(versionMembers) };
     }),
 
     TagResource: operation(z.object({ SecretId, Tags }), (input) => {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { Sha256 } from '@aws-crypto/sha256-js';
 import { ALGORITHM_IDENTIFIER, createScope, getCanonicalHeaders, SignatureV4 } from '@smithy/signature-v4';
+import { Sha256 } from '../../../functions/sha256.ts';
 import { headerValue, type ReceivedRequest } from '../loopback.ts';
 
 /** The AWS key of a caller. The key of an assumed role has a `sessionToken`. */

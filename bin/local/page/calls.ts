@@ -1,7 +1,7 @@
 import { withNames } from '../../../client/commands/failure.ts';
 import { parseEndpoint, sign } from '../../../client/index.ts';
 import { isRecord, parseJson, parseJsonObject } from '../../../functions/broker/json.ts';
-import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/vocabulary.ts';
+import { FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE } from '../../../functions/vocabulary.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT } from '../../../lib/settings/names.ts';
 import { commandsIn, sameCall } from '../command-lines.ts';
@@ -52,7 +52,8 @@ export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): P
     const call = { requestId, status, outcome, answer, retryAfter, audited, sent, milliseconds };
     const asked = operation === 'whoami' ? 'who it is' : `for ${client} on ${service}`;
     const shown = operation === 'token' && ok && !reveal ? withoutTokens(text) : pretty(text);
-    const advice = new Map(Object.entries({ ...FINDING_ADVICE, ...PROBLEM_ADVICE })).get(word);
+    const throttled = findingAdvice('throttled', `${answer.cause}`);
+    const advice = new Map(Object.entries({ ...FINDING_ADVICE, ...PROBLEM_ADVICE, throttled })).get(word);
     const names = { environment: LOCAL_ENVIRONMENT, client };
     return {
       outcome,

@@ -1,7 +1,7 @@
-import { Sha256 } from '@aws-crypto/sha256-js';
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { type Members, membersOf, parseJson } from '../../../functions/broker/json.ts';
+import { Sha256 } from '../../../functions/sha256.ts';
 import { ASSUMED_ROLE_ARN } from '../../../functions/vocabulary.ts';
 import type { Endpoint } from '../../index.ts';
 import { aborted, emptyProfile } from '../failure.ts';

@@ -18,7 +18,8 @@ const CAUSES = {
   'function-url-unknown': 'Use the output Url of the stack: it changes with the function.',
   'clock-behind': "Set this machine's clock forward (timedatectl shows it): AWS accepts signatures for 5 minutes.",
   'clock-ahead': "Set this machine's clock back (timedatectl shows it): AWS accepts signatures for 5 minutes.",
-  'permission-account': 'No access rule names a role of your account: add one to lib/environments.ts and deploy.',
+  'permission-account':
+    'No access rule names a role of your account: add one to the settings of the broker and deploy.',
   'permission-invoke-function-url': 'Deploy the stack again: it grants your account lambda:InvokeFunctionUrl, too.',
   'permission-invoke-function': 'Deploy the stack again: it grants your account lambda:InvokeFunction by the URL, too.',
   'permission-identity': "Attach what policy <role-arn> prints: your role's own policy lacks one of both permissions.",
@@ -28,7 +29,7 @@ const CAUSES = {
   'auth-url-unreachable':
     'Check the authUrl. A service that admits only known addresses answers the broker, not this machine: client check asks it through the broker.',
   'token-path-wrong':
-    "The service has nothing at the broker's tokenPath: an operator must set tokenPath of the service in lib/environments.ts and deploy; it is /auth/v1/token or /oauth/token. doctor --auth-url <authUrl> tries both, without a credential.",
+    "The service has nothing at the broker's tokenPath: an operator must set tokenPath of the service in the settings of the broker and deploy; it is /auth/v1/token or /oauth/token. doctor --auth-url <authUrl> tries both, without a credential.",
 } as const satisfies Record<string, string>;
 
 export type Cause = keyof typeof CAUSES;
@@ -51,7 +52,7 @@ export interface DoctorStep {
 
 /** Returns a step as a line for a person. */
 export function stepText({ step, outcome, detail }: DoctorStep): string {
-  return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail}`;
+  return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail.replaceAll('`', '')}`;
 }
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;

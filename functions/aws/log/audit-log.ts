@@ -2,7 +2,7 @@ import type { Audit } from '../../broker/audit.ts';
 import { callerKey } from '../../broker/authorize.ts';
 import { textOf } from '../../broker/json.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import { CLOSED_OUTCOMES, WARNING_METRICS } from '../../vocabulary.ts';
+import { CLOSED_OUTCOMES, PROBLEMS, WARNING_METRICS } from '../../vocabulary.ts';
 import { causeWord } from '../calls.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
@@ -14,16 +14,19 @@ interface Options extends Log {
   readonly rulesDigest?: string;
   /** Keys (`callerKey`) of the stack's own roles whose requests are refused on purpose. */
   readonly refusedRoles?: ReadonlySet<string>;
+  /** Counts calls for a token, and those without a token in this time. */
+  readonly sloWithinMs?: number | undefined;
 }
 
 /** Writes each record as a JSON line with its metrics. */
 export function createAuditLog(options: Options): Audit {
-  const { environment, version, services, rulesDigest, refusedRoles, now, write } = options;
+  const { environment, version, services, rulesDigest, refusedRoles, sloWithinMs, now, write } = options;
   return (record) => {
     const { outcome, milliseconds, caller, pair, cache, cause } = record;
     const { warnings, tokenRequests } = record.trace;
     const counts = [...warnings].map((warning) => WARNING_METRICS[warning]);
     const isProbe = outcome === 'access-denied' && caller !== undefined && refusedRoles?.has(callerKey(caller));
+    const ofSlo = sloCounts(record, sloWithinMs);
     const line = {
       environment,
       version,
@@ -33,6 +36,7 @@ export function createAuditLog(options: Options): Audit {
       Duration: milliseconds,
       CacheHits: cache === 'memory' || cache === 'shared' ? 1 : 0,
       TokenRequests: tokenRequests,
+      ...ofSlo,
       requestId: record.requestId,
       operation: record.operation,
       caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
@@ -55,6 +59,7 @@ export function createAuditLog(options: Options): Audit {
     };
     const definitions = [METRICS];
     if (outcome === 'internal' && version !== undefined) definitions.push(BUG_METRICS);
+    if (ofSlo) definitions.push(SLO_METRICS);
     if (counts.length > 0) definitions.push(metrics({ by: [BY_ENVIRONMENT, BY_SERVICE], counts }));
     write(emfLine(now(), definitions.join(), line));
   };
@@ -74,6 +79,16 @@ const METRICS = [
   metrics({ by: [BY_SERVICE_AND_OUTCOME], milliseconds: ['Duration'] }),
   metrics({ by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] }),
 ].join();
+
+/** Counts a call that ends with a token, or with a problem that ends without action by the caller or an operator. */
+function sloCounts({ operation, outcome, milliseconds }: Parameters<Audit>[0], withinMs: number | undefined) {
+  const definitions: Readonly<Record<string, { readonly retryable: boolean }>> = PROBLEMS;
+  const isIssued = outcome === 'issued';
+  if (!withinMs || operation !== 'token' || !(isIssued || definitions[outcome]?.retryable)) return undefined;
+  return { SloCalls: 1, SloMissed: isIssued && milliseconds <= withinMs ? 0 : 1 };
+}
+
+const SLO_METRICS = metrics({ by: [BY_ENVIRONMENT], counts: ['SloCalls', 'SloMissed'] });
 
 /** Counts by version, so that a deployment is rolled back only for its own bugs. */
 const BUG_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] });

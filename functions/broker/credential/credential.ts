@@ -30,7 +30,7 @@ export function parseCredential(
   const twice = duplicateMember(text.reveal());
   if (twice !== undefined) {
     const name = [...ID_NAMES, ...SECRET_NAMES, 'services', service].includes(twice) ? twice : 'a member';
-    throw malformed(`${name} is given more than once`);
+    throw malformed(`${name} appears more than once`);
   }
   const levels = { [`services.${service}.`]: entryOf(secret, service, isOnlyService), '': secret };
   const clientId = readPart(ID_NAMES, levels);
@@ -71,7 +71,7 @@ function entryOf(secret: Members, service: ServiceName, isOnlyService: boolean):
 }
 
 const SERVICES_MISSING =
-  'it does not say which services it is for, and more than one is configured: add "services": ["<service>"], or "services": "all"';
+  'it does not list its services, and more than one service is configured: add "services": ["<service>"], or "services": "all"';
 
 /** Returns the services that a secret names, with their members, or `undefined` if they are malformed. */
 function servicesOf({ services = 'all' }: Members): Members | 'all' | undefined {
@@ -95,7 +95,7 @@ function readPart(names: readonly [string, ...string[]], levels: Readonly<Record
 function checkPart(member: string, value: unknown): string {
   if (typeof value !== 'string') throw malformed(`${member} is not a string`);
   if (value === '') throw malformed(`${member} is empty`);
-  if (/\p{Cc}/u.test(value)) throw malformed(`${member} holds a control character, for example a line break`);
+  if (/\p{Cc}/u.test(value)) throw malformed(`${member} contains a control character, for example a line break`);
   if (!value.isWellFormed()) throw malformed(`${member} is not well-formed Unicode`);
   if (new TextEncoder().encode(value).length > 4_096) throw malformed(`${member} is longer than 4096 bytes`);
   return value;
@@ -107,7 +107,7 @@ function checkPart(member: string, value: unknown): string {
  */
 function basicAuthorization(user: string, password: string, encoding: BasicEncoding): Redacted {
   if (encoding === 'raw' && user.includes(':')) {
-    throw malformed('the client id holds a colon, which only the form encoding can carry (basicEncoding: "form")');
+    throw malformed('the client id contains a colon, which only the form encoding supports (basicEncoding: "form")');
   }
   const formEncode = (part: string) => new URLSearchParams({ '': part }).toString().slice('='.length);
   const parts = encoding === 'raw' ? [user, password] : [user, password].map(formEncode);

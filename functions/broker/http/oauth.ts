@@ -10,15 +10,15 @@ export function oauthToken(members: Readonly<Record<string, unknown>>) {
 
 /** Returns the members by which some OAuth libraries recognize a failure (RFC 6749 §5.2). */
 export function oauthError(told: Pick<Problem, 'detail'> & { type: string; retryable: boolean }, cause?: unknown) {
-  const known = told.type === 'invalid-request' && cause ? cause : errorOf(told.type);
+  const known = told.type === 'invalid-request' && cause ? cause : (ERRORS[told.type] ?? 'server_error');
   return {
     error: told.retryable ? 'temporarily_unavailable' : known,
     error_description: told.detail.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, '?'),
   };
 }
 
-function errorOf(type: string): string {
-  if (type === 'invalid-request') return 'invalid_request';
-  if (type === 'access-denied') return 'unauthorized_client';
-  return type.startsWith('credential-') || type === 'client-disabled' ? 'invalid_client' : 'server_error';
-}
+/** The caller's own faults. A library that reads `invalid_client` would blame the caller's secret. */
+const ERRORS: Readonly<Record<string, string>> = {
+  'invalid-request': 'invalid_request',
+  'access-denied': 'unauthorized_client',
+};

@@ -162,7 +162,7 @@ function readJson(text: string): Members {
   if (value === undefined) throw invalid('The body is not valid JSON.');
   if (!isRecord(value)) throw invalid('The body must be an object.');
   const twice = duplicateMember(text);
-  if (twice !== undefined) throw invalid(`${shownName(twice)}: is given more than once.`);
+  if (twice !== undefined) throw invalid(`${shownName(twice)}: appears more than once.`);
   return value;
 }
 
@@ -170,7 +170,7 @@ function readJson(text: string): Members {
 function readForm(parameters: Iterable<[string, string]>): Members {
   const members = new Map<string, string | number>();
   for (const [name, value] of parameters) {
-    if (members.has(name)) throw invalid(`${shownName(name)}: is given more than once.`);
+    if (members.has(name)) throw invalid(`${shownName(name)}: appears more than once.`);
     members.set(name, name === 'min_ttl' && /^\d{1,9}$/.test(value) ? Number(value) : value);
   }
   return Object.fromEntries(members);

@@ -86,6 +86,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
       record.pair = wanted.pair;
       const result = await broker.check(caller, wanted, deadline, record.trace);
       record.credentialVersion = result.version;
+      record.cause = result.cause;
       return { outcome: result.finding, response: checkResponse(wanted, result, now()) };
     }
     const wanted = tokenBody.parse();
@@ -142,11 +143,12 @@ function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, 
 }
 
 function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: number): BrokerResponse {
-  const { finding, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = result;
+  const { finding, cause, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = result;
   const members = {
     ...pair,
     stage,
     finding,
+    cause,
     version,
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,

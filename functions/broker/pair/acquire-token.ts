@@ -59,13 +59,12 @@ export function createAcquireToken(dependencies: Dependencies) {
   /** @throws Problem why there is neither an answer nor a token */
   return async <Answer>(call: Call, decide: Decide<Answer>) => {
     const progress = startProgress(call, now());
-    let end: Turn<Answer> = AGAIN;
     while (now() < call.deadline) {
-      end = await turn(progress, decide);
+      const end = await turn(progress, decide);
       if (end.kind === 'wait' || end.kind === 'busy') await poll(progress);
       else if (end.kind !== 'again' && end.kind !== 'silent') return end;
     }
-    const retryAfterSeconds = end.kind === 'busy' ? BUSY_RETRY_S : 1;
+    const retryAfterSeconds = call.trace.warnings.has('shared-cache-busy') ? BUSY_RETRY_S : 1;
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds });
   };
 
@@ -136,17 +135,17 @@ export function createAcquireToken(dependencies: Dependencies) {
 
   /**
    * Answers from memory while the table is busy, or waits. A living token needs the secret of the last minute.
-   * Latches, holds and pauses count for as long as memory is trusted. Sends nothing and takes no lease, however
-   * long the table is busy.
+   * Latches, holds and pauses count while memory is trusted. A version that this call has sent always counts as
+   * latched. Sends nothing and takes no lease, however long the table is busy.
    */
   async function decideWhileBusy<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
-    const { call } = progress;
+    const { call, sent } = progress;
     const at = now();
     const isTrusted = memory.trusted(call.pair) !== undefined;
     const known = withOwn(progress, at);
     const { token, disabled } = known;
-    if (isTrial(call) || (!isTrusted && livingToken(known, at) === undefined)) return BUSY;
-    const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled };
+    if (isTrial(call) || (!isTrusted && sent.size === 0 && livingToken(known, at) === undefined)) return BUSY;
+    const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled, rejected: sent };
     const versions = await readVersions(dependencies, call, record, at - ALONE_TRUST_MS);
     if (goneProblem(versions, call.pair)?.type === 'secrets-unavailable') return BUSY;
     const step = decide({ seen: undefined, at, record, isAlone: true, versions, leaseIsOver: false });

@@ -49,9 +49,9 @@ export function withdrawn(record: PairRecord): PairRecord {
   return { ...record, lease: undefined, token: undefined };
 }
 
-/** Returns the record after an operator's retry: every version may be sent again at once. */
-export function cleared(record: PairRecord): PairRecord {
-  return { ...record, rejected: new Map(), held: new Map(), pause: undefined };
+/** Returns the record after an operator's retry: every version may be sent again at once, unless latches are kept. */
+export function cleared(record: PairRecord, keepsLatches = false): PairRecord {
+  return { ...record, rejected: keepsLatches ? record.rejected : new Map(), held: new Map(), pause: undefined };
 }
 
 /** Counts a rejection, once per lease. Keeps the latest latches. */

@@ -33,7 +33,7 @@ export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: 
   if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.expirySource };
   throw new UnusableAnswer(
     `by ${earliest.where} the token had expired when it arrived. ` +
-      "If that cannot be, compare the service's clock with the broker's, and the unit with response.lifetimeUnit.",
+      "If this is wrong, compare the service's clock with the broker's, and the unit with response.lifetimeUnit.",
   );
 }
 
@@ -80,7 +80,9 @@ function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): 
   const claims = told.filter(({ expiresAt }) => !Number.isNaN(expiresAt));
   if (claims.length > 0) return claims;
   if (lifetimeMember !== undefined) {
-    throw new UnusableAnswer('response.lifetimeMember names a member that is missing or tells no readable life time.');
+    throw new UnusableAnswer(
+      'response.lifetimeMember names a member that is missing or contains no readable life time.',
+    );
   }
   const [unreadable] = told;
   if (unreadable === undefined || service.tokenLifetimeSeconds !== undefined) return [];

@@ -16,7 +16,7 @@ export function findToken(answer: unknown, tokenMember: string | undefined, prin
   const value = withoutScheme(member.value);
   const flaw = flawOf(value);
   if (typeof value === 'string' && flaw === undefined) return { ...member, value };
-  const advice = 'If another one is the token, name it in response.tokenMember.';
+  const advice = 'If another member is the token, name it in response.tokenMember.';
   throw new UnusableAnswer(`its member \`${print(member.path)}\` should be the token but ${flaw}. ${advice}`);
 }
 
@@ -35,7 +35,7 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
   const [token = candidates[0]] = texts;
   if (token === undefined) {
     throw new UnusableAnswer(
-      'none of its members has a name that the broker knows for a token; say in response.tokenMember which one it is.',
+      'no member has a name that the broker knows for a token; name the token in response.tokenMember.',
     );
   }
   const rival = texts.find(({ name, value }) => {
@@ -44,9 +44,7 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
   });
   if (rival === undefined) return token;
   const members = `\`${print(token.path)}\` and \`${print(rival.path)}\``;
-  throw new UnusableAnswer(
-    `its members ${members} hold different values; say in response.tokenMember which one is the token.`,
-  );
+  throw new UnusableAnswer(`its members ${members} have different values; name the token in response.tokenMember.`);
 }
 
 /** Removes the `Bearer ` that some services send before the token. No token contains a space. */
@@ -59,7 +57,7 @@ function flawOf(token: unknown): string | undefined {
   if (typeof token !== 'string') return `is ${token === null ? 'null' : 'not a string'}`;
   if (token === '') return 'is empty';
   if (token.length > 65_536) return 'is longer than 64 KiB';
-  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
+  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'contains a space, a control character or a character beyond ASCII';
 }
 
 /** Returns whether a value with an ambiguous name is a token: a JWT, or an opaque word unlike `Unauthorized`. */

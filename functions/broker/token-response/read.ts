@@ -79,7 +79,7 @@ function problemOfStatus(response: TokenResponse, body: DecodedBody, receivedAt:
     return new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape });
   }
   const error = oauthErrorOf(body);
-  const redirected = 'a redirect, and none is followed. Correct authUrl or tokenPath.';
+  const redirected = 'a redirect, which the broker does not follow. Correct authUrl or tokenPath.';
   const others = 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
   const advice = status >= 300 && status <= 399 ? redirected : (STATUS_ADVICE[status] ?? others);
   return new Problem('token-endpoint-error', `${answered}${error ? ` (${error})` : ''}: ${advice}`, { shape });
@@ -98,8 +98,8 @@ const STATUS_ADVICE: Readonly<Record<number, string>> = {
   400: 'it does not accept the token request. Check parameters (for example grant_type), parametersIn and headers.',
   403: 'it forbids the request to this client or network. If it refuses credentials that way, set rejectedOn403.',
   404: 'there is nothing at this path. Check tokenPath, and the base path in authUrl.',
-  405: 'it takes no POST at this path. Check tokenPath.',
-  415: 'it takes parameters in another form. Check parametersIn and parameters.',
+  405: 'it does not accept POST at this path. Check tokenPath.',
+  415: 'it expects parameters in another form. Check parametersIn and parameters.',
 };
 
 function readToken(

@@ -5,6 +5,8 @@ import type { Finding, ProvenBy } from '../../vocabulary.ts';
 export interface CheckedPair {
   readonly pair: Pair;
   readonly finding: Finding;
+  /** The cause of the finding `throttled`. */
+  readonly cause?: string | undefined;
   readonly provenBy: ProvenBy;
   readonly version?: string | undefined;
   /** The time of the finding, possibly long before this run. */

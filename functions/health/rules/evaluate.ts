@@ -31,7 +31,12 @@ export interface ProbeAnswer {
 
 /** The condition of a pair, a service, the broker or the probe. Times are epoch milliseconds. */
 export type Observation =
-  | (Look & { readonly kind: 'pair'; readonly pair: Pair; readonly condition: Finding })
+  | (Look & {
+      readonly kind: 'pair';
+      readonly pair: Pair;
+      readonly condition: Finding;
+      readonly cause?: string | undefined;
+    })
   | (Look & { readonly kind: 'service'; readonly service: ServiceName; readonly condition: 'incident' | 'answering' })
   | (Look & { readonly kind: 'broker'; readonly condition: 'incident' | 'answering' })
   | (Look & { readonly kind: 'probe'; readonly condition: ProbeAnswer['condition'] });

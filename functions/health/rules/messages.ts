@@ -1,4 +1,4 @@
-import { FINDING_ADVICE, type Finding, secretName } from '../../vocabulary.ts';
+import { type Finding, findingAdvice, secretName } from '../../vocabulary.ts';
 import type { Entry, Observation } from './evaluate.ts';
 
 /** A message to the operators. SNS limits the subject to a line of 99 ASCII characters. */
@@ -51,7 +51,7 @@ function dateTime(epochMs: number): string {
 function textsOf(observation: Observation): readonly [headline: string, sentence: string, advice: string] {
   switch (observation.kind) {
     case 'pair':
-      return ['<finding>: <client> on <service>', SENTENCES[observation.condition], ADVICE[observation.condition]];
+      return ['<finding>: <client> on <service>', ...textsOfPair(observation)];
     case 'service':
       return TEXTS_OF_SERVICE[observation.condition];
     case 'broker':
@@ -61,11 +61,21 @@ function textsOf(observation: Observation): readonly [headline: string, sentence
   }
 }
 
+function textsOfPair({ condition, cause }: PairObservation): readonly [sentence: string, advice: string] {
+  const isBudget = condition === 'throttled' && cause !== undefined && cause !== 'service';
+  const advice = condition === 'accepted' ? 'Nothing.' : findingAdvice(condition, cause);
+  return [isBudget ? NOT_TRIED : SENTENCES[condition], advice];
+}
+
+type PairObservation = Extract<Observation, { readonly kind: 'pair' }>;
+
+const NOT_TRIED = 'The broker did not try the credential of <client> on <service>.';
+
 const SENTENCES: Readonly<Record<Finding, string>> = {
   accepted: '<service> accepts the credential of <client>.',
   rejected:
     '<service> rejects the credential of <client>. The broker sends this version at most twice more, so that the ' +
-    'account is not locked. Callers get tokens of the previous version as long as <service> accepts it.',
+    'account is not locked. Callers get tokens of the previous version, if there is one that <service> accepts.',
   throttled: '<service> reports too many token requests for <client>.',
   unreachable: '<service> does not answer token requests for <client>, or not in time.',
   misconfigured: '<service> answers token requests for <client>, but not with a token that the broker can use.',
@@ -73,8 +83,6 @@ const SENTENCES: Readonly<Record<Finding, string>> = {
   'secret-malformed': 'The secret of <client> contains no credential that can be sent to <service>.',
   disabled: 'An operator has disabled <client>: it gets no tokens of <service>.',
 };
-
-const ADVICE = { ...FINDING_ADVICE, accepted: 'Nothing.' };
 
 const TEXTS_OF_SERVICE = {
   answering: [

@@ -41,6 +41,18 @@ describe('with any dependency slow, silent or broken, and any amount of time lef
   });
 });
 
+it.each([
+  [150, 'of a minute', '/check', 20_000],
+  [1_000, 'without a connection', '/token', 100_000],
+] as const)('the silence of the table costs a call %i ms %s', async (silenceMs, _, path, pauseMs) => {
+  const { state, invoke, pass } = await begin('starting', 'living', 1);
+  expect((await invoke(15_000)).status).toBe(200);
+  pass(pauseMs);
+  state.weathers = { ...state.weathers, read: NEVER };
+  const { status, leftMs } = await invoke(15_000, path);
+  expect({ status, waitMs: 15_000 - leftMs - WELL.delayMs }).toEqual({ status: 200, waitMs: silenceMs });
+});
+
 /** All that may be answered here: everything that is asked for is well-formed and allowed. */
 const OF_ENDPOINTS = ['unavailable', 'timeout', 'error'].map((word) => `token-endpoint-${word}`);
 const ANSWERS = [200, 'credential-rejected', 'secrets-unavailable', ...OF_ENDPOINTS];

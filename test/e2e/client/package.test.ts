@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FAILURES } from '../../../client/error.ts';
 import { installPackedClient, type PackedClient, ROOT } from './packed-client.ts';
@@ -25,7 +25,7 @@ describe('the packed client', () => {
   it('is built by packing, is small, and holds only what callers need', () => {
     expect(statSync(packed.tarball).size).toBeLessThanOrEqual(60_000);
     const files = execFileSync('tar', ['-tzf', packed.tarball], { encoding: 'utf8' }).trim().split('\n');
-    const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/(contract|broker\/json))\.d\.ts$/;
+    const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/(vocabulary|sha256|broker\/json))\.d\.ts$/;
     const programs = ['cjs/index.js', 'cjs/package.json', 'cjs/testing.js', 'esm/commands.js', 'esm/index.js'];
     expect(files.filter((file) => !typings.test(file)).toSorted()).toEqual([
       'package/README.md',
@@ -73,15 +73,35 @@ describe.for([
     });
   });
 
-  it.skipIf(skipped)('works in the tests of Jest, where nothing answers `import()`, as does its fake', async () => {
-    writeFileSync(join(packed.project, 'consumer.test.cjs'), IN_JEST);
-    const config = { rootDir: packed.project, testMatch: ['**/consumer.test.cjs'], cacheDirectory: packed.project };
-    const jest = fileURLToPath(import.meta.resolve('jest/bin/jest'));
-    const args = [jest, '--config', JSON.stringify(config), '--runInBand'];
-    const { exitCode, stderr } = await packed.run(node, args, BILLING);
-    expect(stderr).toContain('Tests:       1 passed, 1 total');
-    expect(exitCode).toBe(0);
-  });
+  it.skipIf(skipped).each(['esm', 'cjs'] as const)(
+    `is bundled with all that it needs (%s)${skipped}`,
+    async (format) => {
+      const [script, file] = [
+        join(packed.project, 'script.mjs'),
+        join(packed.project, `bundle-${format}.${MODULE[format]}`),
+      ];
+      writeFileSync(script, SCRIPT);
+      await build({ entryPoints: [script], outfile: file, bundle: true, platform: 'node', target: 'node20', format });
+      const { stdout, stderr } = await packed.run(node, [file], BILLING);
+      expect(stderr).toBe('');
+      expect(JSON.parse(stdout)).toMatchObject({
+        node: version,
+        given: { type: 'access-denied', isSame: true },
+        standard: { accessToken: '[redacted]', tokenType: 'Bearer' },
+        fake: { isOne: true },
+      });
+    },
+  );
+
+  it.skipIf(skipped)(
+    'works where a program loads CommonJS in scripts of its own, as Jest does: nothing answers `import()`',
+    async () => {
+      writeFileSync(join(packed.project, 'consumer.cjs'), CONSUMER);
+      const { stdout, stderr } = await packed.run(node, ['-e', LOAD_IN_SCRIPTS], BILLING);
+      expect(stderr).toBe('');
+      expect(JSON.parse(stdout)).toEqual({ tokenType: 'Bearer', isOne: true });
+    },
+  );
 
   it.skipIf(skipped)('brings the commands of a caller', async () => {
     const program = join(packed.installed, packed.manifest.bin);
@@ -97,6 +117,7 @@ describe.for([
       exitCode: 0,
       stderr: expect.stringMatching(/^The call works. This does not prove the service/),
     });
+    expect(await run('--version')).toEqual({ exitCode: 0, stdout: `${packed.manifest.version}\n`, stderr: '' });
     expect(await run('policy arn:aws:iam::111111111111:role/billing')).toMatchObject({
       ...{ exitCode: 2, stdout: '' },
       stderr: expect.stringMatching(/^error: which function\? Give --function-arn/),
@@ -139,6 +160,8 @@ describe("the client's README", () => {
   });
 });
 
+const MODULE = { esm: 'mjs', cjs: 'cjs' } as const;
+
 const BILLING = { AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING', AWS_SECRET_ACCESS_KEY: 'local-billing-secret' };
 
 const SCRIPT = `
@@ -172,18 +195,37 @@ function inCommonJs(script: string): string {
 }
 
 /** A consumer's own tests: those of a script, as Jest takes them without a set-up. */
-const IN_JEST = `
+const CONSUMER = `
   const { createTokenBroker, TokenBrokerError } = require('token-broker-client');
   const { createFakeBroker } = require('token-broker-client/testing');
   const PAIR = { client: 'acme', service: 'customer-insights' };
 
-  test('a token, with the standard credentials, and a failure of the fake', async () => {
-    const token = await createTokenBroker({ url: process.env.TOKEN_BROKER_URL }).token(PAIR);
-    expect(token).toMatchObject({ tokenType: 'Bearer' });
+  (async () => {
+    const { tokenType } = await createTokenBroker({ url: process.env.TOKEN_BROKER_URL }).token(PAIR);
     const { broker, fail } = createFakeBroker();
     fail('credential-rejected');
-    await expect(broker.token(PAIR)).rejects.toThrow(TokenBrokerError);
-  });`;
+    const isOne = await broker.token(PAIR).catch((error) => error instanceof TokenBrokerError);
+    console.log(JSON.stringify({ tokenType, isOne }));
+  })();`;
+
+/** Loads the consumer and the files of the package. A script without `importModuleDynamically` refuses `import()`. */
+const LOAD_IN_SCRIPTS = `
+  const { readFileSync } = require('node:fs');
+  const { createRequire } = require('node:module');
+  const { Script } = require('node:vm');
+  const loaded = new Map();
+  function load(file) {
+    const known = loaded.get(file);
+    if (known) return known.exports;
+    const own = createRequire(file);
+    const module = { exports: {} };
+    loaded.set(file, module);
+    const requireOwn = (id) => (/^\\.|^token-broker-client/.test(id) ? load(own.resolve(id)) : own(id));
+    const script = new Script('(function (exports, require, module) {' + readFileSync(file, 'utf8') + '\\n})', { filename: file });
+    script.runInThisContext()(module.exports, requireOwn, module);
+    return module.exports;
+  }
+  load(process.cwd() + '/consumer.cjs');`;
 
 const STRICT = {
   strict: true,

@@ -15,7 +15,8 @@ export async function installPackedClient() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
   const [clone, project] = [join(folder, 'clone'), join(folder, 'project')];
   const filter = (path: string) => !path.endsWith('client/dist');
-  for (const needed of ['client', 'functions/vocabulary.ts', 'functions/broker', 'package.json', 'tsconfig.json']) {
+  const files = ['functions/vocabulary.ts', 'functions/sha256.ts', 'functions/broker', 'package.json', 'tsconfig.json'];
+  for (const needed of ['client', ...files]) {
     cpSync(join(ROOT, needed), join(clone, needed), { recursive: true, filter });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));

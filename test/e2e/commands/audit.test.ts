@@ -78,9 +78,25 @@ describe('audit', () => {
     expect({ exitCode, calls: stdout.trimEnd().split('\n').length - 1 }).toEqual({ exitCode: 0, calls: 4 });
   });
 
+  it('does not take a typo for good news: no such client, no such caller', async ({ asked }) => {
+    const typo = /^There is no client "acmee" now \(did you mean acme\?\); searching all the same\.\nNo call for acmee/;
+    expect(await asked.run('audit acmee')).toEqual(ended(0, '', typo));
+    const lambda = await answering(answerWith(200, { LoggingConfig: { LogGroup: 'token-broker-local' } }));
+    const env = { AWS_ENDPOINT_URL_LAMBDA: lambda.url, AWS_REGION: 'us-east-1' };
+    const unknown = /^No access rule of dev names the role nope\.$/m;
+    expect(await asked.run('audit acme --caller nope --environment dev', { env })).toEqual(ended(0, '', unknown));
+    const denied = await answering(answerWith(400, { __type: 'AccessDeniedException' }));
+    const auditor = { AWS_ENDPOINT_URL_SECRETS_MANAGER: denied.url };
+    expect(await asked.run('audit acmee', { env: auditor })).toEqual(ended(0, '', /^No call for acmee since \S+\n$/));
+  });
+
   it('explains why AWS does not show the log, and says so when there was no call', async ({ world }) => {
     expect(await world.run('audit globex')).toEqual(
-      ended(0, '', /^No call for globex since \d{4}-\d\d-\d\dT[\d:]{8}Z\.\n$/),
+      ended(
+        0,
+        '',
+        /^There is no client "globex" now; searching all the same\.\nNo call for globex since \d{4}-\d\d-\d\dT[\d:]{8}Z\.\n$/,
+      ),
     );
     expect((await world.run('audit acme --outcome issued')).stderr).toMatch(/^No such call for acme since /);
     const { url } = await answering(answerWith(400, { __type: 'AccessDeniedException', message: 'marked-message' }));

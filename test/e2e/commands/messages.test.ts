@@ -6,7 +6,7 @@ import { mapConcurrently } from '../../../bin/commands/shared/checks.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
-import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/vocabulary.ts';
+import { FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
 import { runCommandLine } from './shared/command-line.ts';
 
 describe('the advice on a problem', () => {
@@ -24,6 +24,17 @@ describe('the advice on a problem', () => {
   it.each(['something-new', 'toString'])('has an answer for "%s", which it does not know', (type) => {
     expect(advise(type)).toMatch(/does not know/);
   });
+});
+
+it('throttled has an advice for each cause, and only rejected versions are a reason for client retry', () => {
+  const advices = THROTTLE_CAUSES.map((cause) => [cause, findingAdvice('throttled', cause)] as const);
+  expect(new Set(advices.map(([, advice]) => advice)).size).toBe(4);
+  expect(advices.filter(([, advice]) => advice.includes('client retry')).map(([cause]) => cause)).toEqual([
+    'rejected-versions',
+  ]);
+  for (const cause of [undefined, 'new-cause', 'toString']) {
+    expect(findingAdvice('throttled', cause)).toBe(FINDING_ADVICE.throttled);
+  }
 });
 
 describe('a failure of AWS', () => {

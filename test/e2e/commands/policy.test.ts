@@ -50,15 +50,18 @@ describe('policy', () => {
 
 describe('policy for the roles of an environment itself', () => {
   it.each([
-    ['--deploy', []],
+    ['--deploy', ['ReadTheQuota']],
     ['--execution', ['MakeUpTheSealingKey', 'FinishTheKey', 'UseTheKeyForThem', 'StopADeployment', 'Look']],
     ['--operator', ['ListTheSecrets', 'ReadNoSecret']],
+    ['--operator --clients retail-*,acme', ['ListTheSecrets', 'ReadNoSecret']],
     ['--emergency', ['StopADeployment']],
     ['--sealing-key', ['ReadNoSecret']],
   ])('%s fits into a managed policy, and names a wider resource for little', async (kind, wide) => {
     const { told } = await policy(`${kind} --environment prod`);
-    expect(JSON.stringify(told).length).toBeLessThanOrEqual(6_144);
-    const statements: readonly (Statement & { readonly Sid: string })[] = told.Statement;
+    const policies: readonly { readonly Statement: readonly (Statement & { readonly Sid: string })[] }[] =
+      told.policies ?? [told];
+    for (const one of policies) expect(JSON.stringify(one).length).toBeLessThanOrEqual(6_144);
+    const statements = policies.flatMap(({ Statement }) => Statement);
     const own = /prod|aws:ResourceTag|cdk-/;
     const others = statements.filter(({ Resource, Condition }) => !own.test(JSON.stringify([Resource, Condition])));
     expect(others.map(({ Sid }) => Sid)).toEqual(wide);
@@ -66,7 +69,7 @@ describe('policy for the roles of an environment itself', () => {
 
   it('--execution says that without a permissions boundary the role is an administrator', async () => {
     const { stderr } = await policy('--execution --environment prod');
-    expect(stderr).toMatch(/^cdk\.json requires no permissions boundary: .*"Who deploys"\)\.\n$/);
+    expect(stderr).toMatch(/^The settings require no permissions boundary: .*"Who deploys"\)\.\n$/m);
   });
 
   it('prints two policies where one would be too long, and says so and which boundary they demand', () => {
@@ -83,15 +86,29 @@ describe('policy for the roles of an environment itself', () => {
     );
   });
 
-  it('--deploy-trust trusts GitHub for one repository, in the environment of the same name', async () => {
-    const { told } = await policy('--deploy-trust acme/token-broker --environment prod');
-    const issuer = 'token.actions.githubusercontent.com';
-    const Principal = { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` };
-    const subject = { [`${issuer}:sub`]: 'repo:acme/token-broker:environment:prod' };
-    const Condition = { StringEquals: { [`${issuer}:aud`]: 'sts.amazonaws.com', ...subject } };
-    const statement = { Sid: SID, Effect: 'Allow', Principal, Action: 'sts:AssumeRoleWithWebIdentity', Condition };
-    expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
-  });
+  it.each(['acme/token-broker', 'acme@123456/token-broker@456789'])(
+    '--deploy-trust trusts GitHub for the repository %s alone, in the environment of the same name',
+    async (repository) => {
+      const { told } = await policy(`--deploy-trust ${repository} --environment prod`);
+      const issuer = 'token.actions.githubusercontent.com';
+      const Principal = { Federated: `arn:aws:iam::222222222222:oidc-provider/${issuer}` };
+      const subject = { [`${issuer}:sub`]: `repo:${repository}:environment:prod` };
+      const Condition = { StringEquals: { [`${issuer}:aud`]: 'sts.amazonaws.com', ...subject } };
+      const statement = { Sid: SID, Effect: 'Allow', Principal, Action: 'sts:AssumeRoleWithWebIdentity', Condition };
+      expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
+    },
+  );
+
+  it.each(['acme', 'acme@123456/token-broker', 'acme/token-broker@456789', 'acme@a/token-broker@b', 'acme/*'])(
+    '--deploy-trust refuses %s, which GitHub would never send',
+    async (repository) => {
+      const { exitCode } = await runCommandLine(
+        ['policy', '--deploy-trust', repository, '--environment', 'prod'],
+        OFFLINE,
+      );
+      expect(exitCode).toBe(2);
+    },
+  );
 });
 
 it.each([

@@ -8,7 +8,7 @@ const SecretId = 'token-broker-keys/local/sealing';
 
 it('sealing-key rotate makes a new version current, keeps the one before, and shows no key', async ({ world }) => {
   const [before] = Object.keys(await stagesIn(world));
-  const { exitCode, stdout, stderr } = await world.run('sealing-key rotate --json');
+  const { exitCode, stdout, stderr } = await world.run('sealing-key rotate --yes --json');
   expect(exitCode).toBe(0);
   const { version, previous } = JSON.parse(stdout);
   expect(previous).toBe(before);
@@ -19,25 +19,39 @@ it('sealing-key rotate makes a new version current, keeps the one before, and sh
 
 describe('sealing-key retire', () => {
   it('waits until no token can live that the version before has sealed, if there is one', async ({ world }) => {
-    expect(await world.run('sealing-key retire')).toEqual(ended(1, '', /^error: version-missing: /));
-    await world.run('sealing-key rotate');
+    expect(await world.run('sealing-key retire --yes')).toEqual(ended(1, '', /^error: version-missing: /));
+    await world.run('sealing-key rotate --yes');
     const stages = await stagesIn(world);
-    const { stdout, stderr } = await world.run('sealing-key retire --json');
+    const { stdout, stderr } = await world.run('sealing-key retire --yes --json');
     expect(JSON.parse(stdout)).toMatchObject({ type: 'too-early' });
     const [, at = ''] = /after (\S+Z);/.exec(stderr) ?? [];
     expect(Math.round((Date.parse(at) - Date.now()) / 3_600_000)).toBe(25);
     expect(await stagesIn(world)).toEqual(stages);
   });
 
+  it('asks first, and a second rotation says which version ends', async ({ world }) => {
+    const stages = await stagesIn(world);
+    const refused = ended(2, '', /- makes a new version of token-broker-keys\/local\/sealing current.*--yes does it/s);
+    expect(await world.run('sealing-key rotate')).toEqual(refused);
+    expect(await world.run('sealing-key rotate --dry-run')).toEqual(ended(0, '', /Nothing was changed: --dry-run/));
+    expect(await stagesIn(world)).toEqual(stages);
+    await world.run('sealing-key rotate --yes');
+    const [first = 'none'] = Object.keys(stages);
+    const ends = new RegExp(`- retires version ${first} at once: tokens that it sealed are requested again\n`);
+    expect(await world.run('sealing-key rotate --dry-run')).toEqual(ended(0, '', ends));
+    expect(await world.run('sealing-key retire --force --dry-run')).toEqual(ended(0, '', /- retires version/));
+    expect(await stagesIn(world)).toHaveProperty([first]);
+  });
+
   it('with --force closes the older tokens at once for instances that start afterwards', async ({ world }) => {
     const fingerprintOfNew = async () => (await (await world.newInstance()).token(PAIR)).fingerprint;
     const { fingerprint } = await world.caller.token(PAIR);
-    await world.run('sealing-key rotate');
+    await world.run('sealing-key rotate --yes');
     expect(await fingerprintOfNew()).toBe(fingerprint);
     expect(world.tokenService.requests).toHaveLength(1);
 
     const retired = ended(0, /^sealing key: version \S+ is retired\n$/, /./);
-    expect(await world.run('sealing-key retire --force')).toEqual(retired);
+    expect(await world.run('sealing-key retire --yes --force')).toEqual(retired);
     expect(Object.values(await stagesIn(world))).toEqual([['AWSCURRENT']]);
     expect(await fingerprintOfNew()).not.toBe(fingerprint);
     expect(world.tokenService.requests).toHaveLength(2);

@@ -1,16 +1,9 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
-import {
-  answering,
-  beginCommandLine,
-  ended,
-  finished,
-  runCommandLine,
-  startCommandLine,
-} from './shared/command-line.ts';
+import { beginCommandLine, ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
 
 const URL_OF_BROKER = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
 const KEY = 'a-key-of-at-least-thirty-two-characters';
@@ -57,14 +50,45 @@ describe('token-broker serve', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('says so when the port is taken, and when the key cannot be written', async () => {
-    const { url } = await answering(() => undefined);
-    expect(await runCommandLine(['serve', '--port', new URL(url).port], URL_OF_BROKER)).toEqual(
-      ended(1, '', /^error: port-unavailable: .*EADDRINUSE.*\n.*--port/),
-    );
-    expect(await runCommandLine(['serve', '--key-file', '/nonexistent/key', '--json'], URL_OF_BROKER)).toEqual(
-      ended(1, /"type": "key-file-failed"/, /ENOENT.*\n.*--key-file/),
-    );
+  it('writes and deletes nothing when its port is taken, or its key file is that of a running server', async () => {
+    const file = join(temporaryFolder(), 'key');
+    const first = await begin(['--port', '0', '--key-file', file, '--json']);
+    const { port } = new URL(JSON.parse(first.output.stdout).url);
+    const key = readFileSync(file, 'utf8');
+    const start = (...args: string[]) => runCommandLine(['serve', '--key-file', file, ...args], URL_OF_BROKER);
+    expect(await start('--port', port)).toEqual(ended(1, '', /^error: port-unavailable: .*EADDRINUSE.*\n.*--port/));
+    const inUse = new RegExp(`^error: key-file-refused: The server on port ${port} has this file\\n.*--key-file`);
+    expect(await start('--port', '0')).toEqual(ended(1, '', inUse));
+    expect(readFileSync(file, 'utf8')).toBe(key);
+    first.interrupt();
+    await first.finished;
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('begins again after kill -9, and refuses a file of yours', async () => {
+    const file = join(temporaryFolder(), 'key');
+    const killed = startCommandLine(['serve', '--port', '0', '--key-file', file, '--json'], URL_OF_BROKER);
+    await once(killed.stdout, 'data');
+    killed.kill('SIGKILL');
+    await once(killed, 'close');
+    const stale = readFileSync(file, 'utf8');
+    const again = await begin(['--port', '0', '--key-file', file, '--json']);
+    expect(readFileSync(file, 'utf8')).not.toBe(stale);
+    again.interrupt();
+    await again.finished;
+
+    writeFileSync(file, 'mine');
+    const refused = await runCommandLine(['serve', '--port', '0', '--key-file', file], URL_OF_BROKER);
+    expect(refused).toEqual(ended(1, '', /^error: key-file-refused: /));
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+  });
+
+  it('says so when the key cannot be written, or is empty', async () => {
+    const empty = await runCommandLine(['serve'], { ...URL_OF_BROKER, TOKEN_BROKER_SERVE_KEY: '' });
+    expect(empty).toEqual(ended(2, '', /^error: TOKEN_BROKER_SERVE_KEY is empty/));
+    expect(
+      await runCommandLine(['serve', '--port', '0', '--key-file', '/nonexistent/key', '--json'], URL_OF_BROKER),
+    ).toEqual(ended(1, /"type": "key-file-failed"/, /ENOENT.*\n.*--key-file/));
   });
 });
 

@@ -25,7 +25,7 @@ describe('the command line', () => {
   it.each([
     [
       'token acme customer-insights',
-      /bin\/commands\/(?!command-line|shared\/environment-name)|lib\/settings\/(?!names)|\/client-|\/zod\//,
+      /bin\/commands\/(?!command-line|shared\/settings-option)|lib\/settings\/(?!names)|\/client-|\/zod\//,
     ],
     ['client put acme', /bin\/commands\/(?:audit|health|doctor|config)|clients\/(?:list|disable|delete)|client-sts\//],
     ['policy arn:aws:iam::111111111111:role/billing --environment dev', /@aws-sdk\/client-/],

@@ -1,7 +1,7 @@
 import { expect, it as plain } from 'vitest';
 import { ACCESS_TOKEN, AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, runCommandLine } from './shared/command-line.ts';
+import { answering, ended, runCommandLine, typeAtCommandLine } from './shared/command-line.ts';
 import { it } from './shared/operator-world.ts';
 
 const PAIR = '--client acme --service customer-insights';
@@ -62,6 +62,31 @@ plain.each([
   const shown = { token_type: 'Bearer', expires_at, expiry_source: 'response', fingerprint: '0123456789abcdef' };
   expect(told).toEqual({ ...shown, ...more });
   expect(result.stderr).toBe('');
+});
+
+plain('token --raw prints only the token, for a pipe or a file', async () => {
+  const answer = goodAnswer({ refresh_token: 'marked-refresh' });
+  expect((await run(answer, `${PAIR} --raw`)).result).toEqual(ended(0, `${ACCESS_TOKEN}\n`));
+  const both = await run(answer, `${PAIR} --raw --json`);
+  expect(both.result).toEqual(ended(2, '', /^error: give either --raw or --json/));
+  expect(both.requests).toEqual([]);
+});
+
+plain('token --raw shows a token at a terminal only with --reveal', async () => {
+  const { url, requests } = await answering(goodAnswer());
+  const type = (options: string) =>
+    typeAtCommandLine(`token ${PAIR} --raw ${options}`.trim().split(' '), { TOKEN_BROKER_URL: url }, []);
+  expect(await type('')).toEqual({ exitCode: 2, screen: expect.stringMatching(/^error: --raw .* add --reveal/) });
+  expect(requests).toEqual([]);
+  expect(await type('--reveal')).toEqual({ exitCode: 0, screen: `${ACCESS_TOKEN}\n` });
+});
+
+plain('token shows no backticks of Markdown, which a terminal does not render', async () => {
+  const { result } = await run(problem('token-response-unusable'));
+  expect(result.stderr).toMatch(/response settings; response_shape/);
+  const body = { type: 'internal', title: 'x', status: 500, detail: 'Its member `a.b` is wrong.', retryable: true };
+  const quoting = answerWith(500, body, { 'content-type': 'application/problem+json' });
+  expect((await run(quoting)).result.stderr).toMatch(/^error: internal: Its member a\.b is wrong\.\n/);
 });
 
 plain('token --json tells a problem as the broker sent it, and another failure in the same shape', async () => {

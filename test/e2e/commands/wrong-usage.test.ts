@@ -21,7 +21,10 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
-    [['--environment', 'prdo', 'client', 'list'], /--environment <name>' is invalid\. .* has dev, staging, prod;/],
+    [
+      ['--environment', 'prdo', 'client', 'list'],
+      /--environment <name>' is invalid\. .* broker have dev, staging, prod;/,
+    ],
     [['client', 'remove', 'acme'], /unknown command 'remove'\n\(Did you mean client delete\?\)/],
     [['release', 'list', '--environment', 'local'], /"local" is npm start, which is not deployed/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
@@ -77,14 +80,19 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['policy', 'arn:aws:sts::222222222222:assumed-role/reporting/me', ...IN_DEV], /the role itself, not a session/],
     [['policy', 'arn:aws:iam::222222222222:role/*', ...IN_DEV], /one role/],
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
-    [['policy', '--deploy-trust', 'acme', ...IN_DEV], /It must be <owner>\/<repository>, as on GitHub/],
+    [
+      ['policy', '--deploy-trust', 'acme', ...IN_DEV],
+      /It must be <owner>\/<repository> or <owner>@<id>\/<repository>@<id>, as on GitHub/,
+    ],
     [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
     [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name only one of them/],
     [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
+    [['policy', '--emergency', '--clients', 'acme', ...IN_DEV], /--clients narrows --operator/],
+    [['policy', '--operator', '--clients', '*', ...IN_DEV], /names of clients with commas between them/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],
   config: [
-    [['config', 'nowhere'], /argument 'environment' is invalid\. lib\/environments\.ts has dev, staging, prod;/],
+    [['config', 'nowhere'], /argument 'environment' is invalid\. The settings of the broker have dev, staging, prod;/],
   ],
 };
 

@@ -117,15 +117,18 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
       const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: 'http://127.0.0.1:9' });
       expect(await order('token', 1, 'acme', 'x')).toEqual([expect.stringContaining('network-error')]);
     });
+  });
+});
 
-    it.skipIf(language !== JAVA)("has the signatures of AWS's vectors", async () => {
-      const order = start(language, ROLE_VARIABLES);
-      for (const [name, { body = '', headers, signature }] of Object.entries(VECTORS)) {
-        const fields = { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z', ...headers };
-        const [told = ''] = await order('sign', 1, body, ...Object.entries(fields).flat());
-        expect(told.split('Signature=')[1], name).toBe(signature);
-      }
-    });
+// Go signs with AWS's own library.
+describe.skipIf(!JAVA.isThere)(`a Lambda function in ${JAVA.title}`, () => {
+  it("has the signatures of AWS's vectors", async () => {
+    const order = start(JAVA, ROLE_VARIABLES);
+    for (const [name, { body = '', headers, signature }] of Object.entries(VECTORS)) {
+      const fields = { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z', ...headers };
+      const [told = ''] = await order('sign', 1, body, ...Object.entries(fields).flat());
+      expect(told.split('Signature=')[1], name).toBe(signature);
+    }
   });
 });
 

@@ -10,7 +10,7 @@ import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/nam
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
-import { costOf } from '../../support/prices.ts';
+import { alwaysOnMonth, costOf } from '../../support/prices.ts';
 import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
 import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
@@ -216,14 +216,23 @@ describe('the page about scale', () => {
     },
   );
 
+  it('says where a service that always runs is cheaper, and what share the logs have', () => {
+    const { lambda, logs } = costOf({ ...NOTHING_BILLED, billedMs: 2, invocations: 1 });
+    const callsPerSecond = alwaysOnMonth() / lambda / (720 * 3_600);
+    expect(SCALE).toContain(`costs about $${alwaysOnMonth().toFixed(0)} a month`);
+    expect(SCALE).toContain(`about ${Math.round(callsPerSecond / 10) * 10} calls/s`);
+    expect(SCALE).toContain(`Logs are ${Math.round((logs / (lambda + logs)) * 100)} % of an answer from memory`);
+  });
+
   it('knows what an environment of 50 clients costs, which README rounds to ten dollars', () => {
     const checks = 50 * 2 * 720;
     const { lambda, dynamodb, secretsManager, logs } = costOf({
       ...{ billedMs: 190 * checks, invocations: checks, reads: checks, writes: 2 * checks, secretReads: checks },
     });
     const calls = costOf({ ...NOTHING_BILLED, billedMs: 2e6, invocations: 1e6 });
-    const alarms = resourcesOf(synthesise('prod', environments.prod), 'AWS::CloudWatch::Alarm').length;
-    const environment = 1.4 + alarms * 0.1 + 30 * 0.3 + 3;
+    const stack = synthesise('prod', environments.prod);
+    const priceOf = (type: string, price: number) => resourcesOf(stack, `AWS::CloudWatch::${type}`).length * price;
+    const environment = 1.4 + priceOf('Alarm', 0.1) + priceOf('CompositeAlarm', 0.5) + 30 * 0.3 + 3;
     const all = 50 * 0.4 + lambda + dynamodb + secretsManager + logs + calls.lambda + calls.logs + environment;
     const [row] = table('a month', SCALE).filter(([what]) => what?.includes('50 clients'));
     expect(row?.at(-1)).toBe(`$${all.toFixed(2)}`);

@@ -1,7 +1,7 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ownPolicies } from '../../../bin/commands/policy/own-policies.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
-import { isAllowed } from '../../support/aws/iam.ts';
+import { type Context, isAllowed, type Request } from '../../support/aws/iam.ts';
 import { policiesOf } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
@@ -33,11 +33,7 @@ const OPERATOR: Calls = [
   ['logs', 'FilterLogEvents', at('logs', 'log-group:TokenBroker-test-TokenEndpointLog-0123:*')],
   ['sns', 'GetTopicAttributes', at('sns', 'token-broker-test')],
   ['secretsmanager', 'ListSecrets', '*'],
-  [
-    'secretsmanager',
-    'CreateSecret DescribeSecret ListSecretVersionIds PutSecretValue UpdateSecretVersionStage',
-    SECRET,
-  ],
+  ['secretsmanager', 'DescribeSecret ListSecretVersionIds PutSecretValue UpdateSecretVersionStage', SECRET],
   ['secretsmanager', 'TagResource UntagResource DeleteSecret RestoreSecret GetResourcePolicy', SECRET],
   ['kms', STORE, 'secretsmanager'],
   ...CHANGE_PAIRS,
@@ -67,6 +63,7 @@ it.each(['operator', 'emergency', 'sealingKey'] as const)(
         .split(' ')
         .map((action) => ({ action: `${service}:${action}`, ...(service === 'kms' ? ofKey(on) : { resource: on }) })),
     );
+    if (kind === 'operator') requests.push(newSecret());
     expect(requests.filter((request) => !isAllowed(policies, { requester: ROLE, ...request }))).toEqual([]);
     const allowed = policies.ofRole(ROLE).filter(({ Effect }) => Effect === 'Allow');
     expect(new Set(allowed.flatMap(({ Action }) => Action))).toEqual(new Set(requests.map(({ action }) => action)));
@@ -85,8 +82,66 @@ it('the policy for the role that deploys lets it see the stack, go on after a fa
   }
 });
 
-function policiesWith(kind: Parameters<typeof ownPolicies>[0]) {
-  const Statement = ownPolicies(kind, environment).flatMap((policy) => policy.Statement);
+describe('the operator', () => {
+  const operator = policiesWith('operator');
+  const may = (request: Omit<Request, 'requester'>, policies = operator) =>
+    isAllowed(policies, { requester: ROLE, ...request });
+  const deletion = (context: Context) => ({ action: 'secretsmanager:DeleteSecret', resource: SECRET, context });
+
+  it.each<[what: string, request: Omit<Request, 'requester'>, allowed: boolean]>([
+    ['marks a secret for deletion, as client delete does', deletion({}), true],
+    ['leaves the longest time to restore it', deletion({ 'secretsmanager:RecoveryWindowInDays': '30' }), true],
+    ['leaves a shorter time', deletion({ 'secretsmanager:RecoveryWindowInDays': '29' }), false],
+    ['deletes it at once', deletion({ 'secretsmanager:ForceDeleteWithoutRecovery': 'true' }), false],
+    ['says that it does not', deletion({ 'secretsmanager:ForceDeleteWithoutRecovery': 'false' }), true],
+    ['creates a secret, as client put does', newSecret(), true],
+    ['creates it where AWS compares the name alone', { ...newSecret(), resource: SECRET.slice(0, -7) }, true],
+    ['creates it under the default key of the account', newSecret({ 'secretsmanager:KmsKeyArn': undefined }), false],
+    [
+      'creates it under a key of another account',
+      newSecret({ 'secretsmanager:KmsKeyArn': 'arn:aws:kms:eu-west-1:222222222222:key/0123' }),
+      false,
+    ],
+    ['creates a copy elsewhere', newSecret({ 'secretsmanager:AddReplicaRegions': ['eu-central-1'] }), false],
+    ['copies a secret elsewhere', { action: 'secretsmanager:ReplicateSecretToRegions', resource: SECRET }, false],
+    ['creates a secret of another environment', newSecret({ 'secretsmanager:Name': 'token-broker/prod/acme' }), false],
+  ])('%s: only if client delete can be undone and the key is the account’s', (_, request, allowed) => {
+    expect(may(request)).toBe(allowed);
+  });
+
+  it.each<[client: string, own: boolean]>([
+    ['acme', true],
+    ['acme-2', false],
+    ['retail-eu', true],
+    ['retail', false],
+    ['globex', false],
+  ])('of the clients acme,retail-* looks after %s: %s', (client, own) => {
+    const policies = policiesWith('operator', ['acme', 'retail-*']);
+    const resource = at('secretsmanager', `secret:token-broker/test/${client}-Zz9Yy8`);
+    const name = { 'secretsmanager:Name': `token-broker/test/${client}` };
+    const ofPair = { 'dynamodb:LeadingKeys': [`${client}/customer-insights`] };
+    const requests = [
+      { action: 'secretsmanager:PutSecretValue', resource },
+      { action: 'secretsmanager:DeleteSecret', resource },
+      { ...newSecret(name), resource },
+      { action: 'dynamodb:UpdateItem', resource: at('dynamodb', 'table/token-broker-test'), context: ofPair },
+    ];
+    expect(requests.map((request) => may(request, policies))).toEqual(requests.map(() => own));
+    const lines = { action: 'logs:FilterLogEvents', resource: at('logs', 'log-group:TokenBroker-test-Log:*') };
+    expect([may(lines, policies), may(lines)]).toEqual([false, true]);
+  });
+});
+
+/** The request of `client put` for a client that has no secret yet. */
+function newSecret(changes: Readonly<Record<string, Context[string] | undefined>> = {}) {
+  const KmsKeyArn = stack.arnOf('ClientSecrets', 'AWS::KMS::Key');
+  const members = { 'secretsmanager:Name': 'token-broker/test/acme', 'secretsmanager:KmsKeyArn': KmsKeyArn };
+  const known = Object.entries({ ...members, ...changes }).flatMap(([key, value]) => (value ? [[key, value]] : []));
+  return { action: 'secretsmanager:CreateSecret', resource: SECRET, context: Object.fromEntries(known) };
+}
+
+function policiesWith(kind: Parameters<typeof ownPolicies>[0], clients?: readonly string[]) {
+  const Statement = ownPolicies(kind, environment, undefined, clients).flatMap((policy) => policy.Statement);
   return policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement } });
 }
 

@@ -34,6 +34,8 @@ const CALLS: Readonly<Record<string, string>> = {
   'AWS::CloudTrail::Trail':
     'cloudtrail: CreateTrail AddTags StartLogging PutEventSelectors GetTrail GetTrailStatus GetEventSelectors ListTags UpdateTrail StopLogging RemoveTags DeleteTrail',
   'AWS::CloudWatch::Alarm': 'cloudwatch: PutMetricAlarm TagResource ListTagsForResource UntagResource DeleteAlarms',
+  'AWS::CloudWatch::CompositeAlarm':
+    'cloudwatch: PutCompositeAlarm TagResource ListTagsForResource UntagResource DeleteAlarms',
   'AWS::CloudWatch::Dashboard': 'cloudwatch: PutDashboard GetDashboard DeleteDashboards',
   'AWS::CodeDeploy::Application':
     'codedeploy: CreateApplication TagResource GetApplication ListTagsForResource UntagResource DeleteApplication RegisterApplicationRevision GetApplicationRevision',

@@ -20,8 +20,10 @@ const requests = new Map(requestsTo(plain).map((row) => [row.what, row]));
 
 type Statements = readonly object[];
 const allow = (Action: string | readonly string[], Resource: string = '*') => ({ Effect: 'Allow', Action, Resource });
+const deployerOf = (qualifier: string) =>
+  allow('sts:AssumeRole', `arn:aws:iam::111111111111:role/cdk-${qualifier}-deploy-role-111111111111-eu-west-1`);
 const printed = (kind: Parameters<typeof ownPolicies>[0], within?: string): Statements =>
-  ownPolicies(kind, environment, within).flatMap(({ Statement }) => Statement);
+  ownPolicies(kind, environment, { qualifier: 'broker1', boundary: within }).flatMap(({ Statement }) => Statement);
 
 /** The roles of one person, each with a policy that the command line prints; or the role of a function, as its code has it. */
 const HOLDERS: Readonly<Record<string, World>> = {
@@ -36,6 +38,7 @@ const HOLDERS: Readonly<Record<string, World>> = {
   '`--sealing-key`, `--emergency`': worldOf([printed('sealingKey'), printed('emergency')]),
   '`--execution`, `--deploy`': worldOf([printed('execution')]),
   'both, with a permissions boundary': worldOf([printed('execution', boundary)], bounded),
+  'a deployer of the default bootstrap': worldOf([[deployerOf('hnb659fds')]]),
 };
 
 it('the table in docs/security.md shows the reach of each policy, by itself and in two steps', () => {
@@ -155,7 +158,7 @@ function stepsFrom(world: World) {
   return ends.filter(({ end }) => end !== world);
 }
 
-/** An account with the stack, a client, the CDK's bootstrap, an administrator, and one person with a role for each policy. */
+/** An account with the stack, a client, two bootstraps of the CDK, an administrator, and one person with a role for each policy. */
 function worldOf(policies: readonly Statements[], stack = plain, functions: readonly Actor[] = []): World {
   const own = policies.map((Statement, index) => [roleArn(`own-${index}`), Statement] as const);
   const boundedBy = stack === bounded ? boundary : undefined;
@@ -167,21 +170,38 @@ function worldOf(policies: readonly Statements[], stack = plain, functions: read
       arn: requests.get('store a client’s secret')?.resource,
       properties: {},
     },
-    ...role('cdk-x-deploy-role-111111111111-eu-west-1', { AWS: 'arn:aws:iam::111111111111:root' }, [
-      allow('cloudformation:CreateChangeSet'),
-      allow('iam:PassRole', roleArn('cdk-x-cfn-exec')),
-    ]),
-    ...role('cdk-x-cfn-exec', { Service: 'cloudformation.amazonaws.com' }, printed('execution', boundedBy)),
+    ...bootstrap('broker1', printed('execution', boundedBy)),
+    // The default bootstrap, of another app.
+    ...bootstrap('hnb659fds', [allow('*')]),
     ...role('administrator', { Service: 'lambda.amazonaws.com' }, [allow('*')]),
   ];
   const resources = [...stack.resources, ...account];
   const others = own.map(([arn, Statement]) => [arn, { Version: '2012-10-17', Statement }] as const);
-  const bounds = { Version: '2012-10-17', Statement: [allow('*'), { ...allow('iam:*'), Effect: 'Deny' }] };
+  const bounds = {
+    Version: '2012-10-17',
+    Statement: [allow('*'), { ...allow(['iam:*', 'sts:AssumeRole']), Effect: 'Deny' }],
+  };
   return {
     stack: resources,
     policies: policiesOf(resources, { ...Object.fromEntries(others), ...(boundary && { [boundary]: bounds }) }),
     actors: [...own.map(([requester]) => ({ requester })), ...functions],
   };
+}
+
+/** The roles of the CDK's bootstrap, as far as they lead to CloudFormation's. */
+function bootstrap(qualifier: string, execution: Statements): readonly Deployed[] {
+  const deployer = `cdk-${qualifier}-deploy-role-111111111111-eu-west-1`;
+  const [ofCloudFormation, ofAccount] = [
+    { Service: 'cloudformation.amazonaws.com' },
+    { AWS: 'arn:aws:iam::111111111111:root' },
+  ];
+  return [
+    ...role(deployer, ofAccount, [
+      allow('cloudformation:CreateChangeSet'),
+      allow('iam:PassRole', roleArn(`cdk-${qualifier}-cfn-exec`)),
+    ]),
+    ...role(`cdk-${qualifier}-cfn-exec`, ofCloudFormation, execution),
+  ];
 }
 
 function role(name: string, Principal: object, Statement: Statements): readonly Deployed[] {

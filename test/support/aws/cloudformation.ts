@@ -84,6 +84,7 @@ function unknown(what: unknown): never {
 const IDENTITIES: Readonly<Record<string, readonly [name: string, arn?: string, ref?: 'arn']>> = {
   'AWS::CloudTrail::Trail': ['TrailName', 'cloudtrail:<place>:trail/<name>'],
   'AWS::CloudWatch::Alarm': ['AlarmName', 'cloudwatch:<place>:alarm:<name>'],
+  'AWS::CloudWatch::CompositeAlarm': ['AlarmName', 'cloudwatch:<place>:alarm:<name>'],
   'AWS::CodeDeploy::Application': ['ApplicationName'],
   'AWS::CodeDeploy::DeploymentConfig': ['DeploymentConfigName'],
   'AWS::CodeDeploy::DeploymentGroup': [

@@ -95,6 +95,7 @@ export function conditionsHold(conditions: Statement['Condition'], context: Cont
   const values = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), value]));
   return Object.entries(conditions).every(([operator, keys]) =>
     Object.entries(keys).every(([key, wanted]) => {
+      if (operator === 'Null') return wanted.includes(`${!values.has(key.toLowerCase())}`);
       const [matches, { absent = false, not = false, all = false } = {}] = OPERATORS[operator] ?? [];
       if (matches === undefined) throw new Error(`A condition operator ${operator}`);
       const value = values.get(key.toLowerCase());
@@ -111,6 +112,8 @@ type Matches = (pattern: string, value: string) => boolean;
 const OPERATORS: Readonly<Record<string, readonly [Matches, { absent: true; not?: true; all?: true }?]>> = {
   StringEquals: [(pattern, value) => withoutVariable(pattern) === value],
   StringEqualsIfExists: [(pattern, value) => withoutVariable(pattern) === value, { absent: true }],
+  StringLike: [globMatches],
+  NumericGreaterThanEqualsIfExists: [(least, value) => Number(value) >= Number(least), { absent: true }],
   // Both take wildcards.
   ArnEquals: [arnMatches],
   ArnLike: [arnMatches],

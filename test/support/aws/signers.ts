@@ -1,9 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { Sha256 } from '@aws-crypto/sha256-js';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { AwsV4Signer } from 'aws4fetch';
 import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
+import { Sha256 } from '../../../functions/sha256.ts';
 
 export interface RequestToSign {
   readonly method: string;

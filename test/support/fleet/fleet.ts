@@ -8,6 +8,7 @@ import { ISSUE_REQUEST, wireBroker } from '../broker-world.ts';
 import { BILLING, exampleService, START } from '../example.ts';
 import { seededRandom } from '../seeded-random.ts';
 import { VirtualClock } from '../virtual-clock.ts';
+import { createRemoteStore } from './remote-store.ts';
 import { createOutside, NORMAL, type Surroundings } from './surroundings.ts';
 
 export type Instance = ReturnType<ReturnType<typeof createFleet>['createInstance']>;
@@ -26,6 +27,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   const services = Object.fromEntries(SERVICE_NAMES.map((name) => [name, exampleService(ownChanges[name])]));
   const surroundings: Surroundings = { ...NORMAL, ...rest };
   const outside = createOutside(surroundings, services, clock);
+  const storeFor = createRemoteStore({ ...outside, surroundings, clock });
   const random = seededRandom(seed);
   /** By the name with which a call signs its leases: the number of its instance. */
   const owners = new Map<string, number>();
@@ -52,7 +54,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
     };
     const broker = wireBroker({
       services,
-      store: outside.storeFor(asker),
+      store: storeFor(asker),
       readSecret: outside.readSecretFor(asker),
       requestToken: outside.requestTokenFor(asker),
       uniqueId: () => {

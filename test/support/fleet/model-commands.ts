@@ -48,7 +48,7 @@ const request = fc.record({
 } as const);
 
 const storeTrouble = fc.record({
-  fault: from('unavailable', 'answer-lost', 'repeated', 'hanging', 'late', 'no-key'),
+  fault: from('busy', 'busy', 'lost-then-busy', 'unavailable', 'answer-lost', 'repeated', 'hanging', 'late', 'no-key'),
   share: from(0.2, 0.5, 1),
 } as const);
 const secretsTrouble = fc.record({ fault: from('unavailable', 'unavailable', 'denied'), share: from(0.3, 1) } as const);

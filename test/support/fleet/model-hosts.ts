@@ -21,6 +21,7 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
   const living = new Map<number, Instance>();
   const openCalls = new Set<OpenCall>();
   const failures = new Map<number, number>();
+  const throttled = new Map<number, number>();
   const jumped = new Set<number>();
   const accusations: string[] = [];
   let lastTroubleAt = NEVER;
@@ -40,6 +41,9 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     failedAt: (number: number) => failures.get(number) ?? NEVER,
     /** Such an instance may go by itself, or keep to itself what it knows. */
     wasAlone: (number: number, at: number) => hosts.failedAt(number) >= at - LONGEST_CALL_MS,
+    noteBusy: (number: number) => void throttled.set(number, clock.now()),
+    /** The store was busy with a call of this instance since then. Only a look of memory is excused by that. */
+    wasBusy: (number: number, since: number) => (throttled.get(number) ?? NEVER) >= since,
     /** Its clock has been wrong by more than the skew. */
     hasJumped: (number: number) => jumped.has(number),
     hasAnyClockJumped: () => jumped.size > 0,

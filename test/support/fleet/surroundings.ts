@@ -1,6 +1,6 @@
 import type { ReadSecret, SecretReading } from '../../../functions/broker/credential/secret.ts';
-import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import type { PairRecord } from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
@@ -11,13 +11,24 @@ import { createReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 
 /**
- * A fault of one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond its time; a
- * `late` effect comes two seconds after that. With `answer-lost` only the answer is missing, with `repeated` the effect comes
- * twice, as its client repeats it. `no-key`: sealed tokens stay closed, and none can be sealed. `delay`: more than a whole lease
- * passes before; `freeze`: after it, before the instance goes on. `crash`: the instance ends before it.
+ * A fault of one call to the shared store. `busy`: the call is throttled. `lost-then-busy`: it takes effect, its answer is
+ * lost, and its repetition is throttled. `unavailable`: an error at once, without effect. `hanging`: no answer within the time
+ * limit, without effect. `late`: the same, and the effect comes two seconds later. `answer-lost`: it takes effect, and an error
+ * comes back. `repeated`: it takes effect twice. `no-key`: no token can be opened or sealed. `delay`: more than a lease passes
+ * before the effect. `freeze`: more than a lease passes after it. `crash`: the instance ends before the effect.
  */
-export type StoreFault = 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | ExploredFault;
-type ExploredFault = 'delay' | 'freeze' | 'crash';
+export type StoreFault = 'busy' | 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | Explored;
+type Explored = 'delay' | 'freeze' | 'crash' | 'lost-then-busy';
+
+/** One instance on its way to the world outside. */
+export interface Asker {
+  readonly number: number;
+  /** The sealed format of its release; instances with another one cannot open its tokens. */
+  readonly state: { readonly format: number };
+  readonly now: () => number;
+  /** Ends with its instance. */
+  readonly sleep: (ms: number) => Promise<void>;
+}
 
 export interface SentRequest {
   readonly at: number;
@@ -50,6 +61,12 @@ export interface Surroundings {
   isShared: boolean;
   /** Told of every write that reaches the shared table; `isWritten`: no other write came first. */
   onWrite?: (write: Write) => void;
+  /** Called for each call of the store that a fault or a time limit makes fail. A busy store does not fail. */
+  onStoreFailure?: (from: number) => void;
+  /** Called for each call of the store that was throttled. */
+  onStoreBusy?: (from: number) => void;
+  /** The size of an item with a token, which decides what its calls cost. */
+  tokenKb: number;
   /** Told of every token that an instance reads and cannot open. */
   onClosedToken?: (from: number) => void;
   lifetimeSeconds: number;
@@ -68,6 +85,7 @@ export const NORMAL: Surroundings = {
   storeLatencyMs: 5,
   secretsLatencyMs: 20,
   isShared: true,
+  tokenKb: 2,
   lifetimeSeconds: 3_600,
 };
 
@@ -79,73 +97,17 @@ export interface Write {
   readonly isWritten: boolean;
 }
 
-/** One instance on its way to the world outside. */
-interface Asker {
-  readonly number: number;
-  /** The sealed format of its release; instances with another one cannot open its tokens. */
-  readonly state: { readonly format: number };
-  readonly now: () => number;
-  /** Ends with its instance. */
-  readonly sleep: (ms: number) => Promise<void>;
-}
-
 /** The shared store, Secrets Manager and the services as each instance reaches them. */
 export function createOutside(surroundings: Surroundings, services: Record<ServiceName, Service>, clock: VirtualClock) {
   const shared = createReferencePairStore();
   const requests: (SentRequest & { readonly outcome: 'token' | 'rejected' | 'failed' })[] = [];
   const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
-  /** By the token of a record: the format that it is sealed in, when that is not the first. */
-  const formats = new WeakMap<StoredToken, number>();
 
   return {
     shared,
     /** Every token request ends up here. */
     requests,
     counts,
-
-    storeFor({ number, state, now, sleep }: Asker): PairStore {
-      if (!surroundings.isShared) return createReferencePairStore();
-      const remote =
-        <Arguments extends unknown[], Result>(
-          operation: keyof PairStore,
-          call: (hasKey: boolean, ...args: Arguments) => Promise<Result>,
-        ) =>
-        async (...args: Arguments): Promise<Result> => {
-          counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
-          const halfMs = drawn(surroundings.storeLatencyMs) / 2;
-          const fault = surroundings.storeFault?.(operation, number);
-          return travel(fault, halfMs, sleep, () => call(fault !== 'no-key', ...args));
-        };
-
-      /** As the adapter shows and stores tokens: one that another format has sealed is closed, one that has no seal has no bytes. */
-      return {
-        read: remote('read', async (hasKey, pair, deadline) => {
-          const seen = await shared.read(pair, deadline);
-          const { token } = seen.record;
-          if (token === undefined) return seen;
-          const isOther = token.accessToken !== undefined && (formats.get(token) ?? 1) !== state.format;
-          if (hasKey && !isOther) return seen;
-          surroundings.onClosedToken?.(number);
-          return { ...seen, record: { ...seen.record, token: closedToken(token, hasKey ? 'unreadable' : 'no-key') } };
-        }),
-        replace: remote('replace', async (hasKey, pair, seen, next) => {
-          const before = seen.record;
-          const write = async (stored: PairRecord) => {
-            const written = await shared.replace(pair, seen, stored, Infinity);
-            surroundings.onWrite?.({ from: number, pair, before, next: stored, isWritten: written !== undefined });
-            return written;
-          };
-          const { token } = next;
-          if (token === before.token || token?.accessToken === undefined) return write(next);
-          if (state.format !== 1) formats.set(token, state.format);
-          if (hasKey) return write(next);
-          if (before.token !== undefined && now() < before.token.expiresAt)
-            throw new StoreUnavailable('no sealing key');
-          const written = await write({ ...next, token: closedToken(token, 'no-bytes') });
-          return written && { ...written, record: { ...written.record, token } };
-        }),
-      };
-    },
 
     readSecretFor({ now, sleep }: Asker): ReadSecret {
       return async (client, stage, deadline = Infinity) => {
@@ -186,30 +148,6 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
     },
   };
 
-  /** Does work at the store: half of the latency there, half of it back, and the fault on the way. */
-  async function travel<Result>(
-    fault: StoreFault | undefined,
-    halfMs: number,
-    sleep: Asker['sleep'],
-    work: () => Promise<Result>,
-  ): Promise<Result> {
-    if (fault === 'crash') return new Promise(() => undefined);
-    if (fault === 'late') void clock.sleep(LATE_MS).then(work);
-    if (fault === 'hanging' || fault === 'late') {
-      await sleep(STORE_BUDGET_MS);
-      throw new StoreUnavailable('no answer in time');
-    }
-    // A call on its way arrives, even when its instance ends.
-    await clock.sleep(fault === 'delay' ? DELAY_MS : halfMs);
-    if (fault === 'unavailable') throw new StoreUnavailable('down');
-    const result = await work();
-    if (fault === 'repeated') await work();
-    if (fault === 'freeze') await sleep(DELAY_MS);
-    else if (halfMs > 0) await sleep(halfMs);
-    if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
-    return result;
-  }
-
   function normalAnswer(version: string, n: number): TokenExchange {
     if (!surroundings.accepted.has(version)) return exchange(401, { error: 'invalid_client' });
     return exchange(200, { access_token: `token-${n}`, expires_in: surroundings.lifetimeSeconds });
@@ -226,14 +164,3 @@ export function readingOf(client: string, stage: SecretStage, versionId: string 
 export function drawn<Facts extends unknown[]>(ms: number | ((...facts: Facts) => number), ...facts: Facts): number {
   return typeof ms === 'number' ? ms : ms(...facts);
 }
-
-function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {
-  if (token.accessToken === undefined) return { ...token, closed };
-  const { accessToken: _, scope: __, passThrough: ___, ...visible } = token;
-  return { ...visible, closed };
-}
-
-/** The time limit of the adapter for a call on an open connection. */
-const STORE_BUDGET_MS = 150;
-const LATE_MS = 2_000;
-const DELAY_MS = 6_001;

@@ -13,7 +13,12 @@ import { watchTable } from './table-watch.ts';
  * What may go wrong at any call to the store. An instance may also crash after a token request, and the item of the pair may
  * be lost, or restored as it was at the start.
  */
-export type Fault = Exclude<StoreFault, 'hanging'> | 'item-lost' | 'item-restored';
+export type Fault =
+  | Exclude<StoreFault, 'busy' | 'hanging'>
+  | 'busy-read'
+  | 'busy-write'
+  | 'item-lost'
+  | 'item-restored';
 
 type Fleet = ReturnType<typeof createFleet>;
 
@@ -97,14 +102,17 @@ async function interleave(scenario: Scenario, pick: Pick) {
     secretsLatencyMs: 0,
     ...changes,
     storeFault: (operation, from) => {
-      const fault = pickFault(operation === 'read' ? READ_FAULTS : ALL_FAULTS, `${operation} of ${from}`);
+      const fault = pickFault(
+        operation === 'read' ? [...READ_FAULTS, 'busy-read'] : [...ALL_FAULTS, 'busy-write'],
+        `${operation} of ${from}`,
+      );
       if (fault === 'item-lost' || fault === 'item-restored') {
         fleet.shared.restore(pair, fault === 'item-lost' ? undefined : start);
         watch.noteLoss();
         return undefined;
       }
       watch.noteCall(operation, from, fault);
-      return fault;
+      return fault === 'busy-read' || fault === 'busy-write' ? 'busy' : fault;
     },
     answer: (n, sent) => {
       if (pickFault(['crash'], `request of ${sent.from}`) !== undefined) instances[sent.from]?.kill();
@@ -172,7 +180,7 @@ const READ_FAULTS: readonly Fault[] = [
   'item-lost',
   'item-restored',
 ];
-export const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late'];
+export const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late', 'lost-then-busy'];
 
 /** More than any scenario here needs; an exploration that is cut off fails. */
 const MAX_RUNS = 120_000;

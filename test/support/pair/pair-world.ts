@@ -5,7 +5,12 @@ import type { Step, View } from '../../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
 import type { Obtained, ObtainToken } from '../../../functions/broker/pair/obtain-token.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
+import {
+  type PairStore,
+  StoreBusy,
+  StoreUnavailable,
+  type TaggedRecord,
+} from '../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { found } from '../broker-world.ts';
@@ -14,6 +19,8 @@ import { exampleCall, exampleToken } from './pair-examples.ts';
 import { createReferencePairStore, type ReferencePairStore } from './reference-pair-store.ts';
 
 export const DOWN = 'down';
+export const BUSY = 'busy';
+export const THROTTLED = () => Promise.reject(new StoreBusy('ThrottlingException'));
 export const SILENT = () => Promise.reject(new StoreUnavailable('TimeoutError'));
 export const REQUEST = { kind: 'request', forced: false } as const;
 export const RENEW = { kind: 'renew', answer: 'old token', timeoutMs: 1_000 } as const;
@@ -38,7 +45,7 @@ export interface PairWorldOptions {
   /** What the table holds. */
   readonly record?: Partial<PairRecord>;
   /** What the reads of the table show one after the other, the last one again and again, if not what it holds. */
-  readonly reads?: readonly (Partial<PairRecord> | typeof DOWN)[];
+  readonly reads?: readonly (Partial<PairRecord> | typeof DOWN | typeof BUSY)[];
   readonly store?: Partial<PairStore>;
   /** What the token requests bring, the last one again and again; `undefined`: a token. */
   readonly renewals?: readonly (Obtained | Error | undefined)[];
@@ -85,6 +92,7 @@ export function createPairWorld(options: PairWorldOptions = {}) {
         tableReads.push(deadline);
         const shown = reads?.[Math.min(tableReads.length, reads.length) - 1];
         if (shown === DOWN) return SILENT();
+        if (shown === BUSY) return THROTTLED();
         if (shown !== undefined) shared.change(which, (record) => ({ ...record, ...shown }));
         return shared.read(which, deadline);
       },

@@ -35,7 +35,7 @@ export function watchTable({ shared, owners }: ReturnType<typeof createFleet>, p
     },
 
     noteCall(operation: keyof PairStore, from: number, fault: string | undefined) {
-      const isLost = fault === 'unavailable' || fault === 'answer-lost' || fault === 'late';
+      const isLost = fault !== undefined && LOST.includes(fault);
       const { isReadLost = false, replaces = 0, hasNoKey = false } = unanswered.get(from) ?? {};
       unanswered.set(from, {
         isReadLost: operation === 'read' ? isLost : isReadLost,
@@ -58,6 +58,8 @@ export function watchTable({ shared, owners }: ReturnType<typeof createFleet>, p
     },
   };
 }
+
+const LOST = ['unavailable', 'answer-lost', 'late', 'lost-then-busy'];
 
 /** All but the token, which may be closed to an instance. */
 function isSame({ token: _, ...one }: PairRecord, { token: __, ...other }: PairRecord): boolean {

@@ -1,3 +1,4 @@
+import type { StoreLimits } from '../../../functions/aws/calls.ts';
 import type { BrokerSettings } from '../../../functions/variables.ts';
 import { startProgram } from './program.ts';
 
@@ -15,7 +16,7 @@ export interface Order {
 
 export interface InstanceAnswer {
   readonly status: number;
-  readonly body: { readonly access_token?: string };
+  readonly body: { readonly access_token?: string; readonly type?: string };
   /** From the event to the answer, in the time of the process. */
   readonly waitMs: number;
 }
@@ -27,6 +28,7 @@ export interface ProcessSettings {
   readonly environment: string;
   readonly tableName: string;
   readonly settings: BrokerSettings;
+  readonly storeLimits?: StoreLimits | undefined;
   /** Who signs the requests. */
   readonly role: string;
   /** See `slowDown`. */

@@ -143,6 +143,19 @@ describe('the circuit', () => {
     await ended;
   });
 
+  it('is closed by a throttled attempt of a write, although its repetition hung and it may have happened', async () => {
+    const { breaker, fail, pass } = start();
+    const left: Attempt[] = ['throttled', 'hung'];
+    const attempt = () => ATTEMPTS[left.shift() ?? 'failed']();
+    await fail(2);
+    const call = outcome(breaker({ ...CALL, isWrite: true }, (signal, made) => withRetry(signal, attempt, made)));
+    await vi.waitUntil(() => left.length === 0, { interval: 1 });
+    await pass(1_000);
+    expect(call.cause).toBe('OutOfTime');
+    await fail(2);
+    expect(await breaker(CALL, answering)).toBe('answer');
+  });
+
   it('lets a write through that ends a lease, and is closed by its answer and opened by its failure', async () => {
     const { breaker, fail } = start();
     await fail(3);

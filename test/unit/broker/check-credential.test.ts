@@ -71,7 +71,14 @@ describe('a check', () => {
   ] as const)('obeys the wait that a failure began, and says how long that is (%#: %s)', async (answer, finding) => {
     const { check, clock, requests } = setUp({ answer: () => answer });
     const retryAfterSeconds = finding === 'throttled' ? 60 : 1;
-    expect(await check()).toMatchObject({ finding, provenBy: 'request', retryAfterSeconds, checkedAt: clock.now() });
+    const cause = finding === 'throttled' ? { cause: 'service' } : {};
+    expect(await check()).toMatchObject({
+      finding,
+      ...cause,
+      provenBy: 'request',
+      retryAfterSeconds,
+      checkedAt: clock.now(),
+    });
     await clock.advance(500);
     expect(await check()).toMatchObject({ finding, version: 'v1', provenBy: 'pause', retryAfterSeconds });
     expect(requests).toHaveLength(1);
@@ -114,11 +121,11 @@ describe('a check, to the millisecond:', () => {
     const services = { 'customer-insights': service };
     const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services });
     shared.change(pair, (empty) => ({ ...empty, ...record }));
-    const { finding, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
+    const { finding, cause, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
     expect(requests).toHaveLength(provenBy === 'request' && checkedAt === NOW ? 1 : 0);
     if (provenBy === 'traffic') expect(expiresAt).toBe(token.expiresAt);
     const ago = checkedAt === NOW ? '' : ` ${NOW - checkedAt} ms ago`;
-    return `${finding} ${version} by ${provenBy}${ago}${retryAfterSeconds ? `, ${retryAfterSeconds} s` : ''}`;
+    return `${finding}${cause === undefined ? '' : ` (${cause})`} ${version} by ${provenBy}${ago}${retryAfterSeconds ? `, ${retryAfterSeconds} s` : ''}`;
   };
 
   it.each<[string, Partial<PairRecord>, string]>([
@@ -129,7 +136,7 @@ describe('a check, to the millisecond:', () => {
     ['a disabled client is told', { disabled: { since: 1 }, token: fresh }, 'disabled undefined by operator'],
     ['a pause that has ended does not stop it', pause(0), 'accepted v1 by request'],
     ['one that is not tells what it is for, and for how long', pause(1_001), 'unreachable v1 by pause, 2 s'],
-    ['and that the service asked for it', pause(1, { shape: THROTTLED }), 'throttled v1 by pause, 1 s'],
+    ['and that the service asked for it', pause(1, { shape: THROTTLED }), 'throttled (service) v1 by pause, 1 s'],
     ['one for a failure of the broker as well', pause(1, { type: 'internal' }), 'unreachable v1 by pause, 1 s'],
     ['a hold that has ended does not stop it', held(0), 'accepted v1 by request'],
     ['one that is not tells so before a pause', { ...held(3_000), ...pause(1) }, 'misconfigured v1 by pause, 3 s'],
@@ -152,15 +159,42 @@ describe('a check, to the millisecond:', () => {
   it.each<[string, SecretStage, Partial<PairRecord>, string]>([
     ['repeats a finding', 'AWSPENDING', checked(29_999), 'misconfigured v2 by request 29999 ms ago'],
     ['sends the version again after 30 s', 'AWSPENDING', checked(30_000), 'accepted v2 by request'],
-    ['throttles it within 30 s of another version', 'AWSPREVIOUS', checked(28_999), 'throttled v0 by latch, 2 s'],
-    ['throttles AWSPENDING after AWSPREVIOUS', 'AWSPENDING', checked(1, 'v0'), 'throttled v2 by latch, 30 s'],
+    [
+      'throttles it within 30 s of another version',
+      'AWSPREVIOUS',
+      checked(28_999),
+      'throttled (another-version) v0 by latch, 2 s',
+    ],
+    [
+      'repeats that the service throttled it',
+      'AWSPENDING',
+      { checked: { version: 'v2', at: NOW - 1, finding: 'throttled' } },
+      'throttled (service) v2 by request 1 ms ago',
+    ],
+    [
+      'tells the cause that lasts longest',
+      'AWSPENDING',
+      { ...checked(1, 'v0'), ...rejections(MINUTE_MS) },
+      'throttled (rejected-versions) v2 by latch, 3540 s',
+    ],
+    [
+      'throttles AWSPENDING after AWSPREVIOUS',
+      'AWSPENDING',
+      checked(1, 'v0'),
+      'throttled (another-version) v2 by latch, 30 s',
+    ],
     [
       'stops at three',
       'AWSPENDING',
       { ...checked(30_000, 'v0'), ...rejections(HOUR_MS - 1) },
-      'throttled v2 by latch, 1 s',
+      'throttled (rejected-versions) v2 by latch, 1 s',
     ],
-    ['counts each rejection', 'AWSPENDING', rejections(MINUTE_MS, [1, 2]), 'throttled v2 by latch, 3540 s'],
+    [
+      'counts each rejection',
+      'AWSPENDING',
+      rejections(MINUTE_MS, [1, 2]),
+      'throttled (rejected-versions) v2 by latch, 3540 s',
+    ],
     ['sends it after an hour', 'AWSPENDING', rejections(HOUR_MS), 'accepted v2 by request'],
     ['sends it when two were rejected', 'AWSPENDING', rejections(MINUTE_MS, [2]), 'accepted v2 by request'],
     ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', rejections(MINUTE_MS), 'accepted v0 by request'],
@@ -181,7 +215,13 @@ describe('a check, to the millisecond:', () => {
       {},
       'accepted v0 by traffic 3600000 ms ago',
     ],
-    ['nothing about another version that is tried', 'AWSPENDING', {}, {}, 'throttled v2 by latch, 3600 s'],
+    [
+      'nothing about another version that is tried',
+      'AWSPENDING',
+      {},
+      {},
+      'throttled (single-active-token) v2 by latch, 3600 s',
+    ],
     ['a latched one', 'AWSCURRENT', {}, latched('v1', 7), 'accepted v1 by traffic 3600000 ms ago'],
   ])('a living token that a new one would end proves %s', async (_, stage, changes, record, result) => {
     const living = { ...token, ...changes };

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
-import { FINDINGS, PROOFS } from '../../../functions/vocabulary.ts';
+import { FINDINGS, PROOFS, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
 import { ACCESS_TOKEN, checked, issued, problem } from './broker-answers.ts';
 import { NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';
@@ -97,6 +97,7 @@ describe('asking for a check', () => {
 
   it('accepts every finding and every proof of the contract, without a version and without an end', async () => {
     for (const finding of FINDINGS) expect(await check({ finding, version: undefined })).toMatchObject({ finding });
+    for (const cause of THROTTLE_CAUSES) expect(await check({ finding: 'throttled', cause })).toMatchObject({ cause });
     for (const provenBy of PROOFS) expect(await check({ proven_by: provenBy })).not.toHaveProperty('expiresAt');
   });
 });
@@ -117,6 +118,7 @@ describe('a 200 that is no answer of a broker', () => {
     ['a new finding', 'check', { finding: 'toString' }, /finding/],
     ['a version that steers the terminal', 'check', { version: 'marked\u001b[2J' }, /version/],
     ['a time that is not a date', 'check', { checked_at: 'marked' }, /checked_at/],
+    ['a cause that steers the terminal', 'check', { cause: 'marked\u001b[2J' }, /cause/],
     ['a new kind of proof', 'check', { proven_by: 'marked' }, /proven_by/],
     ['half a second of a checked token', 'check', { expires_in: 0.5 }, /expires_in/],
     ['a role that steers the terminal', 'whoami', { role: 'arn:\u001b[31m' }, /role/],

@@ -57,6 +57,20 @@ describe('fetch', () => {
     expect(asked()).toHaveLength(2);
   });
 
+  it('warns once of a host that no service names, because no setting repairs its 401', async () => {
+    const warnings: string[] = [];
+    const hear = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`);
+    process.on('warning', hear);
+    onTestFinished(() => void process.off('warning', hear));
+    const { broker, service } = await startWorlds([]);
+    const unnamed = service.url.replace('127.0.0.1', 'localhost');
+    for (let n = 0; n < 3; n += 1) expect((await broker.fetch(unnamed, undefined, PAIR)).status).toBe(401);
+    await broker.fetch(service.url, undefined, { ...PAIR, service: 'other' });
+    await new Promise((resolve) => setImmediate(resolve));
+    const setting = `services: { "customer-insights": ["${unnamed}"] }`;
+    expect(warnings).toEqual([`TokenBrokerWarning: A 401 of ${unnamed} replaces no token without ${setting}`]);
+  });
+
   it('says why there is no successor', async () => {
     const { broker, service } = await startWorlds([], goodAnswer(1), problem('credential-rejected'));
     await expect(broker.fetch(service.url, undefined, PAIR)).rejects.toMatchObject({ type: 'credential-rejected' });

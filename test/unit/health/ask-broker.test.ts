@@ -18,7 +18,7 @@ it.each([
 
 it.each([-1, 0, 0.5, 1.5])('ends a check after its time, also when that is %d ms', async (timeoutMs) => {
   const check = ({ signal }: { readonly signal?: AbortSignal | undefined }) =>
-    once(signal ?? new EventTarget(), 'abort').then(() => Promise.reject(failure('aborted')));
+    once(signal ?? new EventTarget(), 'abort').then(() => Promise.reject(failure('signal-timeout')));
   const checkPair = createPairChecker({ check });
   expect(await checkPair(PAIR, timeoutMs)).toEqual({ kind: 'failed', failure: 'timeout', retryable: true });
 });

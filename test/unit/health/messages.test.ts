@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Observation } from '../../../functions/health/rules/evaluate.ts';
 import { messageOf } from '../../../functions/health/rules/messages.ts';
-import { FINDINGS } from '../../../functions/vocabulary.ts';
+import { FINDINGS, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
 import { HOUR_MS, START } from '../../support/example.ts';
 
+const ACME = { client: 'acme', service: 'customer-insights' };
 const look = { since: START, at: START };
 
 /** Returns every observation that can lead to a message. */
@@ -19,8 +20,11 @@ const observationsOf = (pair: { readonly client: string; readonly service: strin
 ];
 
 it('a message says who, what, since when, which version, and what to do', async () => {
-  const observations = observationsOf({ client: 'acme', service: 'customer-insights' });
-  const messages = observations.map((observation) => messageOf('dev', observation, undefined));
+  const observations = observationsOf(ACME);
+  const throttled = [...THROTTLE_CAUSES].map((cause) => {
+    return { kind: 'pair', pair: ACME, condition: 'throttled', cause, ...look } as const;
+  });
+  const messages = [...observations, ...throttled].map((observation) => messageOf('dev', observation, undefined));
   const texts = messages.map(({ subject, text }) => `${'='.repeat(99)}\n${subject}\n\n${text}`);
   await expect(texts.join('\n')).toMatchFileSnapshot('messages.txt');
 });

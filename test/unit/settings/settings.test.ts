@@ -8,6 +8,7 @@ describe('settings', () => {
     const service = { ...exampleService(), certificateAuthorities: [] };
     expect(parseEnvironment('test', exampleForm())).toEqual({
       name: 'test',
+      folder: '.',
       account: '111111111111',
       region: 'eu-west-1',
       services: { 'customer-insights': service, 'merchant-payment-cleansing': service },
@@ -24,6 +25,7 @@ describe('settings', () => {
       logRetentionDays: 365,
       tracing: false,
       trail: 'off',
+      guarded: false,
     });
   });
 

@@ -63,8 +63,8 @@ function Page() {
             <>
               <div>
                 <Board state={state} chosen={asked ?? shown?.form} ask={ask} />
-                <Incidents stages={state.stages} order={order} />
                 <Messages messages={state.messages} />
+                <Incidents stages={state.stages} order={order} />
               </div>
               <div>
                 <Answer asked={asked} said={said} shown={shown} ask={ask} />

@@ -16,7 +16,7 @@ const CHANGES: readonly (readonly [string, RegExp])[] = [
     /- stores another version of the secret \S+, checks it on \S+, and.*\n- removes the ser/,
   ],
   ['put new --create', /- makes the new client new on customer-insights, merchant-\S+: the secret token-\S+\/new/],
-  ['promote acme --force', /- makes version \S+ of acme current, if no service rejects it/],
+  ['promote acme --force', /- makes version \S+ of acme current, also untried, if/],
   ['rollback acme', /- makes version \S+ of acme current, unchecked, in place of \S+/],
   ['retry acme', /- lets acme on customer-insights, merchant-payment-cleansing be sent again/],
   [`retry --service ${INSIGHTS}`, /- lets acme on customer-insights be sent again/],

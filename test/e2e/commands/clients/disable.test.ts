@@ -1,7 +1,9 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
+import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
+import { repeatAtOnce } from '../../../support/processes/stand-ins.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
-import { answering, ended } from '../shared/command-line.ts';
+import { answering, beginCommandLine, ended } from '../shared/command-line.ts';
 import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
 
 const CHECK = 'client check acme';
@@ -111,6 +113,69 @@ async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<reado
   return answers.map((answer) =>
     answer.status === 'fulfilled' ? 'a token' : `${answer.reason.type}: ${answer.reason.detail}`,
   );
+}
+
+describe('a busy table', () => {
+  it('delays the flags of client disable, and not the denial of the secret', async ({ world }) => {
+    const secrets = await inFrontOf('SECRETS_MANAGER');
+    const env = await busyTable(() => secrets.operations.includes('PutResourcePolicy'));
+    expect(await world.run(DISABLE, { env: { ...env, ...secrets.env } })).toMatchObject({ exitCode: 0 });
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
+  });
+
+  it.for([
+    ['disable', `${FLAG_MISSING}\n${DENIED}`],
+    ['enable', HALFWAY],
+  ] as const)('ends client %s after a minute, with its reason after two seconds', async ([verb, state], { world }) => {
+    const startedAt = Date.now();
+    const env = await busyTable(() => {
+      world.letTimePass(250);
+      return false;
+    });
+    const error = 'error: aws-throttled: The table is busy: DynamoDB has throttled every call for a minute';
+    const told = `\n${BUSY}\n${state}\n${error}\nRun the command again; .*\n$`;
+    expect(await world.run(`client ${verb} acme --yes`, { env })).toEqual(ended(1, '', new RegExp(told)));
+    expect(Date.now() - startedAt).toBeGreaterThan(60_000);
+  });
+
+  it('delays client enable and client retry until it answers', async ({ world }) => {
+    await world.run(DISABLE);
+    for (const command of [ENABLE, 'client retry acme --yes']) {
+      let calls = 0;
+      const env = await busyTable(() => ++calls > 20);
+      expect(await world.run(command, { env })).toMatchObject({ exitCode: 0 });
+    }
+    expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('does not outlast Ctrl-C', async ({ world }) => {
+    const command = beginCommandLine(ENABLE.split(' '), {
+      ...world.shell,
+      ...(await busyTable(() => {
+        command.interrupt();
+        return false;
+      })),
+    });
+    expect(await command.finished).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('Interrupted: ') });
+  });
+});
+
+const BUSY = String.raw`The table is busy \(ThrottlingException\): trying for a minute\.`;
+
+/** The variable of a table that throttles each call until it is free. Nothing waits between two calls. */
+async function busyTable(isFree: () => boolean) {
+  repeatAtOnce();
+  const { failWhere, env } = await inFrontOf('DYNAMODB');
+  failWhere(() => (isFree() ? undefined : 'throttled'));
+  return env;
+}
+
+/** An endpoint before a stand-in of the local broker, until the end of the test, and the variable that names it. */
+async function inFrontOf(service: string) {
+  const variable = `AWS_ENDPOINT_URL_${service}`;
+  const endpoint = await startFaultyEndpoint(process.env[variable] ?? '');
+  onTestFinished(endpoint.close);
+  return { ...endpoint, env: { [variable]: endpoint.url } };
 }
 
 describe('client disable, refused or failed', () => {

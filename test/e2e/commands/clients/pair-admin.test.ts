@@ -1,5 +1,5 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createPairAdmin } from '../../../../bin/pairs/pair-admin.ts';
 import type { Item } from '../../../../functions/aws/pair-table/item.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
@@ -61,7 +61,9 @@ describe('clearing latches, holds and pauses', () => {
     expect((await read()).record).toMatchObject({ ...fullRecord(), ...cleared, disabled: { since: START } });
   });
 
-  it('clears what another write has put there meanwhile, and loses none of it', async () => {
+  it('waits after a lost race, clears what the other write has put there, and loses none of it', async () => {
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0);
+    onTestFinished(() => random.mockRestore());
     const { admin, pair, read, write, endpoint } = await connect();
     await write({ ...EMPTY_RECORD, pause: WAIT });
     let isFirst = true;
@@ -75,6 +77,8 @@ describe('clearing latches, holds and pauses', () => {
       };
     });
     expect([...(await admin.clear(pair)).rejected.keys()]).toEqual(['v1', 'v2']);
+    // The time of the pause.
+    expect(random).toHaveBeenCalledOnce();
     expect((await read()).record).toMatchObject({ ...EMPTY_RECORD, token: exampleToken() });
   });
 

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { Readable } from 'node:stream';
 import {
   CreateSecretCommand,
@@ -7,8 +9,10 @@ import {
   ListSecretsCommand,
   PutSecretValueCommand,
 } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { environments } from '../../../../lib/environments.ts';
+import { SETTINGS_VARIABLE } from '../../../../lib/settings/names.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { beginCommandLine, ended } from '../shared/command-line.ts';
 import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
@@ -68,7 +72,7 @@ describe('client put', () => {
 
   it('puts a rejected credential into use upon --accept-rejected alone', async ({ world }) => {
     const before = await describeSecret(world);
-    const kept = /stays pending, .*\. --force --accept-rejected promotes it anyway\.\n$/;
+    const kept = /stays pending, .*--force --accept-rejected promotes it although it is rejected by cust.*\.\n$/;
     expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(1, /rejected/, kept));
     expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
     const undo = /Promoted by --force.* client rollback undoes it/;
@@ -77,11 +81,14 @@ describe('client put', () => {
     expect(await describeSecret(world)).not.toHaveProperty('AWSPENDING');
   });
 
-  it('passes with --force over a disabled client, and a check that tells nothing', async ({ world }) => {
-    const put = await world.run(`${PUT} --force`, { input: NEW, env: world.stranger });
-    expect(put).toEqual(ended(0, /access-denied .*is AWSCURRENT/s, /Promoted by --force/));
+  it('passes with --force over a disabled client, and offers no way back to the previous version', async ({
+    world,
+  }) => {
     await world.run('client disable acme --yes');
-    expect(await world.run(`${PUT} --force`, { input: OLD })).toEqual(ended(0, /disabled .*is AWSCURRENT/s, /./));
+    const told = /Promoted by --force, untried on customer-insights \(disabled\), (?!.*rollback)/;
+    expect(await world.run(`${PUT} --force`, { input: OLD })).toEqual(
+      ended(0, /disabled +untried .*is AWSCURRENT/s, told),
+    );
   });
 
   it('promotes no credential that one service rejects, or the operator may not check', async ({ world }) => {
@@ -145,20 +152,21 @@ describe('client put', () => {
   });
 
   it('reads no secret in use where a trail rings for each read', async ({ world }) => {
-    const { dev } = environments;
-    onTestFinished(() => void Object.assign(environments, { dev }));
     const stored = { Name: 'token-broker/dev/acme', SecretString: JSON.stringify({ ...OLD, services: 'all' }) };
     await world.secretsManager.send(new CreateSecretCommand(stored));
     const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
     expect(await plan()).toMatch(/- changes the client_id: /);
-    Object.assign(environments, { dev: { ...dev, trail: {} } });
+    const file = path.join(temporaryFolder(), 'environments.json');
+    writeFileSync(file, JSON.stringify({ environments: { dev: { ...environments.dev, trail: {} } } }));
+    vi.stubEnv(SETTINGS_VARIABLE, file);
+    onTestFinished(() => void vi.unstubAllEnvs());
     expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
   });
 
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
     const putting = beginPut(world);
-    const waits = /merchant-payment-cleansing: the broker may try this version again in \d+ s; asking again then\.\n/;
+    const waits = /merchant-payment-cleansing: the broker must wait; asking again in \d+ s\.\n/;
     await expect.poll(() => putting.output.stderr, { timeout: 60_000 }).toMatch(waits);
     putting.interrupt();
     expect(await putting.finished).toMatchObject({ exitCode: 130 });
@@ -199,7 +207,7 @@ describe('client put stores nothing, and repeats nothing', () => {
     ['of a member twice, of which it would keep the last', ONE_SERVICE, TWICE, /a member occurs more than once/],
     ['for services that --services does not name', ONE_SERVICE, { ...NEW, services: [CLEANSING] }, OTHER_SERVICES],
     ['for no service', PUT, { ...NEW, services: [] }, OTHER_SERVICES],
-    ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /holds a colon/],
+    ['of a colon where that would be cut off', PUT_IN_DEV, { client_id: 'marked:x', secret: 'x' }, /contains a colon/],
     ['for a client that is not there', 'client put amce --yes', NEW, TYPING_ERROR],
     ['with --create for one that is there', `${PUT} --create`, NEW, /client-exists: There is a client "acme" already/],
     ['for one that differs by case only', 'client put Acme --create --yes', NEW, /client-exists: .* "acme" already/],

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../../bin/local/shell.ts';
-import { shellVariables, useLocalBroker } from '../../../support/processes/local-broker.ts';
+import { shellVariables, startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { ended, runCommandLine } from '../shared/command-line.ts';
 
 const broker = useLocalBroker();
@@ -132,3 +132,17 @@ it('says that nothing answers there, to a terminal that still has the variables 
 
 /** Nothing listens there. */
 const GONE = 'http://127.0.0.1:19999';
+
+it('the example plays an incident of each service, although two of its pairs are latched', async () => {
+  for (const service of ['customer-insights', 'merchant-payment-cleansing']) {
+    const own = await startOwnBroker();
+    const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
+    const command = (text: string) => runCommandLine(text.split(' '), variables);
+    await command('health --run');
+    await command(`service ${service} --down`);
+    own.passMinute();
+    own.passMinute();
+    await command('health --run');
+    await expect.poll(() => own.output.stdout, { timeout: 20_000 }).toContain(`incident: ${service} does not answer`);
+  }
+});

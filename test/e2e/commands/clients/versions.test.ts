@@ -28,7 +28,7 @@ describe('client check', () => {
     const late = answerWith(200, told('throttled'), { 'retry-after': '3600' });
     const broker = await answering((...call) => (answers.shift() ?? late)(...call));
     const pending = `${CHECK} --service ${INSIGHTS} --stage AWSPENDING --url ${broker.url}`;
-    const waited = /^customer-insights: the broker may try this version again in 0 s; asking again then\.\n$/;
+    const waited = /^customer-insights: the broker must wait; asking again in 0 s\.\n$/;
     expect(await world.run(pending)).toEqual(ended(0, /customer-insights +accepted/, waited));
     const until = /^customer-insights: Wait before the next check: .*\(singleActiveToken\)\. Not before \S+Z\.\n$/;
     expect(await world.run(pending)).toEqual(ended(1, /customer-insights +throttled/, until));
@@ -64,7 +64,8 @@ describe('client retry', () => {
     expect(JSON.parse(stdout)).toMatchObject({ client: 'acme', cleared: [none] });
     expect(stderr).toMatch(/\nNo version was latched or held, and no pair was paused\.\n$/);
     expect(await world.run('client retry acme --yes')).toEqual(ended(0, cleared, warning));
-    expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
+    const proof = /^merchant-payment-cleansing: not asked now: proof of \S+Z\n$/;
+    expect(await world.run(CHECK)).toEqual(ended(0, /accepted/, proof));
   });
 
   it('lets every client of a service be sent again after an outage, and lists the ended pauses', async ({ world }) => {
@@ -80,6 +81,32 @@ describe('client retry', () => {
     expect(await world.run(`client retry --service ${INSIGHTS} --yes`)).toEqual(told);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
   });
+});
+
+it('client retry --service keeps latches without --rejected, and its plan counts the log-ins that it risks', async ({
+  world,
+}) => {
+  await world.addClient('globex', INSIGHTS, OLD);
+  world.tokenService.respondWith(INSIGHTS, { status: 401 });
+  await world.run(`client check acme --service ${INSIGHTS}`);
+  world.tokenService.respondWith(INSIGHTS, { status: 404 });
+  await world.run('client check globex');
+  world.tokenService.respondWith(INSIGHTS, undefined);
+
+  const retry = `client retry --service ${INSIGHTS} --yes`;
+  const held = /\n- allows 1 held and unproven pair one more rejected log-in each\n/;
+  const all = await world.run(`${retry} --rejected --dry-run`);
+  expect(all).toEqual(ended(0, '', /\n- allows 1 latched pair up to three more rejected log-ins each\n/));
+  expect(all.stderr).toMatch(held);
+  const kept = await world.run(retry);
+  const table = /acme +customer-insights +- +- +-\nglobex +customer-insights +- +[0-9a-f]{8} +-\n$/;
+  expect(kept).toEqual(ended(0, table, held));
+  expect(kept.stderr).not.toMatch(/- allows \d+ latched/);
+  expect(kept.stderr).toMatch(/\n1 latched: their service rejected them, so only client retry <client>, or --rejected/);
+  expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
+  const clearing = await world.run(`${retry} --rejected`);
+  expect(clearing).toEqual(ended(0, /acme +customer-insights +[0-9a-f]{8} +- +-\n/, /up to three times/));
+  expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
 });
 
 it('goes on after a problem of one service', async ({ world }) => {

@@ -101,6 +101,13 @@ describe('doctor', () => {
     expect(stdout + stderr).not.toMatch(/marked-/);
   });
 
+  it('takes the pair as arguments, as token does', async ({ world }) => {
+    expect((await world.run(`doctor acme ${INSIGHTS}`)).stdout).toMatch(/\nok +call +A token was issued, /);
+    const tooMany = ended(2, '', /^error: too many arguments/);
+    expect(await world.run(`doctor acme ${INSIGHTS} --client acme`)).toEqual(tooMany);
+    expect(await world.run('doctor acme')).toEqual(ended(2, '', /^error: a call needs a client and a service/));
+  });
+
   it('says that a token which the broker had already does not prove the service', async ({ world }) => {
     await world.caller.token({ client: 'acme', service: INSIGHTS });
     world.tokenService.respondWith(INSIGHTS, { status: 503 });

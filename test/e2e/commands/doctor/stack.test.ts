@@ -154,7 +154,6 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
     ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
     ['words-denied', 'says AccessDeniedException, without', 'GetSecretValue', ['not authorized to perform', 'no']],
-    ['words-disabled', 'without "explicit deny in a resource-based', 'GetSecretValue', ['explicit deny', 'no']],
     ['words-deleted', 'says OtherException for gone', 'GetResourcePolicy', ['InvalidRequest', 'Other']],
   ])('fails the line %s with "%s", and says what to do', async (line, said, operation, change) => {
     alter(operation, change);
@@ -191,6 +190,12 @@ describe.skipIf(noMoto !== '')(`doctor --stack${noMoto}`, () => {
     ['words-denied', 'may read secrets', 'GetSecretValue', denied('', 'ResourceNotFoundException')],
     ['words-deleted', 'No client is marked', 'ListSecrets', json(200, { SecretList: [] })],
     ['words-denied', 'credentials have expired', 'GetSecretValue', denied('', 'ExpiredTokenException')],
+    [
+      'words-disabled',
+      'is for the role of --profile-emergency',
+      'GetSecretValue',
+      ['resource-based', 'identity-based'],
+    ],
     ['words-disabled', 'AWS returned no usable answer', 'GetSecretValue', { status: 500 }],
     ['words-deleted', 'AWS throttles this account', 'GetResourcePolicy', denied('', 'ThrottlingException')],
     ['health-run', 'AWS returned no usable answer', HEALTH, { status: 503 }],

@@ -1,7 +1,7 @@
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PublishedMessage } from '../../../../bin/local/aws/sns-sts.ts';
-import { startLocalBroker } from '../../../../bin/local/broker.ts';
+import { LOCAL_STORE_LIMITS, startLocalBroker } from '../../../../bin/local/broker.ts';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
@@ -79,7 +79,11 @@ export async function startOperatorWorld() {
 
   /** Between two of them, so that the broker may try the version of the second and no command waits. */
   function letHalfAMinutePass(): void {
-    lateMs += 30_001;
+    letTimePass(30_001);
+  }
+
+  function letTimePass(ms: number): void {
+    lateMs += ms;
   }
 
   /** Runs the command line in the operator's shell; no secret may ever be in its output. */
@@ -94,6 +98,7 @@ export async function startOperatorWorld() {
 
   return {
     letHalfAMinutePass,
+    letTimePass,
     tokenService,
     secretsManager,
     shell,
@@ -119,6 +124,7 @@ export async function startOperatorWorld() {
         settings: broker.config,
         write: () => undefined,
         dynamodb: createDynamoDB({ send: createHttpsSender(), endpoint }),
+        storeLimits: LOCAL_STORE_LIMITS,
       });
       const { url, close } = await startFunctionUrl({ handler, callers: [BILLING], port: 0 });
       onTestFinished(close);

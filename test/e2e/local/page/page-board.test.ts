@@ -89,7 +89,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     const happened = page.getByRole('region', { name: 'Recent requests' });
     const [run, ...others] = await happened.locator('details').all();
     expect(others).toEqual([]);
-    expect(await run?.innerText()).toMatch(/ schedule: 3 accepted, 3 rejected, probe: 1 access-denied$/);
+    expect(await run?.innerText()).toMatch(/ schedule: 11 accepted, 3 rejected, probe: 1 access-denied$/);
     await run?.locator('summary').click();
     const check = happened.locator('details details').filter({ hasText: 'acme/customer-insights' }).first();
     await check.locator('summary').click();

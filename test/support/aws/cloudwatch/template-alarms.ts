@@ -8,6 +8,8 @@ export interface Alarm {
   readonly AlarmDescription: string;
   readonly AlarmActions?: readonly string[];
   readonly EvaluationPeriods: number;
+  readonly DatapointsToAlarm?: number;
+  readonly ComparisonOperator: string;
   readonly Threshold: number;
   /** Every metric that the alarm reads, as `metricKey` names it. */
   readonly metrics: readonly string[];
@@ -72,9 +74,11 @@ export function compute(
     IF: (condition: boolean, then: number, otherwise: number) => (condition ? then : otherwise),
     FILL: (value: number, filler: number) => (Number.isNaN(value) ? filler : value),
   };
+  const ids = [...new Set(periods.flatMap(Object.keys))];
+  const formula = runInNewContext(`(IF, FILL, ${ids}) => (${expression})`);
   return periods.map((values) => {
-    const known = Object.fromEntries(Object.entries(values).map(([id, value]) => [id, value ?? Number.NaN]));
-    const result: unknown = runInNewContext(expression, { ...functions, ...known });
+    const known = ids.map((id) => values[id] ?? Number.NaN);
+    const result: unknown = formula(functions.IF, functions.FILL, ...known);
     return Number.isFinite(result) ? Number(result) : undefined;
   });
 }

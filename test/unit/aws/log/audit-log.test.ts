@@ -25,11 +25,12 @@ function definition(Dimensions: readonly string[][], names: readonly string[], U
 }
 
 /** The text that the log writes for one record. */
-function written(record: AuditRecord, version?: string): string {
+function written(record: AuditRecord, version?: string, sloWithinMs?: number): string {
   const texts: string[] = [];
   const audit = createAuditLog({
     environment: 'prod',
     version,
+    sloWithinMs,
     services: new Set(['customer-insights']),
     refusedRoles: new Set(['aws:111111111111:probe']),
     now: () => START,
@@ -92,6 +93,30 @@ describe('the audit line', () => {
       const line = JSON.parse(written(record, asVersion));
       expect(line._aws.CloudWatchMetrics).toEqual(_aws.CloudWatchMetrics.slice(0, count));
     }
+  });
+
+  it.each<[record: Partial<AuditRecord>, missed: number | undefined]>([
+    [{ milliseconds: 1_000 }, 0],
+    [{ milliseconds: 1_001 }, 1],
+    [{ outcome: 'internal' }, 1],
+    [{ outcome: 'secrets-unavailable' }, 1],
+    [{ outcome: 'refused-again' }, 1],
+    [{ outcome: 'token-endpoint-unavailable' }, 1],
+    [{ outcome: 'token-endpoint-timeout' }, 1],
+    [{ outcome: 'access-denied' }, undefined],
+    [{ outcome: 'invalid-request' }, undefined],
+    [{ outcome: 'credential-rejected' }, undefined],
+    [{ outcome: 'client-disabled' }, undefined],
+    [{ operation: 'check', outcome: 'internal' }, undefined],
+  ])('counts %j for a service level of a second as %s missed calls', (changes, missed) => {
+    const line = JSON.parse(written({ ...ISSUED, ...changes }, undefined, 1_000));
+    const counted = { SloCalls: missed === undefined ? undefined : 1, SloMissed: missed };
+    expect(line).toEqual(expect.objectContaining(JSON.parse(JSON.stringify(counted))));
+    const defined = line._aws.CloudWatchMetrics.find(
+      (one: { Metrics: [{ Name: string }] }) => one.Metrics[0].Name === 'SloCalls',
+    );
+    expect(defined).toEqual(missed === undefined ? undefined : definition([['environment']], Object.keys(counted)));
+    expect(written({ ...ISSUED, ...changes })).not.toContain('Slo');
   });
 
   it('tells what the caller asked for beside the pair, and leaves out what it did not ask for', () => {

@@ -26,10 +26,10 @@ it.each([
 });
 
 it.each([
-  ['{"services":["x"],"client_id":"a","client_id":"b","secret":"s"}', 'client_id is given more than once'],
-  ['{"client_id":"a","secret":"s","secret":"t"}', 'secret is given more than once'],
-  ['{"client_id":"a","secret":"s","services":{"customer-insights":{},"customer-insights":{}}}', `${SERVICE} is given`],
-  ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member is given more than once'],
+  ['{"services":["x"],"client_id":"a","client_id":"b","secret":"s"}', 'client_id appears more than once'],
+  ['{"client_id":"a","secret":"s","secret":"t"}', 'secret appears more than once'],
+  ['{"client_id":"a","secret":"s","services":{"customer-insights":{},"customer-insights":{}}}', `${SERVICE} appears`],
+  ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member appears more than once'],
 ])('takes no member of two with the same name: %s', (text, detail) => {
   expect(() => parseText(text)).toThrow(detail);
 });
@@ -56,7 +56,9 @@ describe('the services of a client', () => {
     expect(parse(shared)).toEqual(['id', 's']);
     // As after a typing error, or from a tool that knows user and password alone.
     for (const secret of [shared, { ...shared, service: [SERVICE] }]) {
-      const detail = expect.stringMatching(/more than one is configured: add "services": \["<service>"\], or .*"all"/);
+      const detail = expect.stringMatching(
+        /more than one service is configured: add "services": \["<service>"\], or .*"all"/,
+      );
       expect(problemOf(secret, SERVICE, false)).toMatchObject({ type: 'credential-malformed', detail });
     }
   });
@@ -101,8 +103,8 @@ it.each([
   [{ client_id: 'id-1234', Secret: 'hunter2' }, 'secret is missing'],
   [{ client_id: 'id-1234', secret: 12345 }, 'secret is not a string'],
   [{ client_id: '', secret: 'hunter2' }, 'client_id is empty'],
-  [{ client_id: 'id-1234', client_secret: 'hunter2\n' }, 'client_secret holds a control character'],
-  [{ client_id: 'id-1234', secret: 'hunter2\u0085' }, 'secret holds a control character'],
+  [{ client_id: 'id-1234', client_secret: 'hunter2\n' }, 'client_secret contains a control character'],
+  [{ client_id: 'id-1234', secret: 'hunter2\u0085' }, 'secret contains a control character'],
   [{ client_id: 'id-1234', secret: 'hunter2\ud800' }, 'secret is not well-formed Unicode'],
   [{ client_id: 'id-1234', secret: 'é'.repeat(2_049) }, 'secret is longer than 4096 bytes'],
   [{ client_id: 'id-1234', secret: 'hunter2', password: 'hunter3' }, 'secret and password contradict each other'],
@@ -143,7 +145,7 @@ describe('the authorization', () => {
 
   it('carries a colon in the client id in the form alone, and does not quote it', () => {
     const build = () => header('ac:me', 's', 'raw');
-    expect(build).toThrow(/^credential-malformed: .* holds a colon/);
+    expect(build).toThrow(/^credential-malformed: .* contains a colon/);
     expect(build).not.toThrow('ac:me');
     expect(header('ac:me', 's', 'form')).toBe('Basic YWMlM0FtZTpz');
   });

@@ -124,6 +124,28 @@ describe('while Secrets Manager is down', () => {
 
     expect(await read()).toEqual({ ...SECRETS_DOWN, afterStop: true });
   });
+
+  it.each<[SecretReading, SecretStage, object]>([
+    [{ outcome: 'stopped', cause: 'no' }, 'AWSCURRENT', { afterStop: true }],
+    [{ outcome: 'denied', cause: 'no' }, 'AWSCURRENT', { afterStop: true }],
+    [{ outcome: 'missing' }, 'AWSCURRENT', { afterStop: true }],
+    [{ outcome: 'binary' }, 'AWSCURRENT', {}],
+    [{ outcome: 'missing' }, 'AWSPENDING', {}],
+    [{ outcome: 'missing' }, 'AWSPREVIOUS', {}],
+  ])('marks each silence after %j of %s, until the next answer: %j', async (reading, stage, mark) => {
+    const { state, read } = setUp();
+    const readStage = () => read(-Infinity, Infinity, 'acme', stage);
+    for (const told of [reading, SECRETS_DOWN, SECRETS_DOWN]) {
+      state.reading = told;
+      expect(await readStage()).toEqual(told === SECRETS_DOWN ? { ...SECRETS_DOWN, ...mark } : told);
+      state.now += 5 * SECOND_MS;
+    }
+    for (const told of [found('v2'), SECRETS_DOWN]) {
+      state.reading = told;
+      expect(await readStage()).toEqual(told === SECRETS_DOWN ? { ...found('v2'), isStale: true } : told);
+      state.now += 5 * MINUTE_MS;
+    }
+  });
 });
 
 describe('a reading that its deadline ends', () => {

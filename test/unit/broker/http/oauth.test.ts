@@ -65,7 +65,7 @@ describe('the answer to an OAuth 2.0 form', () => {
 
   it.each([
     [`${GRANT}&scope=customer-insights`, 'invalid_request', 'client_id: is required.'],
-    [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': is given more than once."],
+    [`${GOOD}&client_id=acme`, 'invalid_request', "'client_id': appears more than once."],
     [`${GOOD}&min_ttl=soon`, 'invalid_request', 'min_ttl: must be a whole number of seconds.'],
     [
       `${GRANT}&client_id=-&scope=s`,
@@ -92,7 +92,7 @@ describe('the answer to an OAuth 2.0 form', () => {
 
   it.each([
     ['another client', `${GRANT}&client_id=globex&scope=customer-insights`, 200, 403, 'unauthorized_client'],
-    ['a rejected credential', GOOD, 401, 424, 'invalid_client'],
+    ['a rejected credential', GOOD, 401, 424, 'server_error'],
     ['a service that is down', GOOD, 503, 503, 'temporarily_unavailable'],
     ['a service that answers 404', GOOD, 404, 424, 'server_error'],
   ])('is for %s that of JSON, with an error beside it', async (_, body, answered, status, error) => {
@@ -118,7 +118,7 @@ describe('the answer to an OAuth 2.0 form', () => {
   it('is never the cause of a problem', async () => {
     const secret = () => ({ outcome: 'stopped', cause: 'AccessDeniedException' }) as const;
     const answer = await post(GOOD, createBrokerWorld({ secret }));
-    expect(answer).toMatchObject({ status: 424, json: { type: 'client-disabled', error: 'invalid_client' } });
+    expect(answer).toMatchObject({ status: 424, json: { type: 'client-disabled', error: 'server_error' } });
   });
 
   it.each(['/check', '/whoami'])('exists on /token alone: %s answers as ever', async (path) => {

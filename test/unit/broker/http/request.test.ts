@@ -70,9 +70,9 @@ describe('a body', () => {
     ['[]', 'The body must be an object.'],
     ['null', 'The body must be an object.'],
     ['['.repeat(8_000) + ']'.repeat(8_000), 'The body must be an object.'],
-    ['{"client":"acme","client":"globex","service":"customer-insights"}', '"client": is given more than once.'],
-    ['{"client":"acme","\\u0063lient":"globex","service":"s"}', '"client": is given more than once.'],
-    ['{"a":{"b":[{"c":1,"c":2}]}}', '"c": is given more than once.'],
+    ['{"client":"acme","client":"globex","service":"customer-insights"}', '"client": appears more than once.'],
+    ['{"client":"acme","\\u0063lient":"globex","service":"s"}', '"client": appears more than once.'],
+    ['{"a":{"b":[{"c":1,"c":2}]}}', '"c": appears more than once.'],
     ['{"client":"client","service":"service","x":[{"a":":"},{"a":"{\\"a\\":"}]}', 'unknown member "x".'],
     ['{"client":"a","service":"s","__proto__":{}}', 'unknown member "__proto__".'],
     ...['x'.repeat(33), 'Se9ZpR4Se9ZpR4', 'two words', 'odd-words'].map(
@@ -83,10 +83,10 @@ describe('a body', () => {
   });
 
   it.each([
-    ['client=a&client=b&service=s', '"client": is given more than once.'],
+    ['client=a&client=b&service=s', '"client": appears more than once.'],
     ['client=a&service=s&__proto__=1', 'unknown member "__proto__".'],
     ['client=a&service=s&min_ttl=1e3', 'min_ttl: must be a whole number of seconds.'],
-    ['Se9ZpR4Se9ZpR4&Se9ZpR4Se9ZpR4', 'whose name is not shown: is given more than once.'],
+    ['Se9ZpR4Se9ZpR4&Se9ZpR4Se9ZpR4', 'whose name is not shown: appears more than once.'],
   ])('is no request when it is a form like %s', (text, detail) => {
     expect(problemOf(() => readForm(text))).toBe(detail);
   });

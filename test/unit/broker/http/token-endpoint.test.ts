@@ -114,6 +114,13 @@ describe('POST /check', () => {
     expect(audited).toEqual([expect.objectContaining(written)]);
   });
 
+  it('names the cause of throttled, in the audit line too', async () => {
+    const { post, audited } = createBrokerWorld({ accessRules: checkers, answer: () => exchange(429, {}) });
+
+    expect(await post(MEMBERS, { path })).toMatchObject({ json: { finding: 'throttled', cause: 'service' } });
+    expect(audited).toEqual([expect.objectContaining({ outcome: 'throttled', cause: 'service' })]);
+  });
+
   it('needs the operation check, which gives no right to a token', async () => {
     const { post, calls } = createBrokerWorld();
     expect(await post(MEMBERS, { path })).toMatchObject({ status: 403, json: { type: 'access-denied' } });

@@ -176,6 +176,17 @@ describe('the wait after a request in vain', () => {
     expect(world.last?.unheard).toBe(renewal === UNHEARD || undefined);
   });
 
+  it('is five minutes for a proven version from the 31st request in a row that brought no answer', async () => {
+    const { seconds } = await waitsOf(UNHEARD, proven, 33);
+    expect(seconds.slice(28)).toEqual([60, 60, 300, 300, 300]);
+  });
+
+  it('counts as the first unheard one after any number of answers in vain', async () => {
+    const pause = exampleWait(START, 'token-endpoint-unavailable', 40);
+    const { recordNow } = await run({ record: { ...proven.record, pause }, renewals: [UNHEARD] });
+    expect(recordNow().pause).toMatchObject({ step: 1, until: START + SECOND_MS, unheard: true });
+  });
+
   it.each<[string, Obtained, object]>([
     ['a pause', FAILED, {}],
     ['a hold', HELD, proven.record],

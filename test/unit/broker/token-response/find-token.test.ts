@@ -24,7 +24,7 @@ function found(answer: unknown, tokenMember?: string): string {
   }
 }
 
-const NO_NAME = 'none of its members has a name that the broker knows';
+const NO_NAME = 'no member has a name that the broker knows';
 const NO_SUCH_MEMBER = 'response.tokenMember names a member that it does not have.';
 
 describe('the name of a member', () => {
@@ -32,7 +32,7 @@ describe('the name of a member', () => {
     const spelled = name.replace(/[A-Z]/g, '_$&').toUpperCase();
     expect(found({ [name]: TOKEN })).toBe(TOKEN);
     expect(found({ data: { attributes: { [spelled]: TOKEN } } })).toBe(TOKEN);
-    expect(found({ [name]: TOKEN, [`${name}_`]: OTHER })).toContain(`\`${name}\` and \`${name}_\` hold different`);
+    expect(found({ [name]: TOKEN, [`${name}_`]: OTHER })).toContain(`\`${name}\` and \`${name}_\` have different`);
     expect(TOKEN_NAMES.indexOf(plainName(spelled))).toBe(NAMES.indexOf(name));
   });
 
@@ -61,10 +61,10 @@ describe('a token', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['two names', [{ token: TOKEN, access_token: OTHER }], '`0.access_token` and `0.token` hold different'],
-    ['two levels', { token: TOKEN, data: { token: OTHER } }, '`token` and `data.token` hold different'],
+    ['two names', [{ token: TOKEN, access_token: OTHER }], '`0.access_token` and `0.token` have different'],
+    ['two levels', { token: TOKEN, data: { token: OTHER } }, '`token` and `data.token` have different'],
     ['two tokens, one of which is an id token', { id_token: TOKEN, jwt: OTHER }, '`id_token` and `jwt`'],
-    ['two of which one is no token', { access_token: 'a b', token: TOKEN }, 'hold different values'],
+    ['two of which one is no token', { access_token: 'a b', token: TOKEN }, 'have different values'],
   ])('is not chosen between %s', (_, answer, explanation) => {
     expect(found(answer)).toContain(explanation);
   });
@@ -116,10 +116,10 @@ describe('the text of a token', () => {
     ['Bearer ', 'is empty'],
     ['t'.repeat(65_537), 'is longer than 64 KiB'],
     ...['a b', ' a', 'a ', 'a\n', 'a\r\nb: c', '\u007f', 'ä', '\0', 'tok-1Bearer x', 'Basic tok-1'].map(
-      (text): [unknown, string] => [text, 'holds a space, a control character or one beyond ASCII'],
+      (text): [unknown, string] => [text, 'contains a space, a control character or a character beyond ASCII'],
     ),
   ])('is not this (%#)', (token, flaw) => {
-    const advice = 'If another one is the token, name it in response.tokenMember.';
+    const advice = 'If another member is the token, name it in response.tokenMember.';
     expect(found({ token })).toBe(`its member \`token\` should be the token but ${flaw}. ${advice}`);
   });
 });

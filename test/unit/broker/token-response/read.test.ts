@@ -67,7 +67,7 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['UTF-16', { body: Buffer.from(`\ufeff${JSON.stringify(LEAKED)}`, 'utf16le') }, 'not UTF-8'],
   ['a word', { type: 'text/plain', body: 'LEAK' }, 'tokenMember to `$`'],
   ['a failure', { type: 'text/plain', body: 'LEAK_invalid_client_1234' }, 'does not look like'],
-  ['no known name', { body: { acmeKey: LEAKED.access_token } }, 'say in response.tokenMember'],
+  ['no known name', { body: { acmeKey: LEAKED.access_token } }, 'name the token in response.tokenMember'],
   ['two tokens', { body: { token: 'LEAK-1', 'LEAK/3': { token: 'LEAK-2' } } }, '`token` and `*.token`'],
   ['a form with an unescaped plus', { type: FORM, body: 'access_token=LEAK+1' }, 'a space'],
   ['a token that has expired', { body: { ...LEAKED, expires_in: -1 } }, 'by `expires_in` the token had expired'],
@@ -80,7 +80,9 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
 ];
 
 const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
-  ...[300, 301, 399].map((status) => [status, {}, `${status}: a redirect, and none is followed. Correct`] as const),
+  ...[300, 301, 399].map(
+    (status) => [status, {}, `${status}: a redirect, which the broker does not follow. Correct`] as const,
+  ),
   [400, { type: 'text/html', body: '<html>LEAK</html>' }, '400: it does not accept'],
   [400, { body: { error: 'LEAK', error_description: 'LEAK' } }, '400: it does not accept'],
   [400, { body: { error: { code: 'invalid_client' } } }, '400: '],
@@ -93,7 +95,7 @@ const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   [402, {}, '402: check authUrl'],
   [403, { body: { error: 'invalid_client' } }, 'set rejectedOn403'],
   [404, { body: LEAKED, settings: { rejectedOn403: true } }, 'Check tokenPath'],
-  [405, { headers: { allow: 'LEAK' } }, 'it takes no POST'],
+  [405, { headers: { allow: 'LEAK' } }, 'it does not accept POST'],
   [415, {}, 'Check parametersIn'],
   ...[100, 101, 199, 304, 408, 499, 600].map((status) => [status, {}, `${status}: `] as const),
 ];

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TokenBrokerError } from '../../../../client/index.ts';
@@ -65,7 +66,7 @@ describe('POST /token', () => {
 
     const { headers, json } = await ask({ form: { ...GRANT, client_id: 'acme' } });
     expect(headers).toMatchObject({ 'retry-after': '7', 'content-type': 'application/json' });
-    expect(json).toMatchObject({ ...problem, error: 'invalid_client', error_description: json.detail });
+    expect(json).toMatchObject({ ...problem, error: 'server_error', error_description: json.detail });
   });
 
   it.each([
@@ -81,6 +82,17 @@ describe('POST /token', () => {
     expect(notes).toEqual(['network-error: There was no answer: ECONNREFUSED']);
   });
 
+  it('names the refused role and its rules, as the terminal does', async () => {
+    const { ask, fake } = await startWorld();
+    fake.fail('access-denied');
+    const may =
+      /Your role is arn:aws:iam::111111111111:role\/fake; its access rules allow token, check for all clients/;
+    const detail = expect.stringMatching(may);
+    expect(await ask({ form: PAIR })).toMatchObject({ status: 403, json: { type: 'access-denied', detail } });
+    const { json } = await ask({ form: { ...GRANT, client_id: 'acme' } });
+    expect(json).toMatchObject({ error: 'unauthorized_client', error_description: detail });
+  });
+
   it('keeps a defect opaque', async () => {
     const { ask, notes } = await startWorld({ token: () => Promise.reject(new RangeError('marked-secret')) });
     const { status, body, json } = await ask({ form: PAIR });
@@ -93,7 +105,9 @@ describe('POST /token', () => {
 describe('the other paths', () => {
   it('are POST /whoami, with the role of the process, and GET /ping, which needs no key', async () => {
     const { ask } = await startWorld();
-    expect(await ask({ path: '/whoami', body: '' })).toMatchObject({ status: 200, json: { account: '111111111111' } });
+    const role = 'arn:aws:iam::111111111111:role/fake';
+    const rules = [{ clients: 'all', services: 'all', operations: ['token', 'check'] }];
+    expect((await ask({ path: '/whoami', body: '' })).json).toEqual({ role, account: '111111111111', rules });
     expect(await ask({ path: '/ping', method: 'GET', headers: {} })).toMatchObject({ status: 200, json: { ok: true } });
   });
 
@@ -153,6 +167,19 @@ describe('the key', () => {
     expect(fake.requests).toEqual([]);
   });
 
+  it('of the server before is told from a key that is missing', async () => {
+    const { ask, restart } = await startWorld();
+    const detailOf = async (answer: ReturnType<typeof ask>) => (await answer).json.detail;
+    const form = { ...GRANT, client_id: 'acme', client_secret: `tbk-2775-${'x'.repeat(43)}` };
+    expect(await detailOf(ask({ headers: { 'content-type': FORM }, form }))).toMatch(/TOKEN_BROKER_SERVE_KEY/);
+    const another = await restart();
+    const told = 'This is not the key: the server makes a new one at each start; read the file again.';
+    expect(await detailOf(another({ headers: { 'content-type': FORM }, form }))).toBe(told);
+    expect(await detailOf(another({ path: '/whoami' }))).toBe(told);
+    expect(await detailOf(another({ path: '/ping', method: 'GET' }))).toBe(told);
+    expect(await detailOf(another({ headers: {} }))).toMatch(/^Send the key: /);
+  });
+
   it('in the body of JSON or of another form is no key', async () => {
     const { ask } = await startWorld();
     for (const type of ['application/json', FORM]) {
@@ -178,6 +205,10 @@ describe('a caller that is not on this machine', () => {
     [421, 'Host: 127.0.0.1.example.com'],
     [421, 'Host:'],
     [403, 'Host: 127.0.0.1\r\nOrigin: http://127.0.0.1'],
+    [403, 'Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site'],
+    [403, 'Host: 127.0.0.1\r\nSec-Fetch-Site: same-origin'],
+    [400, 'Host: 127.0.0.1\r\nHost: example.com'],
+    [400, 'Host: 127.0.0.1\r\nAuthorization: Basic YTpi\r\nAuthorization: Basic YTpj'],
     [400, 'Host: 127.0.0.1\r\nX-Forwarded-For: 127.0.0.1'],
     [400, 'Host: 127.0.0.1\r\nForwarded:'],
     [400, 'Host: 127.0.0.1\r\nVia: 1.1 proxy'],
@@ -229,6 +260,36 @@ describe('the end', () => {
     await closed;
   });
 
+  it('answers a request on a connection that was idle, and then closes the connection', async () => {
+    const { close, port } = await startWorld();
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => reusable(port)));
+    const closed = close(60_000);
+    const answers = await Promise.all(sockets.map(({ ask }) => ask()));
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1.1 200 OK\r\n(.*\r\n)*connection: close\r\n/i);
+    await closed;
+  });
+
+  it('closes connections that stay idle', async () => {
+    const { close, port } = await startWorld();
+    const { socket } = await reusable(port);
+    const ended = once(socket, 'end');
+    await close(60_000);
+    await ended;
+  });
+
+  /** A connection that has got an answer, and stays open for the next request. */
+  async function reusable(port: number) {
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    const ask = async () => {
+      socket.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      const [answer] = await once(socket, 'data');
+      return `${answer}`;
+    };
+    expect(await ask()).not.toMatch(/connection: close/i);
+    return { socket, ask };
+  }
+
   it('does not wait for ever', async () => {
     const { ask, close, asked } = await startHolding();
     const waiting = expect(ask({ form: PAIR })).rejects.toThrow('socket hang up');
@@ -261,16 +322,23 @@ async function startWorld(changes: Partial<Broker> = {}) {
   const notes: string[] = [];
   const note = (line: string) => void notes.push(line);
   const { token, whoami } = fake.broker;
-  const { url, close } = await startServer({ broker: { token, whoami, ...changes }, key: KEY, port: 0, note });
-  onTestFinished(() => close(0));
-  const port = Number(new URL(url).port);
-  const ask = async ({ path = '/token', form = {}, ...request }: Asked) => {
-    const headers = { 'x-token-broker-key': KEY, 'content-type': FORM };
-    const body = `${new URLSearchParams(form)}`;
-    const answer = await send({ method: 'POST', url: url + path, headers, body, ...request });
-    return { ...answer, json: JSON.parse(answer.body) };
+  const start = async (key?: string) => {
+    const server = await startServer({ broker: { token, whoami, ...changes }, key, port: 0, note });
+    onTestFinished(() => server.close(0));
+    return server;
   };
-  return { ask, fake, notes, port, close };
+  const askOf =
+    (url: string) =>
+    async ({ path = '/token', form = {}, ...request }: Asked) => {
+      const headers = { 'x-token-broker-key': KEY, 'content-type': FORM };
+      const body = `${new URLSearchParams(form)}`;
+      const answer = await send({ method: 'POST', url: url + path, headers, body, ...request });
+      return { ...answer, json: JSON.parse(answer.body) };
+    };
+  const { url, port, close } = await start(KEY);
+  /** Starts a server with a key of its own, which does not know that of the first. */
+  const restart = async () => askOf((await start()).url);
+  return { ask: askOf(url), fake, notes, port, close, restart };
 }
 
 /** The first of what a server answers to a text. */

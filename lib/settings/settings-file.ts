@@ -1,0 +1,95 @@
+import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { SETTINGS_VARIABLE } from './names.ts';
+import { check, recordOf, SettingsError, text } from './schema.ts';
+
+/** The settings of all environments, with the folder of their certificate files. */
+export interface SettingsFile {
+  readonly folder: string;
+  /** The environments as they are written. `parseEnvironment` checks them. */
+  readonly environments: Readonly<Record<string, unknown>>;
+  readonly organisation: z.output<typeof organisationSchema>;
+  /** The context of the CDK: that of cdk.json, with the organisation's requirements. */
+  readonly context: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Reads the settings synchronously, because the parser of an option needs them.
+ *
+ * @throws SettingsError for a file that cannot be loaded, or that contains no settings
+ */
+export function readSettings(): SettingsFile {
+  const { file, folder } = settingsPlace();
+  const { data, faults } = check(fileSchema, load(file));
+  if (data === undefined) throw new SettingsError(faults);
+  const { organisation, environments } = data;
+  const { permissionsBoundary: name, bootstrapQualifier } = organisation;
+  const required = {
+    ...(name && { [BOUNDARY]: { name } }),
+    ...(bootstrapQualifier && { [QUALIFIER]: bootstrapQualifier }),
+  };
+  const shared: SettingsFile['context'] = require('../../cdk.json').context;
+  for (const [key, value] of Object.entries(required)) {
+    if (isDeepStrictEqual(shared[key] ?? value, value)) continue;
+    throw new SettingsError(`The organisation of the settings contradicts ${key} in cdk.json: remove one of the two`);
+  }
+  return { folder, environments, organisation, context: { ...shared, ...required } };
+}
+
+/** The members of the context that concern the bootstrap. */
+export const BOUNDARY = '@aws-cdk/core:permissionsBoundary';
+export const QUALIFIER = '@aws-cdk/core:bootstrapQualifier';
+
+/** Returns the sentence for a SettingsError, which begins with the name of the file. Throws any other error again. */
+export function explainSettings(error: unknown): string {
+  if (!(error instanceof SettingsError)) throw error;
+  return `${settingsPlace().name}: ${error.message}`;
+}
+
+/** Returns the file of the settings, its folder, and its name in messages. */
+function settingsPlace() {
+  // A relative path counts from the folder where the person typed it. npm changes to the folder of the project.
+  const { [SETTINGS_VARIABLE]: named, INIT_CWD = '.' } = process.env;
+  const file = named ? resolve(INIT_CWD, named) : SHIPPED;
+  return { file, folder: dirname(file), name: named || 'lib/environments.ts' };
+}
+
+const SHIPPED = fileURLToPath(new URL('../environments.ts', import.meta.url));
+const require = createRequire(import.meta.url);
+
+function load(file: string): unknown {
+  if (!/\.(ts|json)$/.test(file)) throw new SettingsError('The settings must be a file .ts or .json');
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new SettingsError(`There is no file ${file}`);
+  try {
+    return require(file);
+  } catch (error) {
+    const { message, stack } = error instanceof Error ? error : { message: 'it throws no Error', stack: '' };
+    // Node puts the place of a mistake in the syntax before the stack.
+    const [, line] = /^file:.*:(\d+)\n/.exec(stack ?? '') ?? [];
+    // JSON.parse quotes the text around a mistake, which may be a secret.
+    const reason = message.split('\n', 1)[0]?.replace(/^.*\.json: |, \.*".*(?= is not valid JSON$)/g, '');
+    throw new SettingsError(`The file cannot be loaded${line === undefined ? '' : `, line ${line}`}: ${reason}`);
+  }
+}
+
+/** The requirements of an organisation on every stack and on its bootstrap. */
+const organisationSchema = z.strictObject({
+  // The name of a policy, because the bootstrap of the CDK accepts no ARN.
+  permissionsBoundary: text((name) =>
+    /^[\w+/=,.@-]{1,512}$/.test(name) ? undefined : 'must be the name of a managed policy, with its path',
+  ).optional(),
+  bootstrapQualifier: text((name) =>
+    /^[a-z0-9]{1,10}$/.test(name) ? undefined : 'must be 1 to 10 lower-case letters and digits',
+  ).optional(),
+});
+
+const fileSchema = z.object({
+  environments: recordOf(() => undefined, z.unknown()).refine((all) => Object.keys(all).length > 0, {
+    error: 'must have at least one environment',
+  }),
+  organisation: organisationSchema.default({}),
+});

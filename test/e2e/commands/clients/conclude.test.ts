@@ -1,0 +1,169 @@
+import {
+  DescribeSecretCommand,
+  PutSecretValueCommand,
+  TagResourceCommand,
+  UpdateSecretVersionStageCommand,
+} from '@aws-sdk/client-secrets-manager';
+import { describe, expect } from 'vitest';
+import { openSecrets } from '../../../../bin/commands/shared/secrets.ts';
+import { Redacted } from '../../../../functions/broker/redacted.ts';
+import { checked, problem } from '../../../unit/client/broker-answers.ts';
+import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, ended, openShell, typeAtCommandLine } from '../shared/command-line.ts';
+import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+
+const ACME = 'token-broker/local/acme';
+const PROMOTE = `client promote acme --force --region us-east-1`;
+
+async function storePending({ secretsManager }: OperatorWorld, credential: object = NEW): Promise<string> {
+  const stored = { SecretString: JSON.stringify({ ...credential, services: 'all' }), VersionStages: ['AWSPENDING'] };
+  return (await secretsManager.send(new PutSecretValueCommand({ SecretId: ACME, ...stored }))).VersionId ?? '';
+}
+
+async function versionWith({ secretsManager }: OperatorWorld, stage: string): Promise<string | undefined> {
+  const { VersionIdsToStages = {} } = await secretsManager.send(new DescribeSecretCommand({ SecretId: ACME }));
+  return Object.entries(VersionIdsToStages).find(([, stages]) => stages.includes(stage))?.[0];
+}
+
+/** A broker that gives this answer about the first service, and accepts the version on the second. */
+async function brokerWith(answer: Answer, version: string) {
+  return answering((response, request) => {
+    const asked = JSON.parse(request.body);
+    const isFirst = asked.service === SERVICES[0];
+    return (isFirst ? answer : answerWith(200, checked({ ...asked, version })))(response, request);
+  });
+}
+
+const about = (members: object): Answer => {
+  const asked = { client: 'acme', service: SERVICES[0], stage: 'AWSPENDING' };
+  return answerWith(200, checked({ ...asked, ...members }));
+};
+
+/** `passes` needs no second question, `asks` does, and `ends` promotes nothing, whatever the options. */
+type Row = readonly [what: string, outcome: 'passes' | 'asks' | RegExp, answer: (version: string) => Answer];
+
+const FINDINGS: readonly Row[] = [
+  ['unreachable', 'passes', (version) => about({ finding: 'unreachable', version })],
+  ['throttled by the service', 'passes', (version) => about({ finding: 'throttled', cause: 'service', version })],
+  ['disabled', 'passes', () => about({ finding: 'disabled', version: undefined })],
+  ['a broker that fails', 'passes', () => problem('internal')],
+  ['a broker that cannot read the secret', 'passes', () => problem('secrets-unavailable')],
+  ['a function that AWS cannot start', 'passes', () => answerWith(502, {})],
+  ['rejected', 'asks', (version) => about({ finding: 'rejected', version })],
+  ['secret-malformed', 'asks', () => about({ finding: 'secret-malformed', version: undefined })],
+  ['misconfigured', 'asks', (version) => about({ finding: 'misconfigured', version })],
+  ...['rejected-versions', 'another-version', 'single-active-token', undefined].map(
+    (cause): Row => [`throttled, cause ${cause}`, 'asks', (version) => about({ finding: 'throttled', cause, version })],
+  ),
+  ['accepted, of another version', /secret-changed/, () => about({ finding: 'accepted', version: 'another' })],
+  ['rejected, of another version', /secret-changed/, () => about({ finding: 'rejected', version: 'another' })],
+  ['accepted, of no version', /secret-changed/, () => about({ finding: 'accepted', version: undefined })],
+  ['secret-missing', /secret-changed/, () => about({ finding: 'secret-missing', version: undefined })],
+  ['invalid-request', /invalid-request/, () => problem('invalid-request')],
+  ['access-denied', /access-denied/, () => problem('access-denied')],
+  ['a signature that AWS refuses', /aws-forbidden/, () => answerWith(403, { Message: 'Forbidden' })],
+];
+
+describe('client promote --force, when a service answers', () => {
+  it.for(FINDINGS)('%s, asks only about what --yes must not answer', async ([what, outcome, answer], { world }) => {
+    const version = await storePending(world);
+    const current = await versionWith(world, 'AWSCURRENT');
+    const { url } = await brokerWith(answer(version), version);
+    const env = { ...world.shell, TOKEN_BROKER_URL: url };
+    const isEnding = outcome instanceof RegExp;
+    const state = what === 'rejected' ? /rejected by customer-insights/ : /untried on customer-insights \(/;
+    const column = what === 'rejected' ? /^customer-insights +rejected +tried /m : /^customer-insights .* untried /m;
+    const [done, pending] = [ended(0, column, state), ended(1, /is AWSPENDING/, /It stays pending/)];
+    const refused = ended(1, '', isEnding ? outcome : /./);
+
+    const typed = [
+      ['Continue? [y/N] ', 'y\n'],
+      [`Promote the ${what === 'rejected' ? 'rejected' : 'untried'} credential? [y/N] `, 'n\n'],
+    ] as const;
+    const asked = await typeAtCommandLine(PROMOTE.split(' '), env, typed);
+    expect(asked.screen.includes('Promote the ')).toBe(outcome === 'asks');
+    if (outcome === 'asks') expect(asked.screen).toMatch(new RegExp(`The version is ${state.source}`));
+    expect(asked.exitCode).toBe(outcome === 'passes' ? 0 : 1);
+    expect(await versionWith(world, 'AWSCURRENT')).toBe(outcome === 'passes' ? version : current);
+
+    if (outcome === 'passes') return;
+    const scripted = await world.run(`${PROMOTE} --yes`, { env });
+    expect(scripted).toEqual(isEnding ? refused : pending);
+    const accepting = await world.run(`${PROMOTE} --yes --accept-rejected`, { env });
+    expect(accepting).toEqual(isEnding ? refused : done);
+    expect(await versionWith(world, 'AWSCURRENT')).toBe(isEnding ? current : version);
+  });
+
+  it('nothing at all, says untried in the plan, the table, --json and the outcome', async ({ world }) => {
+    const version = await storePending(world, WRONG);
+    const env = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
+    const { exitCode, stdout, stderr } = await world.run(`${PROMOTE} --yes --json`, { env });
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/- makes version .* current, also untried, if .*\nPromoted by --force, untried on/s);
+    const checks = SERVICES.map((service) => ({ service, tried: false, problem: { type: 'network-error' } }));
+    expect(JSON.parse(stdout)).toMatchObject({ version, stage: 'AWSCURRENT', checks });
+  });
+});
+
+describe('two operators at once', () => {
+  it('do not put the version of the other into use, and are told nothing of a version that is gone', async ({
+    world,
+  }) => {
+    for (const options of ['', ' --force', ' --force --accept-rejected']) {
+      await storePending(world);
+      const current = await versionWith(world, 'AWSCURRENT');
+      let other = '';
+      // The other operator stores a version between the read of the stages and the check.
+      const broker = await answering(async (response, request) => {
+        other ||= await storePending(world, WRONG);
+        const answer = answerWith(200, checked({ ...JSON.parse(request.body), version: other }));
+        return answer(response, request);
+      });
+      const env = { TOKEN_BROKER_URL: broker.url };
+      const result = await world.run(`client promote acme --yes --region us-east-1${options}`, { env });
+      const changed = /error: secret-changed: Version \S+ was not promoted: another operator has changed the secret\n/;
+      expect(result).toEqual(ended(1, '', changed));
+      expect(result.stderr).not.toMatch(/stays pending/);
+      expect(await versionWith(world, 'AWSCURRENT')).toBe(current);
+      expect(await versionWith(world, 'AWSPENDING')).toBe(other);
+    }
+  });
+
+  it('keep the pending version of the other, and what was made current meanwhile', async ({ world }) => {
+    const { shell } = openShell(world.shell);
+    const secrets = openSecrets(shell, { environment: 'local' });
+    const own = await storePending(world);
+    const before = await secrets.find('acme');
+    if (before === undefined) throw new Error('acme is missing');
+    const other = await storePending(world, OLD);
+
+    await expect(secrets.moveStage('acme', 'AWSPENDING', own)).rejects.toMatchObject({ type: 'secret-changed' });
+    expect(await versionWith(world, 'AWSPENDING')).toBe(other);
+    const current = await versionWith(world, 'AWSCURRENT');
+    const moved = { VersionStage: 'AWSCURRENT', RemoveFromVersionId: current, MoveToVersionId: other };
+    await world.secretsManager.send(new UpdateSecretVersionStageCommand({ SecretId: ACME, ...moved }));
+    await expect(secrets.makeCurrent(before, own)).rejects.toMatchObject({ type: 'secret-changed' });
+    expect(await versionWith(world, 'AWSCURRENT')).toBe(other);
+  });
+
+  it('keep the tag of a version that the other is about to store, and lose that of a version without a stage', async ({
+    world,
+  }) => {
+    const { shell } = openShell(world.shell);
+    const secrets = openSecrets(shell, { environment: 'local' });
+    const about = await storePending(world);
+    const tags = [about, 'about-to-be-stored'].map((id) => ({ Key: `services:${id}`, Value: SERVICES[0] }));
+    await world.secretsManager.send(new TagResourceCommand({ SecretId: ACME, Tags: tags }));
+    await storePending(world);
+    const before = await secrets.find('acme');
+    if (before === undefined) throw new Error('acme is missing');
+
+    const version = { versionId: crypto.randomUUID(), text: new Redacted('{}'), services: SERVICES[1] };
+    await secrets.add(before, version);
+    const { servicesOf } = { ...(await secrets.find('acme')) };
+    expect(Object.fromEntries(servicesOf ?? [])).toEqual({
+      'about-to-be-stored': SERVICES[0],
+      [version.versionId]: SERVICES[1],
+    });
+  });
+});

@@ -1,0 +1,145 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { createCertificateAuthority } from '../support/services/certificates.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { exampleForm } from '../unit/settings/example-form.ts';
+import { finished } from './commands/shared/command-line.ts';
+
+const ROLE = 'arn:aws:iam::111111111111:role/billing';
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+describe('settings in a folder outside of the checkout', () => {
+  it('make the templates that the same settings inside make, byte by byte', async () => {
+    const outside = await settingsFolder();
+    const project = temporaryFolder();
+    for (const part of ['bin', 'client', 'lib', 'functions', 'cdk.json']) {
+      cpSync(path.join(ROOT, part), path.join(project, part), { recursive: true });
+    }
+    for (const part of ['environments.ts', 'ca']) {
+      cpSync(path.join(outside, part), path.join(project, 'lib', part), { recursive: true });
+    }
+    symlinkSync(path.join(ROOT, 'node_modules'), path.join(project, 'node_modules'));
+    for (const part of ['package.json', 'package-lock.json']) cpSync(path.join(ROOT, part), path.join(project, part));
+    const inside = await synth(project, {});
+    expect(inside).toContain('policy/team/bounds');
+    expect(inside).toContain('cdk-broker1-assets-');
+    for (const file of ['environments.ts', 'environments.json']) {
+      const named = { TOKEN_BROKER_ENVIRONMENTS_FILE: `../${path.basename(outside)}/${file}` };
+      expect((await synth(ROOT, { ...named, INIT_CWD: outside })) === inside, file).toBe(true);
+    }
+  });
+
+  it.each<[command: string, program: string, args: string[], shows: RegExp]>([
+    ['config', 'token-broker', ['config', 'own'], /^account +555555555555 +written$/m],
+    ['config --key-policy', 'token-broker', ['config', 'own', '--key-policy'], /"UseForLogs"/],
+    ['policy --deploy', 'token-broker', ['policy', '--deploy', '--environment', 'own'], /:555555555555:/],
+    ['policy --execution', 'token-broker', ['--environment', 'own', 'policy', '--execution'], /policy\/team\/bounds/],
+    ['policy <role>', 'token-broker', ['policy', ROLE, '--environment', 'own'], /of own allow it: token/],
+    ['diff', 'stack', ['diff', 'own', '--help'], /> cdk diff TokenBroker-own --exclusively --help\n/],
+    ['deploy', 'stack', ['deploy', 'own', '--help'], /> cdk deploy TokenBroker-own /],
+    [
+      'bootstrap',
+      'stack',
+      ['bootstrap', 'own', '--help'],
+      /> cdk bootstrap aws:\/\/555555555555\/eu-west-1 --qualifier broker1 --toolkit-stack-name CDKToolkit-broker1 --custom-permissions-boundary team\/bounds --help\n/,
+    ],
+    [
+      'a wrong environment',
+      'token-broker',
+      ['config', 'dev'],
+      /The settings of the broker have own; npm start is local/,
+    ],
+  ])('are read by %s from another working directory', async (_, program, args, shows) => {
+    const folder = await settingsFolder();
+    const cwd = path.dirname(folder);
+    const file = path.relative(cwd, path.join(folder, 'environments.ts'));
+    for (const option of [['--settings', file], [`--settings=${file}`]]) {
+      const { stdout, stderr } = await run(path.join(ROOT, `bin/${program}.ts`), [...args, ...option], { cwd });
+      expect(`${stdout}${stderr}`).toMatch(shows);
+    }
+  });
+
+  it('count a relative path from where npm was started', async () => {
+    const folder = await settingsFolder();
+    const args = [
+      '--prefix',
+      ROOT,
+      'run',
+      '--silent',
+      'token-broker',
+      '--',
+      'config',
+      '--settings',
+      './environments.json',
+    ];
+    const child = spawn('npm', [...args, 'own'], { cwd: folder, env: { ...variables(), PATH: process.env.PATH } });
+    expect((await finished(child)).stdout).toMatch(/^account +555555555555 +written$/m);
+  });
+
+  it.each(['app.ts', 'stack.ts', 'token-broker.ts'])(
+    'that are broken end bin/%s with 1 and one line',
+    async (program) => {
+      const folder = temporaryFolder();
+      writeFileSync(path.join(folder, 'environments.ts'), 'export enum Place { Here }');
+      const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: 'environments.ts', TOKEN_BROKER_ENVIRONMENT: 'own' };
+      const args = program === 'token-broker.ts' ? ['client', 'list'] : ['diff', 'own'];
+      const { exitCode, stdout, stderr } = await run(path.join(ROOT, 'bin', program), args, { cwd: folder, env });
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+      const sentence = 'environments.ts: The file cannot be loaded, line 1: TypeScript enum is not supported';
+      expect(stderr.split('\n')[0]).toContain(sentence);
+      expect(stderr).not.toMatch(/ {4}at |node:internal/);
+    },
+  );
+
+  it('do not reach the tests', async () => {
+    const vitest = path.join(ROOT, 'node_modules/vitest/vitest.mjs');
+    const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: '/nonexistent/environments.ts', CI: 'true' };
+    const args = ['run', '--project', 'e2e', 'test/e2e/commands/config.test.ts'];
+    const { exitCode, stdout, stderr } = await run(vitest, args, { cwd: ROOT, env });
+    expect(exitCode, `${stdout}${stderr}`).toBe(0);
+  });
+});
+
+/** A folder with the same settings in both forms, and a certificate authority beside them. */
+async function settingsFolder(): Promise<string> {
+  const folder = temporaryFolder();
+  mkdirSync(path.join(folder, 'ca'));
+  const authority = await createCertificateAuthority();
+  writeFileSync(path.join(folder, 'ca/insights.pem'), authority.ca);
+  const authUrl = 'https://auth.example.com';
+  const services = { 'customer-insights': { authUrl, certificateAuthorities: ['ca/insights.pem'] } };
+  const own = { ...exampleForm(), services, account: '555555555555', guarded: true, canary: 'off' };
+  const organisation = { permissionsBoundary: 'team/bounds', bootstrapQualifier: 'broker1' };
+  const settings = { environments: { own }, organisation };
+  writeFileSync(path.join(folder, 'environments.json'), JSON.stringify(settings));
+  const type = `import type { EnvironmentForm } from '${path.join(ROOT, 'lib/settings/settings.ts')}';`;
+  const environments = `export const environments: Readonly<Record<string, EnvironmentForm>> = ${JSON.stringify({ own })};`;
+  const required = `export const organisation = ${JSON.stringify(organisation)};`;
+  writeFileSync(path.join(folder, 'environments.ts'), [type, environments, required].join('\n'));
+  return folder;
+}
+
+/** Returns the template that `synth` makes. */
+async function synth(cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const out = temporaryFolder();
+  const { exitCode, stderr } = await run('bin/app.ts', [], { cwd, env: { ...env, CDK_OUTDIR: out } });
+  expect(exitCode, stderr).toBe(0);
+  return readFileSync(path.join(out, 'TokenBroker-own.template.json'), 'utf8');
+}
+
+function run(program: string, args: readonly string[], { cwd, env = {} }: { cwd: string; env?: NodeJS.ProcessEnv }) {
+  return finished(spawn(process.execPath, [program, ...args], { cwd, env: { ...variables(), ...env } }));
+}
+
+function variables() {
+  return {
+    PATH: [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter),
+    HOME: tmpdir(),
+    AWS_EC2_METADATA_DISABLED: 'true',
+    HTTPS_PROXY: 'http://127.0.0.1:9',
+  };
+}

@@ -1,0 +1,125 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SecretsManager } from '@aws-sdk/client-secrets-manager';
+import { describe, it, type TestContext } from 'vitest';
+import { LOCAL_STORE_LIMITS } from '../../bin/local/broker.ts';
+import { secretName } from '../../functions/vocabulary.ts';
+import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
+import { beginCommandLine } from '../e2e/commands/shared/command-line.ts';
+import { startFaultyEndpoint } from '../support/aws/faulty-endpoint.ts';
+import { ACCESS } from '../support/example.ts';
+import { SERVICE, startInstanceFleet } from '../support/processes/instance-fleet.ts';
+import type { InstanceAnswer } from '../support/processes/instance-process.ts';
+
+const PROCESSES = 4;
+const INSTANCES = 40;
+const LIFETIME_SECONDS = 20;
+const BUSY_MS = 20_000;
+const ACME = secretName(LOCAL_ENVIRONMENT, 'acme');
+
+// Each fleet mostly waits, so they share the machine.
+describe.concurrent('40 instances of the bundle', () => {
+  it.for([0.5, 1])(
+    'send no more than they need in 20 s of a table that throttles a share of %d',
+    async (share, test) => {
+      const { fleet, failWhere } = await startBusyFleet(test);
+      const startedAt = Date.now();
+      failWhere(() => (Math.random() < share ? throttle : undefined));
+      const over = sleep(BUSY_MS).then(() => failWhere(() => undefined));
+      const answers = (await Promise.all(['acme', 'wrong'].map((client) => askAll(fleet, client, over)))).flat();
+
+      const requests = fleet.tokenService.requests.filter(({ at }) => at >= startedAt);
+      const accepted = requests.filter(({ ok }) => ok).length;
+      const rejected = requests.length - accepted;
+      const longestMs = Math.round(Math.max(...answers.map(({ waitMs }) => waitMs)));
+      const kinds = Map.groupBy(answers, ({ body: { type = 'token' } }) => type);
+      const counts = [...kinds].map(([kind, { length }]) => `${length} ${kind}`).join(', ');
+      // Measured, not asserted: times on a shared machine are for people.
+      print(`busy ${share}: ${accepted} requests, ${rejected} rejections, longest wait ${longestMs} ms; ${counts}`);
+
+      const { expect } = test;
+      expect(rejected).toBeLessThanOrEqual(3);
+      // The token of 20 s that they had, and at most two more.
+      expect(accepted).toBeLessThanOrEqual(2);
+      const known = ['token', 'credential-rejected', ...(share === 1 ? ['token-endpoint-timeout'] : [])];
+      expect([...kinds.keys()].filter((kind) => !known.includes(kind))).toEqual([]);
+      expect(kinds.get('token')?.length).toBeGreaterThan(INSTANCES);
+    },
+  );
+
+  it('lose the secret to client disable while the table is busy, and heed its flag afterwards', async (test) => {
+    const { fleet, failWhere } = await startBusyFleet(test);
+    failWhere(() => throttle);
+    const startedAt = Date.now();
+    const variables = { ...fleet.variables, AWS_SESSION_TOKEN: '', TOKEN_BROKER_SERVICES: SERVICE };
+    const command = beginCommandLine('client disable acme --yes'.split(' '), variables);
+    const secrets = new SecretsManager({ endpoint: fleet.variables.AWS_ENDPOINT_URL_SECRETS_MANAGER, ...ACCESS });
+    test.onTestFinished(() => secrets.destroy());
+    const policy = async () =>
+      (await secrets.getResourcePolicy({ SecretId: ACME })).ResourcePolicy ?? command.output.stderr;
+    const { expect } = test;
+    await expect.poll(policy, { interval: 20, timeout: 60_000 }).toContain('TokenBrokerDisabled');
+    print(`100 % busy: client disable denies the secret after ${Date.now() - startedAt} ms`);
+
+    failWhere(() => undefined);
+    expect(await command.finished).toMatchObject({ exitCode: 0 });
+    // A new instance has no memory of the minute before.
+    expect((await ask(fleet, INSTANCES, 'acme')).body.type).toBe('client-disabled');
+  });
+});
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function throttle(response: ServerResponse): void {
+  response.writeHead(400, { 'content-type': 'application/x-amz-json-1.0' });
+  response.end('{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}');
+}
+
+/** 40 instances of the bundle, warm for `acme`, whose table can be made busy. */
+async function startBusyFleet({ onTestFinished }: TestContext) {
+  let endpoint: Awaited<ReturnType<typeof startFaultyEndpoint>> | undefined;
+  const fleet = await startInstanceFleet({
+    clients: ['acme', 'wrong'],
+    processes: PROCESSES,
+    slowness: 1,
+    lifetimeSeconds: LIFETIME_SECONDS,
+    storeLimits: LOCAL_STORE_LIMITS,
+    inFront: async (dynamodb) => {
+      endpoint = await startFaultyEndpoint(dynamodb);
+      return endpoint.url;
+    },
+  });
+  onTestFinished(() => fleet.close());
+  for (let instance = 0; instance < INSTANCES; instance += 1) await ask(fleet, instance, 'acme');
+  if (endpoint === undefined) throw new Error('the fleet has no table');
+  onTestFinished(endpoint.close);
+  return { fleet, failWhere: endpoint.failWhere };
+}
+
+type Fleet = Awaited<ReturnType<typeof startInstanceFleet>>;
+
+/** Every instance asks again a quarter of a second after each of its answers. */
+async function askAll(fleet: Fleet, client: string, over: Promise<unknown>): Promise<readonly InstanceAnswer[]> {
+  let isOver = false;
+  void over.then(() => {
+    isOver = true;
+  });
+  const loop = async (instance: number) => {
+    const answers: InstanceAnswer[] = [];
+    while (!isOver) {
+      answers.push(await ask(fleet, instance, client));
+      await sleep(250);
+    }
+    return answers;
+  };
+  return (await Promise.all(Array.from({ length: INSTANCES }, (_, instance) => loop(instance)))).flat();
+}
+
+async function ask({ processes }: Fleet, instance: number, client: string): Promise<InstanceAnswer> {
+  const order = { instances: [instance], body: { client, service: SERVICE } };
+  const [answer] = (await processes[instance % PROCESSES]?.order(order)) ?? [];
+  if (answer === undefined) throw new Error('no answer');
+  return answer;
+}

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { SECOND_MS } from '../support/example.ts';
+import { type Answer, ask } from '../support/fleet/fleet.ts';
+import { describeWaits, missingFleet } from '../support/fleet/load.ts';
+
+/** Load that takes seconds to simulate; test/protocol/fleet-load has the rest. */
+
+const WRONG = { accepted: new Set<string>() };
+const report = (title: string, answers: readonly Answer[]) =>
+  process.stdout.write(`${title}: ${describeWaits(answers.map(({ waitMs }) => waitMs))}\n`);
+
+it.each([
+  ['a token', {}, undefined],
+  ['a rejection', WRONG, 'credential-rejected'],
+])('10 000 instances that miss within a second cost one request, and each gets %s', async (what, changes, type) => {
+  const { requests, askWithin } = missingFleet(10_000, 2, changes);
+  const answers = await askWithin(SECOND_MS);
+  report(`10 000 instances × 2 kB, ${what}`, answers);
+
+  expect([requests.length, [...new Set(answers.map(({ problem }) => problem?.type))]]).toEqual([1, [type]]);
+});
+
+// It takes 15 s of processor time, and much longer on a busy machine.
+it('3 000 callers of a wrong credential who come back each second do not pile up', { timeout: 600_000 }, async () => {
+  const { clock, requests, instances } = missingFleet(3_000, 16, WRONG);
+  const start = clock.now();
+  const answers: Answer[] = [];
+  const caller = async (instance: (typeof instances)[number]) => {
+    while (clock.now() - start < 120 * SECOND_MS) {
+      answers.push(await ask(instance));
+      await clock.sleep(SECOND_MS);
+    }
+  };
+  await clock.run(Promise.all(instances.map(caller)));
+  report('3 000 callers × 16 kB for two minutes, a rejection', answers);
+  const underWay = answers.reduce((sum, { waitMs }) => sum + waitMs, 0) / (120 * SECOND_MS);
+  process.stdout.write(`${underWay.toFixed(0)} calls were under way on average\n`);
+
+  expect(requests).toHaveLength(1);
+  const others = answers.filter(({ problem }) => problem?.type !== 'credential-rejected');
+  expect(others.filter(({ at }) => at - start > 15 * SECOND_MS)).toEqual([]);
+  expect(underWay).toBeLessThan(200);
+});

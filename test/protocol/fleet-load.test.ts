@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { ISSUE_REQUEST } from '../support/broker-world.ts';
+import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
+import { type Answer, fleetOf } from '../support/fleet/fleet.ts';
+import { describeWaits, missingFleet } from '../support/fleet/load.ts';
+import type { StoreFault } from '../support/fleet/surroundings.ts';
+import { oldToken } from '../support/pair/pair-examples.ts';
+import { seededRandom } from '../support/seeded-random.ts';
+
+/** What load alone costs: nothing is down, and DynamoDB throttles the key of one pair. */
+
+const WRONG = { accepted: new Set<string>() };
+const typesOf = (answers: readonly Answer[]) => [...new Set(answers.map(({ problem }) => problem?.type))];
+const report = (title: string, answers: readonly Answer[]) =>
+  process.stdout.write(`${title}: ${describeWaits(answers.map(({ waitMs }) => waitMs))}\n`);
+
+describe.each([
+  [1_000, 2],
+  [2_000, 2],
+  [500, 8],
+  [1_000, 8],
+  [200, 16],
+  [500, 16],
+])('%i instances that miss a token of %i kB at one instant', (count, tokenKb) => {
+  it('make one token request, and each gets the token', async () => {
+    const { requests, askAll } = missingFleet(count, tokenKb);
+    const answers = await askAll();
+    report(`${count} instances × ${tokenKb} kB, a token`, answers);
+
+    expect([requests.length, typesOf(answers)]).toEqual([1, [undefined]]);
+  });
+
+  it('have a wrong credential rejected once, and each caller learns it', async () => {
+    const { requests, askAll } = missingFleet(count, tokenKb, WRONG);
+    const answers = await askAll();
+    report(`${count} instances × ${tokenKb} kB, a rejection`, answers);
+
+    expect([requests.length, typesOf(answers)]).toEqual([1, ['credential-rejected']]);
+  });
+});
+
+it('3 000 asks within half a second have a wrong credential rejected once', async () => {
+  const { requests, askWithin } = missingFleet(3_000, 2, WRONG);
+  const answers = await askWithin(500);
+  report('3 000 asks within half a second, a rejection', answers);
+
+  expect([requests.length, typesOf(answers)]).toEqual([1, ['credential-rejected']]);
+});
+
+describe('a store that is busy with all calls for 10 minutes', () => {
+  const busy = (): StoreFault => 'busy';
+  const tenMinutes = async (fleet: ReturnType<typeof fleetOf>) => {
+    const answers: Answer[] = [];
+    const end = fleet.clock.now() + 10 * MINUTE_MS;
+    for (; fleet.clock.now() < end; await fleet.clock.advance(5 * SECOND_MS)) answers.push(...(await fleet.askAll()));
+    return answers;
+  };
+
+  it('makes no instance send a request or take a lease, and callers learn when to come back', async () => {
+    const fleet = fleetOf(20, { storeFault: busy, ...WRONG });
+    const answers = await tenMinutes(fleet);
+
+    expect([fleet.requests.length, fleet.recordNow().lease]).toEqual([0, undefined]);
+    expect(typesOf(answers)).toEqual(['token-endpoint-timeout']);
+    expect(answers.every(({ problem, waitMs }) => problem?.retryAfterSeconds === 5 && waitMs <= 14_500)).toBe(true);
+    expect(
+      fleet.instances.every(({ traces }) => traces.every(({ warnings }) => warnings.has('shared-cache-busy'))),
+    ).toBe(true);
+    fleet.surroundings.storeFault = undefined;
+    expect(typesOf(await fleet.askAll())).toEqual(['credential-rejected']);
+    expect(fleet.requests).toHaveLength(1);
+  });
+
+  it('keeps no caller from a living token in memory, also in its soft window, and none of them waits', async () => {
+    const fleet = fleetOf(20);
+    await fleet.askAll();
+    await fleet.clock.advance(47 * MINUTE_MS);
+    fleet.surroundings.storeFault = busy;
+    const answers = await tenMinutes(fleet);
+
+    expect([fleet.requests.length, typesOf(answers)]).toEqual([1, [undefined]]);
+    expect(Math.max(...answers.map(({ waitMs }) => waitMs))).toBeLessThanOrEqual(25);
+  });
+
+  it('does not keep the secret from stopping its client within 60 s', async () => {
+    const fleet = fleetOf(20);
+    await fleet.askAll();
+    await fleet.clock.advance(MINUTE_MS);
+    fleet.surroundings.storeFault = busy;
+    await fleet.askAll();
+    fleet.surroundings.secret = () => ({ outcome: 'stopped', cause: 'AccessDeniedException' });
+    await fleet.clock.advance(MINUTE_MS);
+
+    expect(typesOf(await fleet.askAll())).toEqual(['client-disabled']);
+  });
+});
+
+describe('a store that takes reads and is busy with writes', () => {
+  /** Busy from the first outcome on. */
+  const busyOutcome = (changes = {}) => {
+    let writes = 0;
+    const storeFault = (operation: string): StoreFault | undefined =>
+      operation === 'replace' && ++writes > 1 ? 'busy' : undefined;
+    return fleetOf(1, { storeFault, ...changes });
+  };
+
+  it.each([
+    ['a token', {}, undefined, 5_600],
+    ['a rejection', WRONG, 'credential-rejected', 14_750],
+  ])('gets at most 15 writes a second for the outcome, and the caller gets %s', async (_, changes, type, atMostMs) => {
+    const { requests, counts, askOne } = busyOutcome(changes);
+    const { problem, waitMs } = await askOne();
+
+    expect([problem?.type, requests.length]).toEqual([type, 1]);
+    expect(waitMs).toBeLessThanOrEqual(atMostMs);
+    expect((counts.storeCalls.replace ?? 0) / (waitMs / SECOND_MS)).toBeLessThanOrEqual(15);
+  });
+
+  it('leaves the outcome with the instance, which then sends a rejected version no more', async () => {
+    const { requests, surroundings, clock, recordNow, askOne } = busyOutcome(WRONG);
+    await askOne();
+    surroundings.storeFault = undefined;
+    await clock.advance(MINUTE_MS);
+
+    expect((await askOne()).problem?.type).toBe('credential-rejected');
+    expect([requests.length, recordNow().rejected.size]).toEqual([1, 0]);
+  });
+});
+
+/** Makes an instance look at the table. */
+const UNKNOWN = { refused: 'unknown' };
+
+/** Of the calls of a slow table, this share takes 200 to 600 ms. */
+const slowTable = (share: number) => {
+  const random = seededRandom(1, 'slow table');
+  return () => (random() < share ? 200 + 400 * random() : 5);
+};
+
+it.each([
+  ['request', {}, undefined],
+  ['rejection', WRONG, 'credential-rejected'],
+])(
+  '200 warm instances on a table that takes 200 to 600 ms for 5 % of calls cost one %s',
+  async (what, changes, type) => {
+    const fleet = fleetOf(200, { lifetimeSeconds: 60 });
+    await fleet.askAll();
+    await fleet.clock.advance(20 * SECOND_MS);
+    // Keeps the connections warm until no caller may receive the token any more.
+    await fleet.askAll(UNKNOWN);
+    await fleet.clock.advance(28.5 * SECOND_MS);
+    Object.assign(fleet.surroundings, changes, { storeLatencyMs: slowTable(0.05) });
+    fleet.requests.length = 0;
+    const answers = await fleet.askAll();
+    report(`200 instances on a slow table, a ${what}`, answers);
+
+    expect([fleet.requests.length, typesOf(answers)]).toEqual([1, [type]]);
+  },
+);
+
+it('200 warm instances on such a table renew a token once', async () => {
+  const fleet = fleetOf(200);
+  const refreshAt = fleet.clock.now() + 40 * SECOND_MS;
+  fleet.shared.change(ISSUE_REQUEST.pair, (empty) => ({ ...empty, token: { ...oldToken(), refreshAt } }));
+  await fleet.askAll();
+  await fleet.clock.advance(20 * SECOND_MS);
+  await fleet.askAll(UNKNOWN);
+  await fleet.clock.advance(20 * SECOND_MS);
+  Object.assign(fleet.surroundings, { storeLatencyMs: slowTable(0.05) });
+  const answers = await fleet.askAll();
+
+  expect([fleet.requests.length, typesOf(answers)]).toEqual([1, [undefined]]);
+});

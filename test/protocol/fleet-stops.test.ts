@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import type { SecretReading } from '../../functions/broker/credential/secret.ts';
+import { SECRETS_DOWN } from '../support/broker-world.ts';
+import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
+import { fleetOf } from '../support/fleet/fleet.ts';
+import type { StoreFault } from '../support/fleet/surroundings.ts';
+
+/** A stop that an instance has heard from Secrets Manager, which then falls silent. */
+
+const SILENCE = { secret: () => SECRETS_DOWN, secretsLatencyMs: SECOND_MS };
+const UP = { secret: undefined, secretsLatencyMs: 20 };
+const STOPPED = { outcome: 'stopped', cause: 'AccessDeniedException' } as const satisfies SecretReading;
+const UNAVAILABLE = { type: 'secrets-unavailable', retryAfterSeconds: 1 };
+
+/** The fleet has a token, the table fails, and every instance has heard the stop. */
+async function stoppedFleet(reading: SecretReading, fault: StoreFault) {
+  const fleet = fleetOf(3);
+  const { surroundings, clock, askAll } = fleet;
+  await askAll();
+  await clock.advance(MINUTE_MS);
+  Object.assign(surroundings, { secret: () => reading, storeFault: () => fault });
+  await clock.advance(5 * MINUTE_MS);
+  const heard = await askAll();
+  await clock.advance(5 * SECOND_MS);
+  return { ...fleet, heard };
+}
+
+describe.each<[SecretReading, string]>([
+  [STOPPED, 'client-disabled'],
+  [{ outcome: 'missing' }, 'credential-missing'],
+  [{ outcome: 'deleted' }, 'credential-missing'],
+  [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable'],
+])('a secret that is %o', (reading, type) => {
+  it('stays stopped on an instance that is alone, until Secrets Manager answers again', async () => {
+    const { surroundings, clock, heard, askAll } = await stoppedFleet(reading, 'unavailable');
+    for (const { problem } of heard) expect(problem?.type).toBe(type);
+
+    Object.assign(surroundings, SILENCE);
+    for (let minute = 0; minute < 30; minute += 1) {
+      for (const { problem } of await askAll()) expect(problem).toMatchObject(UNAVAILABLE);
+      await clock.advance(MINUTE_MS);
+    }
+    Object.assign(surroundings, UP);
+    for (const { issue } of await askAll()) expect(issue).toBeDefined();
+  });
+
+  it('stays stopped while the table is busy', async () => {
+    const { surroundings, askAll } = await stoppedFleet(reading, 'unavailable');
+    Object.assign(surroundings, SILENCE, { storeFault: (): StoreFault => 'busy' });
+    for (const { problem } of await askAll()) expect(problem?.type).toBe('token-endpoint-timeout');
+  });
+});
+
+it('a client that is enabled comes back with the token of the table, while Secrets Manager is silent', async () => {
+  const { surroundings, requests, askAll } = await stoppedFleet(STOPPED, 'unavailable');
+  Object.assign(surroundings, SILENCE, { storeFault: undefined });
+
+  for (const { issue } of await askAll()) expect(issue?.cache).toBe('shared');
+  expect(requests).toHaveLength(1);
+});
+
+it('a check of a secret that was missing, is stored again and cannot be read withdraws nothing', async () => {
+  const { surroundings, clock, recordNow, instances, askAll } = await stoppedFleet(
+    { outcome: 'missing' },
+    'unavailable',
+  );
+  Object.assign(surroundings, SILENCE, { storeFault: undefined });
+  const [instance = expect.fail()] = instances;
+
+  await expect(clock.run(instance.check())).rejects.toMatchObject(UNAVAILABLE);
+  expect(recordNow().token).toBeDefined();
+  for (const { issue } of await askAll()) expect(issue).toBeDefined();
+});
+
+it('a rotation during the silence is noticed after it', async () => {
+  const { surroundings, clock, requests, askAll } = await stoppedFleet(STOPPED, 'unavailable');
+  surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+  Object.assign(surroundings, SILENCE, { storeFault: undefined });
+  await clock.advance(55 * MINUTE_MS);
+  for (const { problem } of await askAll()) expect(problem?.type).toBe('secrets-unavailable');
+
+  Object.assign(surroundings, UP);
+  for (const { issue } of await askAll()) expect(issue?.token.credentialVersion).toBe('v2');
+  expect(requests.map(({ version }) => version)).toEqual(['v1', 'v2']);
+});
+
+it.each(['AWSPENDING', 'AWSPREVIOUS'] as const)(
+  'a version with the stage %s that is missing stops nobody',
+  async (stage) => {
+    const { surroundings, clock, instances, askAll } = fleetOf(1);
+    await askAll();
+    const [instance = expect.fail()] = instances;
+    expect(await clock.run(instance.check({ stage }))).toMatchObject({ finding: 'secret-missing' });
+    await clock.advance(MINUTE_MS);
+    Object.assign(surroundings, SILENCE, { storeFault: (): StoreFault => 'unavailable' });
+
+    await expect(clock.run(instance.check({ stage }))).rejects.toMatchObject(UNAVAILABLE);
+    for (const { issue } of await askAll()) expect(issue).toBeDefined();
+  },
+);

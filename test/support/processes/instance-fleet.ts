@@ -1,0 +1,91 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
+import { startTokenService } from '../../../bin/local/token-service/server.ts';
+import type { StoreLimits } from '../../../functions/aws/calls.ts';
+import { sealingKeyName, secretName } from '../../../functions/vocabulary.ts';
+import { LOCAL_ENVIRONMENT, tableName } from '../../../lib/settings/names.ts';
+import { ACCESS, exampleRule, exampleService } from '../example.ts';
+import { BUNDLE, bundleAsStack } from '../stack/stack-bundle.ts';
+import { startInstanceProcess } from './instance-process.ts';
+import { startStandInProcess } from './stand-in-process.ts';
+
+export const SERVICE = 'customer-insights';
+
+interface Options {
+  /** A client whose name begins with `wrong` has a credential that the service rejects. */
+  readonly clients: readonly string[];
+  readonly processes: number;
+  /** How many times slower the instances' clock is. */
+  readonly slowness: number;
+  readonly lifetimeSeconds?: number;
+  /** Longer limits let the instances share processors, where time is not what a test is about. */
+  readonly storeLimits?: StoreLimits;
+  /** Returns the URL that the instances use as DynamoDB's. */
+  readonly inFront?: (dynamodb: string) => Promise<string>;
+}
+
+/** Starts processes of instances, and their servers on this machine: DynamoDB, Secrets Manager and the token service. */
+export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 3_600, ...options }: Options) {
+  const credentials = clients.map((client) => ({ client, client_id: `${client}-id`, secret: `${client}-secret` }));
+  const accepted = credentials.filter(({ client }) => !client.startsWith('wrong'));
+  const tokenService = await startTokenService({ credentials: { [SERVICE]: accepted }, lifetimeSeconds });
+  const dynamodb = await startStandInProcess('dynamodb');
+  const secretsManager = await startStandInProcess('secrets-manager');
+  const table = new DynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
+  await ensurePairTable(table, tableName(LOCAL_ENVIRONMENT));
+  table.destroy();
+  const secrets = new SecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
+  const key = { Name: sealingKeyName(LOCAL_ENVIRONMENT), SecretString: btoa('k'.repeat(48)) };
+  await secrets.send(new CreateSecretCommand(key));
+  for (const { client, ...credential } of credentials) {
+    const Name = secretName(LOCAL_ENVIRONMENT, client);
+    await secrets.send(new CreateSecretCommand({ Name, SecretString: JSON.stringify(credential) }));
+  }
+  secrets.destroy();
+
+  // As it runs in Lambda: a client and its first call take half as long as from the sources.
+  const { outputFiles } = await bundleAsStack(
+    fileURLToPath(new URL('../../../functions/token-function.ts', import.meta.url)),
+  );
+  const folder = await mkdtemp(path.join(tmpdir(), 'token-broker-fleet-'));
+  await writeFile(path.join(folder, BUNDLE), outputFiles[0]?.contents ?? '');
+  const accessRule = exampleRule({ clients: 'all', services: 'all' });
+  const settings = {
+    code: pathToFileURL(path.join(folder, BUNDLE)).href,
+    environment: LOCAL_ENVIRONMENT,
+    tableName: tableName(LOCAL_ENVIRONMENT),
+    role: accessRule.role,
+    storeLimits: options.storeLimits,
+    slowMotion: { factor: slowness, since: Date.now() },
+    settings: {
+      services: { [SERVICE]: exampleService({ authUrl: tokenService.authUrl(SERVICE) }) },
+      accessRules: [accessRule],
+      provenForSeconds: 3_600,
+    },
+  };
+  const variables = {
+    AWS_REGION: ACCESS.region,
+    AWS_ACCESS_KEY_ID: ACCESS.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: ACCESS.credentials.secretAccessKey,
+    AWS_ENDPOINT_URL_DYNAMODB: (await options.inFront?.(dynamodb.url)) ?? dynamodb.url,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+    HOME: '/nonexistent',
+  };
+  const processes = Array.from({ length: options.processes }, () => startInstanceProcess(settings, variables));
+  return {
+    tokenService,
+    processes,
+    /** The variables of an instance, and of a command that looks after this fleet. */
+    variables,
+    async close() {
+      await Promise.all(processes.map(({ kill }) => kill()));
+      await rm(folder, { recursive: true });
+      await Promise.all([tokenService.close(), secretsManager.close(), dynamodb.close()]);
+    },
+  };
+}

@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+import { decideIssue, type View } from '../../../../functions/broker/pair/decision.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import { found, ISSUE_REQUEST, SECRETS_DOWN } from '../../../support/broker-world.ts';
+import { MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
+import { exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
+import {
+  answer,
+  BUSY,
+  createPairWorld,
+  DOWN,
+  FAILED,
+  FINGERPRINT,
+  LIVE,
+  PAIR,
+  type PairWorldOptions,
+  REJECTED,
+  RENEW,
+  REQUEST,
+  rotated,
+  SILENT,
+  THROTTLED,
+} from '../../../support/pair/pair-world.ts';
+
+/** A store that throttles calls. It is there, so no instance may go alone, however long it lasts. */
+
+const TIMED_OUT = { type: 'token-endpoint-timeout', retryAfterSeconds: 5 };
+const KEY = 'v1:0000000000000000';
+
+describe('a look that is busy', () => {
+  /** A caller asks `ageMs` after memory read this record, and every look of it is busy. */
+  async function busyAsk(
+    record: Partial<PairRecord>,
+    { ageMs = 0, refused, ...options }: PairWorldOptions & { ageMs?: number; refused?: string } = {},
+  ) {
+    const call = exampleCall({ deadline: START + ageMs + 10_000 });
+    const world = createPairWorld({ reads: [BUSY], ...options });
+    await world.memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, ...record }, tag: 'a' }));
+    world.clock.now += ageMs;
+    const told = await world.acquire((view) => {
+      const step = decideIssue(view, call, { ...ISSUE_REQUEST, refused }, world.clock.now);
+      return 'answer' in step ? { ...step, answer: step.answer.token.fingerprint } : step;
+    }, call);
+    expect([world.sent.length, world.recordNow().lease]).toEqual([0, undefined]);
+    expect(call.trace.warnings).toContain('shared-cache-busy');
+    return { ...world, told, waitMs: world.clock.now - START - ageMs };
+  }
+
+  const latched = { rejected: latches({ v1: START }) };
+  const held = { held: new Map([[KEY, exampleWait(START + 5 * MINUTE_MS, 'token-endpoint-error')]]) };
+  const paused = { pause: exampleWait(START + 5 * MINUTE_MS) };
+  const token = exampleToken({ refreshAt: START });
+
+  it.each<[string, Partial<PairRecord>, object, unknown]>([
+    ['issues a living token, however old memory is', { token }, { ageMs: 40 * MINUTE_MS }, FINGERPRINT],
+    ['issues a living token while Secrets Manager is silent', { token }, { secret: () => SECRETS_DOWN }, FINGERPRINT],
+    ['tells a latch of the last minute', latched, { ageMs: MINUTE_MS - 1 }, 'credential-rejected'],
+    ['tells a hold of the last minute', held, { ageMs: MINUTE_MS - 1 }, 'token-endpoint-error'],
+    ['tells a pause of the last minute', paused, { ageMs: MINUTE_MS - 1 }, 'token-endpoint-unavailable'],
+    [
+      'obeys a stop of the secret',
+      { token },
+      { secret: () => ({ outcome: 'stopped', cause: 'no' }) },
+      'client-disabled',
+    ],
+    ['obeys the flag that memory has', { token, disabled: { since: START } }, {}, 'client-disabled'],
+  ])('%s, at once', async (_, record, options, expected) => {
+    const { told, waitMs } = await busyAsk(record, options);
+    expect(told === expected || (told as { type?: unknown }).type).toBe(told === expected || expected);
+    expect(waitMs).toBe(0);
+  });
+
+  it.each<[string, Partial<PairRecord>, object]>([
+    ['there is no token', {}, {}],
+    ['the token was refused', { token }, { refused: FINGERPRINT }],
+    ['the latch is older than a minute', latched, { ageMs: MINUTE_MS + 1 }],
+    ['the hold is older than a minute', held, { ageMs: MINUTE_MS + 1 }],
+    ['the latch is of another version', { rejected: latches({ v0: START }) }, {}],
+    ['Secrets Manager is silent', latched, { secret: () => SECRETS_DOWN }],
+    ['another call holds the lease', LIVE, {}],
+  ])('waits until the deadline and says when to come back: %s', async (_, record, options) => {
+    const { told, waitMs, slept } = await busyAsk(record, options);
+    expect(told).toMatchObject(TIMED_OUT);
+    expect([waitMs, Math.max(...slept) <= 500]).toEqual([10_000, true]);
+  });
+
+  it('is no failure, and the call goes on when the store answers', async () => {
+    const { acquire, sent, slept } = createPairWorld({ reads: [BUSY, BUSY, {}] });
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect([sent.length, slept]).toEqual([1, [25, 50]]);
+  });
+
+  it('needs no reading of the secret while memory has nothing to tell', async () => {
+    const { acquire, readStages } = createPairWorld({ reads: [BUSY, BUSY, BUSY, {}] });
+    await acquire([answer('token')]);
+    expect(readStages).toEqual([]);
+  });
+});
+
+describe('a lease whose write is busy', () => {
+  const busyLease: NonNullable<PairWorldOptions['onReplace']> = (write, { n }) => (n <= 3 ? THROTTLED() : write());
+
+  it('is asked for again after a look, and the call never goes alone', async () => {
+    const { acquire, views, sent, slept, tableReads } = createPairWorld({ onReplace: busyLease });
+
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(views.map(({ isAlone }) => isAlone)).toEqual([false, false, false, false]);
+    expect([sent.length, tableReads.length, slept]).toEqual([1, 4, [25, 50, 100]]);
+  });
+
+  it('is used when an earlier write of it arrives late', async () => {
+    const { acquire, sent, recordNow } = createPairWorld({
+      onReplace: (write, { n }) => {
+        if (n === 1) return write().then(SILENT);
+        return n === 2 ? THROTTLED() : write();
+      },
+    });
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(sent).toHaveLength(1);
+    expect(recordNow().lease).toBeUndefined();
+  });
+
+  it('leaves a renewal with the living token, at once', async () => {
+    const { acquire, sent, slept, tableReads } = createPairWorld({ onReplace: THROTTLED });
+    const renewOnce = ({ record }: View) => (record.attemptedAt < START ? RENEW : answer('old token'));
+
+    expect(await acquire(renewOnce)).toBe('old token');
+    expect([sent.length, tableReads.length, slept]).toEqual([0, 1, []]);
+  });
+
+  it('keeps a trial from sending', async () => {
+    const { acquire, sent } = createPairWorld({ onReplace: THROTTLED });
+    expect(await acquire([REQUEST], exampleCall({ stage: 'AWSPENDING' }))).toMatchObject(TIMED_OUT);
+    expect(sent).toEqual([]);
+  });
+});
+
+describe('an outcome whose write is busy', () => {
+  /** The lease is written, and then so many writes are throttled. */
+  const busyOutcomes =
+    (times: number): NonNullable<PairWorldOptions['onReplace']> =>
+    (write, { n }) =>
+      n > 1 && n <= 1 + times ? THROTTLED() : write();
+
+  it.each([
+    [0, 50],
+    [0.999, 99.95],
+  ])('is written again from the same record after 50 to 100 ms, without a look (%d)', async (random, pauseMs) => {
+    const { acquire, tableReads, slept, recordNow } = createPairWorld({ onReplace: busyOutcomes(3), random });
+
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect([tableReads.length, slept]).toEqual([1, [pauseMs, pauseMs, pauseMs]]);
+    expect(recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
+  });
+
+  it('is looked at again when another write came first, also if that look is busy', async () => {
+    const { acquire, tableReads, recordNow } = createPairWorld({
+      renewals: [REJECTED],
+      reads: [{}, BUSY, BUSY, {}],
+      onReplace: (write, { n, shared }) => {
+        if (n === 2) shared.change(PAIR, (record) => ({ ...record, forcedAt: START }));
+        return write();
+      },
+    });
+    await acquire([REQUEST, answer('enough')]);
+    expect(tableReads.length).toBeGreaterThanOrEqual(4);
+    expect(recordNow()).toMatchObject({ forcedAt: START, rejected: new Map([['v1', { count: 1 }]]) });
+  });
+
+  it('brings a rejected caller its own answer at the end of its time', async () => {
+    const { acquire, clock, sent } = createPairWorld({ renewals: [REJECTED], onReplace: busyOutcomes(Infinity) });
+    const call = exampleCall();
+
+    expect(await acquire([REQUEST], call)).toMatchObject({ type: 'credential-rejected' });
+    expect([sent.length, clock.now <= call.deadline + 200]).toEqual([1, true]);
+  });
+
+  it('brings a rejected caller the previous version, once the write got through', async () => {
+    const { acquire, versionsSent } = createPairWorld({
+      renewals: [REJECTED, undefined],
+      onReplace: busyOutcomes(5),
+      secret: rotated,
+    });
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(versionsSent()).toEqual(['v2', 'v1']);
+  });
+
+  it('is the instance’s own afterwards: it sends a rejected version no more, also when the store answers again', async () => {
+    let isBusy = true;
+    const { acquire, clock, sent } = createPairWorld({
+      renewals: [REJECTED],
+      onReplace: (write, { n }) => (isBusy && n > 1 ? THROTTLED() : write()),
+    });
+    await acquire([REQUEST]);
+    isBusy = false;
+    clock.now += MINUTE_MS;
+
+    const later = exampleCall({ deadline: clock.now + 10_000 });
+    expect(await acquire([REQUEST], later)).toMatchObject({ type: 'credential-rejected' });
+    expect(sent).toHaveLength(1);
+  });
+
+  it.each([
+    ['a token', [undefined], 5_500],
+    ['a failure', [FAILED], 5_500],
+  ])('is given up half a second before the lease ends: %s', async (_, renewals, endMs) => {
+    const { acquire, clock } = createPairWorld({ renewals, onReplace: busyOutcomes(Infinity) });
+    await acquire([REQUEST, answer('enough')]);
+    expect(clock.now - START).toBe(endMs);
+  });
+
+  it('of a trial is written like that of a caller', async () => {
+    const { acquire, recordNow } = createPairWorld({ renewals: [REJECTED], onReplace: busyOutcomes(5) });
+    await acquire([REQUEST, answer('enough')], exampleCall({ stage: 'AWSPENDING' }));
+    expect(recordNow()).toMatchObject({ checked: { finding: 'rejected' }, rejected: new Map([['v1', { count: 1 }]]) });
+  });
+
+  it.each<[string, PairWorldOptions]>([
+    ['reads', { reads: [DOWN, DOWN, BUSY] }],
+    ['writes', { reads: [DOWN, DOWN, {}], onReplace: THROTTLED }],
+  ])('is told for a second in all by an instance that is alone, and then stays untold: busy %s', async (_, options) => {
+    const { acquire, clock, sent } = createPairWorld({ renewals: [REJECTED], ...options });
+    await acquire([REQUEST, REQUEST, answer('enough')]);
+    expect([sent.length, clock.now - START]).toEqual([1, SECOND_MS]);
+  });
+});
+
+describe('a check while the store is busy', () => {
+  it('withdraws nothing, and waits until the deadline', async () => {
+    const token = exampleToken();
+    const { acquire, recordNow } = createPairWorld({ record: { token }, onReplace: THROTTLED });
+    const withdraw = { kind: 'withdraw', answer: 'missing' } as const;
+
+    expect(await acquire([withdraw], exampleCall({ stage: 'AWSCURRENT' }))).toMatchObject(TIMED_OUT);
+    expect(recordNow().token).toBe(token);
+  });
+
+  it.each(['AWSPENDING', 'AWSPREVIOUS'] as const)('of %s is not answered from memory', async (stage) => {
+    const { acquire, memory } = createPairWorld({ reads: [BUSY] });
+    await memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, token: exampleToken() }, tag: 'a' }));
+    expect(await acquire([answer('accepted')], exampleCall({ stage }))).toMatchObject(TIMED_OUT);
+  });
+});
+
+it('a call that met no busy store is told to come back in a second', async () => {
+  const { acquire } = createPairWorld({ record: LIVE, secret: () => found('v1') });
+  const call = exampleCall({ deadline: START + SECOND_MS });
+  expect(await acquire([{ kind: 'wait' }], call)).toMatchObject({ ...TIMED_OUT, retryAfterSeconds: 1 });
+});
