@@ -120,7 +120,7 @@ export interface CallReport {
 /** A station of the way that a call took. */
 export interface Station {
   readonly name: 'caller' | 'broker' | 'memory' | 'table' | 'lease' | 'secret' | 'service';
-  /** `off` means that the call did not reach this station. `passed` means that it did not end here. `running` has no answer yet. */
+  /** `off`: the call did not reach this station. `passed`: it did not end here. `running`: it has no answer yet. */
   readonly state: 'off' | 'passed' | 'running' | 'answered' | 'refused' | 'failed';
   readonly note?: string | undefined;
   readonly milliseconds?: number | undefined;

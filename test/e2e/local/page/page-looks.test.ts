@@ -82,8 +82,8 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await page.keyboard.press('Space');
     await said(page, 'access-denied: reporting');
     const stops = [];
-    while (stops.length < 14) stops.push(await tab());
-    expect(stops.slice(4)).toEqual([
+    while (stops.length < 22) stops.push(await tab());
+    expect(stops.slice(12)).toEqual([
       ...['Change acme from the command line', 'Other names, minimum life time, who am I'],
       ...['Run the checks of the schedule', 'works', 'Revoke its tokens: customer-insights'],
       ...['works', 'Revoke its tokens: merchant-payment-cleansing', 'Copy whoami', 'Copy request id'],
