@@ -62,8 +62,15 @@ function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Pro
     const readPair = readPairState.bind(undefined, table);
     return { ...(await describeBroker({ ...broker, readPair, findingOf })), ...feed.events(url) };
   };
+  const playHere: typeof play = (incident) => {
+    const played = play(incident);
+    if (played !== undefined) feed.played(incident);
+    return played;
+  };
   const call = createPageCalls({ url, callers: config.callers, auditLine, sentFor });
-  return broker.startBeside(1, 'the page', (port) => startPage({ port, state, auditLine, call, play, runSchedule }));
+  return broker.startBeside(1, 'the page', (port) =>
+    startPage({ port, state, auditLine, call, play: playHere, runSchedule }),
+  );
 }
 
 /** Time limit to read the states of all pairs. */

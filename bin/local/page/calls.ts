@@ -60,7 +60,8 @@ export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): P
       summary: `${roleName(caller.role)} asked ${asked}, ${status} in ${Math.round(milliseconds)} ms`,
       detail: typeof answer.detail === 'string' ? answer.detail : undefined,
       advice: advice && withNames(advice, names),
-      advised: commandsIn(advice ?? '', url, { ...names, service, caller: roleName(caller.role) }),
+      // The first command of an advice helps. Other commands of it are for another cause.
+      advised: commandsIn(advice ?? '', url, { ...names, service, caller: roleName(caller.role) }).slice(0, 1),
       way: wayOf(call),
       facts: factsOf(call),
       texts: [

@@ -3,14 +3,16 @@ import type { PublishedMessage } from '../aws/sns-sts.ts';
 import { commandsIn } from '../command-lines.ts';
 import { CHECKERS } from '../config.ts';
 import type { AnsweredRequest } from '../function-url/server.ts';
-import type { Entry, OperatorMessage, Outcome, SeenRequest } from './messages.ts';
+import type { Entry, OperatorMessage, Outcome, SeenRequest, State, Step } from './messages.ts';
 import { ORIGINS } from './way.ts';
 
 /** Stores recent events for the page: requests to the broker, findings of checks, messages to operators. */
 export function createFeed(now: () => number = Date.now) {
   let rows: readonly SeenRequest[] = [];
   let messages: readonly Omit<OperatorMessage, 'commands'>[] = [];
-  const saved = { calls: 0, 'from memory': 0, 'from the table': 0, 'token requests': 0 };
+  const counts = { 'from memory': 0, 'from the table': 0, 'with a token request': 0, 'other answers': 0 };
+  const done = new Set<Step>();
+  const failing = new Set<string>();
   const lines = new Map<string, string>();
   const findings = new Map<string, Found>();
 
@@ -19,6 +21,12 @@ export function createFeed(now: () => number = Date.now) {
     const run = isCheckers ? rows.find(({ folded, at }) => folded && request.at - at < RUN_GAP_MS) : undefined;
     const row = isCheckers ? fold(request, run?.folded) : request;
     rows = [row, ...rows.filter((each) => each !== run)].slice(0, ROWS);
+  }
+
+  function tally(outcome: string, cache: string): void {
+    const source = SOURCES[cache] ?? 'with a token request';
+    counts[outcome === 'issued' ? source : 'other answers'] += 1;
+    if (outcome === 'issued') done.add(source === 'with a token request' ? 'request' : 'memory');
   }
 
   return {
@@ -31,13 +39,11 @@ export function createFeed(now: () => number = Date.now) {
       const at = _aws.Timestamp;
       lines.set(requestId, line);
       for (const oldest of [...lines.keys()].slice(0, -LINES)) lines.delete(oldest);
-      saved.calls += 1;
-      saved['from memory'] += cache === 'memory' ? 1 : 0;
-      saved['from the table'] += cache === 'shared' ? 1 : 0;
-      saved['token requests'] += more.TokenRequests;
       const isProof = outcome === 'issued' && more.TokenRequests > 0;
-      const finding = isProof ? 'accepted' : FINDINGS.find((each) => each === outcome);
-      if (pair && finding) findings.set(pair, { finding, at, version: more.credentialVersion });
+      tally(outcome, isProof ? 'none' : cache);
+      if (operation === 'token' && failing.has(`${pair}`.split('/')[1] ?? '')) done.add('incident');
+      const finding = isProof ? 'accepted' : findingIn(outcome);
+      if (pair && finding) findings.set(pair, { id: requestId, finding, at, version: more.credentialVersion });
       add({
         id: requestId,
         at,
@@ -59,11 +65,17 @@ export function createFeed(now: () => number = Date.now) {
     message({ subject = '', text }: PublishedMessage): void {
       messages = [{ at: now(), subject, text }, ...messages].slice(0, ROWS);
     },
+    /** Takes each order of the page that lets a service fail or recover. */
+    played({ service, name }: { readonly service: string; readonly name: string }): void {
+      if (name === 'recover') failing.delete(service);
+      else if (name !== 'revoke') failing.add(service);
+    },
     /** Returns the events, newest first, with commands for the broker at this URL. */
     events: (url: string) => ({
       requests: rows,
       messages: messages.map((message) => ({ ...message, commands: commandsIn(message.text, url, {}) })),
-      saved: Object.entries(saved).map(([name, count]): Entry => ({ name, text: `${count}` })),
+      saved: savedOf(counts),
+      done: [...done],
     }),
     auditLine: (requestId: string): string | undefined => lines.get(requestId),
     /** Returns the finding of the last check or token request of a pair. */
@@ -71,8 +83,33 @@ export function createFeed(now: () => number = Date.now) {
   };
 }
 
-/** A finding, its time, and the version of the credential. */
-export type Found = { readonly finding: Finding; readonly at: number; readonly version?: string | undefined };
+/** The finding of a request with its id, its time, and the version of the credential. */
+export type Found = {
+  readonly id: string;
+  readonly finding: Finding;
+  readonly at: number;
+  readonly version?: string | undefined;
+};
+
+/** Returns the finding of a check, or of the problem of a call. A caller's own mistake has no finding. */
+function findingIn(outcome: string): Finding | undefined {
+  const problems: Readonly<Record<string, { readonly finding?: Finding }>> = PROBLEMS;
+  return FINDINGS.find((each) => each === outcome) ?? problems[outcome]?.finding;
+}
+
+function savedOf(counts: Readonly<Record<string, number>>): State['saved'] {
+  const { 'with a token request': requested = 0, 'other answers': others = 0, ...stored } = counts;
+  const without = Object.values(stored).reduce((sum, count) => sum + count, 0);
+  return {
+    text: `${without} of ${without + requested} tokens without a request to the service`,
+    counts: Object.entries(counts).map(([name, count]): Entry => ({ name, text: `${count}` })),
+  };
+}
+
+const SOURCES: Readonly<Record<string, 'from memory' | 'from the table'>> = {
+  memory: 'from memory',
+  shared: 'from the table',
+};
 
 const ROWS = 30;
 const LINES = 200;
@@ -84,16 +121,17 @@ function fold(newest: SeenRequest, earlier: readonly SeenRequest[] = []): SeenRe
   const requests = [newest, ...earlier].slice(0, LINES);
   // The probe must be refused. The client of a refused role then calls `whoami`, which proves nothing.
   const asked = requests.filter(({ outcome }) => outcome.word !== 'identified');
-  const wordOf = ({ caller, outcome: { word } }: SeenRequest) => (caller === CHECKERS.probe ? `probe ${word}` : word);
-  const counts = [...Map.groupBy(asked, wordOf)].map(([word, each]) => `${each.length} ${word}`).toSorted();
-  const isWell = asked.every(
-    ({ caller, outcome }) => outcome.kind === (caller === CHECKERS.probe ? 'refused' : 'good'),
-  );
+  const isProbes = ({ caller }: SeenRequest) => caller === CHECKERS.probe;
+  const countsOf = (each: readonly SeenRequest[]) =>
+    [...Map.groupBy(each, ({ outcome }) => outcome.word)].map(([word, { length }]) => `${length} ${word}`).toSorted();
+  const probed = countsOf(asked.filter(isProbes));
+  const isWell = asked.every((each) => each.outcome.kind === (isProbes(each) ? 'refused' : 'good'));
   return {
     id: requests.at(-1)?.id ?? newest.id,
     at: newest.at,
-    outcome: { word: 'checked', kind: isWell ? 'good' : 'bad' },
-    subject: counts.join(', '),
+    outcome: { word: 'schedule', kind: isWell ? 'good' : 'bad' },
+    subject: countsOf(asked.filter((each) => !isProbes(each))).join(', ') || 'nothing checked',
+    origin: probed.length > 0 ? `probe: ${probed.join(', ')}` : undefined,
     folded: requests,
   };
 }

@@ -10,8 +10,10 @@ export interface State {
   readonly clients: readonly PageClient[];
   /** The services of the stand-in, with the incidents that they can play. */
   readonly stages: readonly Stage[];
-  /** Counts of the broker's answers and token requests since its start. */
-  readonly saved: readonly Entry[];
+  /** How many tokens needed no request to a service since the start, and the counts behind it. */
+  readonly saved: { readonly text: string; readonly counts: readonly Entry[] };
+  /** The first steps of a visitor that have happened since the start. */
+  readonly done: readonly Step[];
   /** Newest first. */
   readonly requests: readonly SeenRequest[];
   /** The messages to the operators, newest first. */
@@ -35,24 +37,31 @@ interface PageClient {
   readonly commands: readonly Entry[];
 }
 
-/** The state of a pair, in the words of `client list` and `health`. */
+/** A pair is asked for, then answered from memory, then asked for during an incident. */
+export type Step = 'request' | 'memory' | 'incident';
+
+/** The state of a pair, in the words of `client list`, but `not tried yet` for `unproven`. */
 export interface Cell {
   readonly service: string;
-  /** A state, a finding, or `-` where the client does not have the service. */
+  /** A state, or `-` where the client does not have the service. */
   readonly word: string;
-  readonly severity: 'good' | 'idle' | 'passing' | 'bad';
+  readonly severity: 'good' | 'idle' | 'passing' | 'bad' | 'stopped';
   /** The time at which a hold or a pause ends. */
   readonly until?: number | undefined;
-  /** The finding of the last check, if it differs from the word. */
-  readonly finding?: string | undefined;
+  /** The time of the stop, once it is in force on every instance. */
+  readonly since?: number | undefined;
+  /** A failure of the last call or check, or how soon a stop is in force. */
+  readonly note?: string | undefined;
   /** The remaining life time of the token in use, also as a part of its whole life time if known. */
   readonly token?: { readonly lives: string; readonly part?: number | undefined } | undefined;
 }
 
 export interface Stage {
   readonly service: string;
-  readonly plays: { readonly name: string; readonly command: Entry };
-  readonly incidents: readonly string[];
+  /** The name of the incident that it plays. */
+  readonly plays: string;
+  /** The states of the service: the names of incidents, with words for a reader. */
+  readonly states: readonly Entry[];
 }
 
 export interface SeenRequest {
@@ -111,8 +120,8 @@ export interface CallReport {
 /** A station of the way that a call took. */
 export interface Station {
   readonly name: 'caller' | 'broker' | 'memory' | 'table' | 'lease' | 'secret' | 'service';
-  /** `off` means that the call did not reach this station. `passed` means that it did not end here. */
-  readonly state: 'off' | 'passed' | 'answered' | 'refused' | 'failed';
+  /** `off`: the call did not reach this station. `passed`: it did not end here. `running`: it has no answer yet. */
+  readonly state: 'off' | 'passed' | 'running' | 'answered' | 'refused' | 'failed';
   readonly note?: string | undefined;
   readonly milliseconds?: number | undefined;
 }

@@ -6,19 +6,22 @@ import { type PairState, SEVERITIES } from '../../pairs/pair-state.ts';
 import type { LocalBroker, StoredClient } from '../broker.ts';
 import { commandLine } from '../command-lines.ts';
 import { assumedRoleIdentity } from '../function-url/event.ts';
+import type { SentRequest } from '../recorder.ts';
 import { roleName } from '../shell.ts';
-import { INCIDENTS } from '../token-service/incidents.ts';
+import type { INCIDENTS } from '../token-service/incidents.ts';
 import type { Found } from './feed.ts';
 import type { Cell, Entry, PageCaller, Stage, State } from './messages.ts';
 import { durationText } from './way.ts';
 
-interface Described extends Pick<LocalBroker, 'url' | 'config' | 'running' | 'clients' | 'playing'> {
+interface Described extends Pick<LocalBroker, 'url' | 'config' | 'running' | 'clients' | 'playing' | 'sentFor'> {
   readonly readPair: (pair: Pair, current: string | undefined) => Promise<PairState>;
   readonly findingOf: (pair: string) => Found | undefined;
 }
 
 /** Returns names, addresses and states of a running broker for the page. Leaves out keys, headers and parameters. */
-export async function describeBroker(described: Described): Promise<Omit<State, 'saved' | 'requests' | 'messages'>> {
+export async function describeBroker(
+  described: Described,
+): Promise<Omit<State, 'saved' | 'done' | 'requests' | 'messages'>> {
   const { config, running } = described;
   const names = Object.keys(config.services);
   const stored = new Map(described.clients().map((client) => [client.name, client]));
@@ -44,25 +47,47 @@ export async function describeBroker(described: Described): Promise<Omit<State, 
 
 async function cellOf(pair: Pair, client: StoredClient | undefined, described: Described): Promise<Cell> {
   const { service } = pair;
-  const cell = (word: keyof typeof SEVERITIES) => ({ service, word, severity: SEVERITIES[word] });
+  const cell = (word: keyof typeof SEVERITIES) => ({
+    service,
+    word: WORDS.get(word) ?? word,
+    severity: SEVERITIES[word],
+  });
   if (client === undefined) return cell('secret-missing');
-  if (client.state === 'deleted') return { service, word: 'deleted', severity: 'idle' };
+  if (client.state === 'deleted') return { service, word: 'deleted', severity: 'stopped' };
   if (!servicesOf(client.servicesTag, [service]).includes(service)) return { service, word: '-', severity: 'idle' };
 
-  const { state, until, provenAt, tokenExpiresAt: end } = await described.readPair(pair, client.current);
+  const { state, since, until, provenAt, tokenExpiresAt: end } = await described.readPair(pair, client.current);
   const now = Date.now();
   const part = end && provenAt && (end - now) / (end - provenAt);
   const token = end === undefined ? undefined : { lives: durationText(end - now), part };
-  if (client.state === 'disabled') return { ...cell('disabled'), token };
-  const { finding, at, version } = described.findingOf(pairKey(pair)) ?? { finding: 'accepted', at: 0 };
-  // The record decides about the credential, the last check about service and secret, until a newer token proves both.
-  const isOfCurrent = version === undefined || version === client.current;
-  const isShown = !OF_THE_RECORD.has(finding) && isOfCurrent && at > (provenAt ?? 0);
-  if (isShown && (state === 'ok' || state === 'unproven')) return { ...cell(finding), token };
-  return { ...cell(state), until, finding: isShown ? finding : undefined, token };
+  if (client.state === 'disabled' || state === 'disabled') {
+    const left = (since ?? 0) + STOP_MS - now;
+    const note = left > 0 ? `in force within ${durationText(left)}, answers from memory until then` : undefined;
+    return { service, word: 'disabled', severity: 'stopped', note, since: left > 0 ? undefined : since };
+  }
+  const found = described.findingOf(pairKey(pair));
+  // The record decides about the credential, the last call about service and secret, until a newer token proves both.
+  const isOfCurrent = found?.version === undefined || found.version === client.current;
+  const isShown = found && !OF_THE_RECORD.has(found.finding) && isOfCurrent && found.at > (provenAt ?? 0);
+  if (!isShown) return { ...cell(state), until, token };
+  const note = `failed ${durationText(now - found.at)} ago: ${failureText(found, described.sentFor(found.id))}`;
+  return { ...cell(state), severity: state === 'rejected' ? 'bad' : 'passing', until, note, token };
 }
 
+/** An instance reads the record of a pair at least once in this time. */
+const STOP_MS = 60_000;
+
+const WORDS: ReadonlyMap<string, string> = new Map([['unproven', 'not tried yet']]);
+
 const OF_THE_RECORD = new Set<Found['finding']>(['accepted', 'rejected', 'disabled']);
+
+/** Describes an unreachable service by its answer, and any other failure by its finding. */
+function failureText({ finding }: Found, sent: readonly SentRequest[]): string {
+  if (finding !== 'unreachable') return finding;
+  const last = sent.findLast(({ to }) => to === 'service');
+  if (last === undefined) return 'the pair is paused';
+  return last.status === undefined ? 'no answer' : `answer ${last.status}`;
+}
 
 function callersOf({ callers, accessRules, services }: LocalConfig, clients: readonly string[]): readonly PageCaller[] {
   const names = Object.keys(services);
@@ -89,11 +114,19 @@ function isAllowed(authorize: () => void): boolean {
   }
 }
 
-function stagesOf({ url, config, playing }: Described): readonly Stage[] {
+const STATES = {
+  recover: 'works',
+  slow: 'slow',
+  down: 'down',
+  throttle: 'throttles',
+  reject: 'rejects',
+} as const satisfies Partial<Record<keyof typeof INCIDENTS, string>>;
+
+const states = Object.entries(STATES).map(([name, text]) => ({ name, text }));
+
+function stagesOf({ config, playing }: Described): readonly Stage[] {
   return Object.keys(playing === undefined ? {} : config.services).map((service) => {
-    const name = playing?.get(service) ?? 'recover';
-    const command = operatorCommand({ url }, `service ${service} --${name}`);
-    return { service, plays: { name, command }, incidents: Object.keys(INCIDENTS) };
+    return { service, plays: playing?.get(service) ?? 'recover', states };
   });
 }
 

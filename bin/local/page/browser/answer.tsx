@@ -8,6 +8,8 @@ export interface Shown {
 }
 
 interface AnswerProps {
+  /** The request that has no answer yet. */
+  readonly asked: CallForm | undefined;
   /** A text in place of the outcome. Empty for the outcome. */
   readonly said: string;
   readonly shown: Shown | undefined;
@@ -15,24 +17,45 @@ interface AnswerProps {
 }
 
 /** The outcome and the way of the last request. */
-export function Answer({ said, shown, ask }: AnswerProps) {
+export function Answer({ asked, said, shown, ask }: AnswerProps) {
   const { outcome, summary } = shown?.report ?? {};
+  // To show or hide a token is no new question, so the report and its focus stay.
+  const isBusy = asked !== undefined && asked.reveal === undefined;
+  const about = asked?.client === undefined ? 'who it is' : `for ${asked.client} on ${asked.service}`;
   return (
     <section aria-labelledby="answer">
       <h2 id="answer">Answer</h2>
-      <p role="status">
-        {outcome && said === '' ? [<Mark outcome={outcome} key="mark" />, `: ${summary}`] : said || FIRST}
+      <p role="status" class={isBusy || said || !outcome ? '' : 'outcome'}>
+        {isBusy && `Asking ${about} …`}
+        {!isBusy && (outcome && said === '' ? [<Mark outcome={outcome} key="mark" />, `: ${summary}`] : said || FIRST)}
       </p>
-      {shown ? <Report {...shown} ask={ask} /> : <img src="/architecture.svg" alt={PICTURE} />}
+      {isBusy && <Way stations={RUNNING} />}
+      {shown && (
+        <fieldset class="report" disabled={isBusy}>
+          <Report {...shown} ask={ask} isBusy={isBusy} />
+        </fieldset>
+      )}
+      {!shown && !isBusy && <img src="/architecture.svg" alt={PICTURE} />}
     </section>
   );
 }
+
+/** The way of a call that has no answer yet. */
+const RUNNING: readonly Station[] = [
+  { name: 'caller', state: 'passed', note: 'signed' },
+  { name: 'broker', state: 'running' },
+  ...(['memory', 'table', 'lease', 'secret', 'service'] as const).map((name) => ({ name, state: 'off' }) as const),
+];
 
 const FIRST = 'Press a cell of the board to see its answer here, and the way of the request.';
 const PICTURE =
   'A caller signs a request; the token function takes the token from DynamoDB, or requests it once from the service with the credential from Secrets Manager.';
 
-function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
+interface ReportProps extends Shown, Pick<AnswerProps, 'ask'> {
+  readonly isBusy: boolean;
+}
+
+function Report({ form, report, ask, isBusy }: ReportProps) {
   const { detail, advice, advised, facts, way, texts, fingerprint } = report;
   const [name, choose] = useState('answer');
   const reveal = !form.reveal;
@@ -42,7 +65,7 @@ function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
       {detail && <p>{detail}</p>}
       {advice && <p>{advice}</p>}
       <Commands commands={advised} />
-      <Way stations={way} />
+      {!isBusy && <Way stations={way} />}
       <Entries entries={facts} kind="facts" />
       {fingerprint && (
         <p class="row">
@@ -92,6 +115,7 @@ function Way({ stations }: { readonly stations: readonly Station[] }) {
 /** An arrow, a check mark, a lock, a cross. */
 const SIGNS = {
   off: '',
+  running: '',
   passed: 'M8 12h8m-3-3 3 3-3 3',
   answered: 'm7.5 12.5 3 3 6-7',
   refused: 'M8 11h8v6H8zm1.5 0V9a2.5 2.5 0 0 1 5 0v2',

@@ -9,31 +9,37 @@ interface IncidentsProps extends Pick<State, 'stages'> {
 /** Controls that let services fail and recover. */
 export function Incidents({ stages, order }: IncidentsProps) {
   const [said, say] = useState('');
+  const play = async (service: string, name: string) => {
+    say(`${service}: ${await order('/incident', { service, name })}`);
+  };
   const checkAll = async () => {
     say('Checking every pair …');
     say((await order('/schedule', {})) ?? 'Every pair was checked.');
   };
   return (
     <section aria-labelledby="incidents">
-      <h2 id="incidents">Play an incident</h2>
-      {stages.map(({ service, plays, incidents }) => (
-        <div class="row" key={service}>
-          <Choice
-            legend={service}
-            options={incidents.map((name) => [name, name])}
-            value={plays.name}
-            onChoose={async (name) => say(`${service}: ${await order('/incident', { service, name })}`)}
-          />
-          {plays.name !== 'recover' && <Commands commands={[plays.command]} />}
-        </div>
-      ))}
-      {stages.length === 0 && <p>The services of your configuration play no incidents.</p>}
-      <p class="row">
+      <div class="row">
+        <h2 id="incidents">Play an incident</h2>
         <button type="button" onClick={checkAll}>
           Run the checks of the schedule
         </button>
         <span role="status">{said}</span>
-      </p>
+      </div>
+      {stages.map(({ service, plays, states }) => (
+        <div class="row" key={service}>
+          <Choice
+            kind={`segments ${plays}`}
+            legend={service}
+            options={states.map(({ name, text }) => [name, text])}
+            value={plays}
+            onChoose={(name) => play(service, name)}
+          />
+          <button type="button" aria-label={`Revoke its tokens: ${service}`} onClick={() => play(service, 'revoke')}>
+            Revoke its tokens
+          </button>
+        </div>
+      ))}
+      {stages.length === 0 && <p>The services of your configuration play no incidents.</p>}
     </section>
   );
 }
@@ -44,22 +50,30 @@ export function Requests({ requests }: Pick<State, 'requests'>) {
     <section aria-labelledby="requests">
       <h2 id="requests">Recent requests</h2>
       {requests.length === 0 && <p>No requests yet.</p>}
-      {requests.map((request) => (
-        <Row request={request} key={request.id} />
-      ))}
+      {requests.slice(0, FIRST_ROWS).map(row)}
+      {requests.length > FIRST_ROWS && (
+        <details>
+          <summary>{requests.length - FIRST_ROWS} more</summary>
+          {requests.slice(FIRST_ROWS).map(row)}
+        </details>
+      )}
     </section>
   );
 }
 
+const FIRST_ROWS = 8;
+const row = (request: SeenRequest) => <Row request={request} key={request.id} />;
+
 function Row({ request }: { readonly request: SeenRequest }) {
   const { id, at, outcome, caller, subject, origin, milliseconds, folded } = request;
   const [isOpen, setOpen] = useState(false);
-  const who = folded ? 'the schedule' : caller;
   const took = milliseconds === undefined ? undefined : `${milliseconds} ms`;
   return (
     <details class="event" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>
-        <time>{clock(at)}</time> <Mark outcome={outcome} /> {[who, subject, origin, took].filter(Boolean).join(', ')}
+        <time>{clock(at)}</time> <Mark outcome={outcome} />
+        {folded ? `: ${subject}` : ` ${[caller, subject, origin, took].filter(Boolean).join(', ')}`}
+        {folded && origin && <small>, {origin}</small>}
       </summary>
       {isOpen && folded?.map((each) => <Row request={each} key={each.id} />)}
       {isOpen && !folded && (took ? <AuditLine id={id} /> : <p>AWS answered. The broker was not called.</p>)}

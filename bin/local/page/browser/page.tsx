@@ -4,21 +4,24 @@ import type { CallForm, CallReport, State } from '../messages.ts';
 import { Answer, type Shown } from './answer.tsx';
 import { Board } from './board.tsx';
 import { Incidents, Messages, Requests } from './happened.tsx';
-import { Entries } from './parts.tsx';
+import { clock, Entries } from './parts.tsx';
 
 /** Renders every value as text. Nothing here writes HTML. */
 function Page() {
-  const { state, connection, look } = useBroker();
+  const { state, seenAt, hasEnded, changes, look } = useBroker();
   const [said, say] = useState('');
   const [shown, show] = useState<Shown>();
-  const asked = useRef<CallForm | undefined>(undefined);
+  const [asked, setAsked] = useState<CallForm>();
+  const latest = useRef<CallForm | undefined>(undefined);
 
   async function ask(form: CallForm): Promise<void> {
-    asked.current = form;
-    say('Asking …');
+    latest.current = form;
+    setAsked(form);
+    say('');
     const report = await post<CallReport>('/call', form);
     // Ignores a late answer to an earlier request.
-    if (form !== asked.current) return;
+    if (form !== latest.current) return;
+    setAsked(undefined);
     say(report.message ?? '');
     if (report.way === undefined) return;
     show({ form, report });
@@ -35,26 +38,47 @@ function Page() {
   return (
     <>
       <header>
-        <h1>
-          Token broker <small>on this machine</small>
-        </h1>
-        <p role="status" class={connection.replace(' ', '-')}>
-          {connection}
-        </p>
-        <Entries entries={state.saved} kind="saved" />
-      </header>
-      <main>
-        <Board state={state} shown={shown?.form} ask={ask} />
-        <Answer said={said} shown={shown} ask={ask} />
-        <Incidents stages={state.stages} order={order} />
-        <div>
-          <Requests requests={state.requests} />
-          <Messages messages={state.messages} />
-          <details>
-            <summary>What is running</summary>
-            <Entries entries={state.running} kind="running" />
+        <h1>Token broker on this machine</h1>
+        {!hasEnded && <p role="status">{state ? 'live' : 'connecting'}</p>}
+        {state && (
+          <details class="saved">
+            <summary>{state.saved.text}</summary>
+            <Entries entries={state.saved.counts} kind="counts" />
           </details>
-        </div>
+        )}
+      </header>
+      <p class="unseen" role="status">
+        {changes}
+      </p>
+      <main>
+        {hasEnded && (
+          <section role="alert">
+            <strong class="bad">
+              npm start has ended.{seenAt && ` The page shows the state of ${clock(seenAt)}.`}
+            </strong>
+          </section>
+        )}
+        <fieldset class="page" disabled={hasEnded}>
+          {state ? (
+            <>
+              <div>
+                <Board state={state} chosen={asked ?? shown?.form} ask={ask} />
+                <Messages messages={state.messages} />
+                <Incidents stages={state.stages} order={order} />
+              </div>
+              <div>
+                <Answer asked={asked} said={said} shown={shown} ask={ask} />
+                <Requests requests={state.requests} />
+                <details>
+                  <summary>What is running</summary>
+                  <Entries entries={state.running} kind="running" />
+                </details>
+              </div>
+            </>
+          ) : (
+            [<section class="skeleton" key="left" />, <section class="skeleton" key="right" />]
+          )}
+        </fieldset>
       </main>
     </>
   );
@@ -62,24 +86,41 @@ function Page() {
 
 /** Polls the broker, so that actions of other terminals show within two seconds. */
 function useBroker() {
-  const [state, setState] = useState(NOTHING);
-  const [connection, setConnection] = useState('connecting');
-  const read = async () => setState(await (await fetch('/state')).json());
+  const [seen, setSeen] = useState<{ readonly state?: State; readonly seenAt?: number; readonly changes: string }>({
+    changes: '',
+  });
+  const [hasEnded, setEnded] = useState(false);
+  const read = async () => {
+    const state: State = await (await fetch('/state')).json();
+    setSeen((previous) => ({
+      state,
+      seenAt: Date.now(),
+      changes: changesIn(state, previous.state) || previous.changes,
+    }));
+  };
   const look = () =>
     read().then(
-      () => setConnection('live'),
-      () => setConnection('not running'),
+      () => setEnded(false),
+      () => setEnded(true),
     );
   useEffect(() => {
     const follow = () => look().then(() => setTimeout(follow, 1_000));
     follow();
   }, []);
-  return { state, connection, look };
+  return { ...seen, hasEnded, look };
 }
 
-const NOTHING: State = {
-  ...{ callers: [], services: [], clients: [], stages: [], saved: [], requests: [], messages: [], running: [] },
-};
+/** Returns a sentence about the cells whose word has changed. */
+function changesIn(state: State, previous: State | undefined): string {
+  const wordsOf = ({ clients }: State) =>
+    clients.flatMap(({ name, cells }) => cells.map(({ service, word }) => `${name} on ${service} is now ${word}`));
+  const known = new Set(previous && wordsOf(previous));
+  return previous === undefined
+    ? ''
+    : wordsOf(state)
+        .filter((each) => !known.has(each))
+        .join(', ');
+}
 
 /** Returns the server's answer, or an error text in `message`. */
 async function post<Answer>(path: string, form: object): Promise<Answer & { readonly message?: string }> {

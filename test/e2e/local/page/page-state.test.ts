@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { createFeed, type Found } from '../../../../bin/local/page/feed.ts';
 import type { Cell } from '../../../../bin/local/page/messages.ts';
 import { describeBroker } from '../../../../bin/local/page/overview.ts';
+import type { SentRequest } from '../../../../bin/local/recorder.ts';
 import type { PairState } from '../../../../bin/pairs/pair-state.ts';
 import { parseLocalConfig } from '../../../../lib/settings/local-config.ts';
 
@@ -27,19 +28,24 @@ const CONFIG = parseLocalConfig({
 
 const NOW = Date.now();
 
+/** A request to the service that got no answer. */
+const SENT: SentRequest = { to: 'service', status: undefined, milliseconds: 1 };
+
 interface Known {
   readonly pair?: Partial<PairState>;
   readonly found?: Partial<Found>;
+  readonly sent?: readonly SentRequest[];
 }
 
 /** A broker with one client that has one of two services, and what record and checks know of their pair. */
-function describeAcme({ pair, found }: Known, playing?: ReadonlyMap<string, string>) {
+function describeAcme({ pair, found, sent = [SENT] }: Known, playing?: ReadonlyMap<string, string>) {
   return describeBroker({
     ...{ url: 'http://127.0.0.1:8788', config: CONFIG, playing },
     running: [{ name: 'the broker', text: 'http://127.0.0.1:8788' }],
     clients: () => [{ name: 'acme', current: 'version-2', servicesTag: 'billing' }],
     readPair: async (each) => ({ ...each, state: 'unproven', ...pair }),
-    findingOf: () => found && { finding: 'unreachable', at: NOW, ...found },
+    findingOf: () => found && { id: 'request-1', finding: 'unreachable', at: NOW, ...found },
+    sentFor: () => sent,
   });
 }
 
@@ -65,15 +71,12 @@ it('the page is told of services, callers, clients and incidents, and nothing of
     ],
     // A client has a secret, or a rule names it.
     clients: [
-      { name: 'acme', cells: [{ word: 'unproven' }, { word: '-' }] },
+      { name: 'acme', cells: [{ word: 'not tried yet' }, { word: '-' }] },
       { name: 'umbrella', cells: [{ word: 'secret-missing' }, { word: 'secret-missing' }] },
     ],
     stages: [
-      {
-        service: 'billing',
-        plays: { name: 'down', command: { text: expect.stringMatching(/ -- service billing --down\)$/) } },
-      },
-      { service: 'orders', plays: { name: 'recover' } },
+      { service: 'billing', plays: 'down' },
+      { service: 'orders', plays: 'recover' },
     ],
   });
   expect(JSON.stringify(told)).not.toContain('marked');
@@ -84,10 +87,30 @@ it.for<readonly [string, Known, Partial<Cell>]>([
   [
     'what keeps the pair waiting, and what the last check found',
     { pair: { state: 'held', until: 5 }, found: {} },
-    { word: 'held', until: 5, finding: 'unreachable' },
+    { word: 'held', until: 5, severity: 'passing', note: 'failed 0 s ago: no answer' },
+  ],
+  [
+    'that a token request failed with an answer',
+    { pair: { state: 'ok' }, found: { at: NOW - 4_000 }, sent: [{ ...SENT, status: 429 }] },
+    { word: 'ok', severity: 'passing', note: expect.stringMatching(/^failed [45] s ago: answer 429$/) },
+  ],
+  [
+    'a pause that no request was sent in',
+    { found: {}, sent: [] },
+    { severity: 'passing', note: 'failed 0 s ago: the pair is paused' },
+  ],
+  [
+    'how soon a stop is in force',
+    { pair: { state: 'disabled', since: NOW - 19_000 }, found: {} },
+    { severity: 'stopped', note: expect.stringMatching(/^in force within (40|41) s, answers from memory until then$/) },
+  ],
+  [
+    'since when a stop is in force',
+    { pair: { state: 'disabled', since: NOW - 60_000, tokenExpiresAt: NOW + 1_000_000 } },
+    { severity: 'stopped', since: NOW - 60_000 },
   ],
   ['that a token came after it', { pair: { state: 'ok', provenAt: NOW }, found: { at: NOW - 1 } }, { word: 'ok' }],
-  ['nothing of another version', { found: { version: 'version-1' } }, { word: 'unproven' }],
+  ['nothing of another version', { found: { version: 'version-1' } }, { word: 'not tried yet', severity: 'idle' }],
   [
     'how long its token lives, and which part of its life that is',
     { pair: { state: 'ok', tokenExpiresAt: NOW + 1_800_500, provenAt: NOW - 1_800_500 } },
@@ -175,8 +198,13 @@ it('the list of requests has one row for a run of the schedule, which is no good
   );
 
   expect(requests).toMatchObject([
-    { outcome: { word: 'checked', kind: 'bad' }, subject: '1 probe issued', folded: [{ id: 'probe-3' }] },
-    { outcome: { word: 'checked', kind: 'good' }, subject: '1 accepted, 1 probe access-denied' },
+    {
+      outcome: { word: 'schedule', kind: 'bad' },
+      subject: 'nothing checked',
+      origin: 'probe: 1 issued',
+      folded: [{ id: 'probe-3' }],
+    },
+    { outcome: { word: 'schedule', kind: 'good' }, subject: '1 accepted', origin: 'probe: 1 access-denied' },
     SEEN,
   ]);
   expect(requests[1]?.folded).toMatchObject([{ id: 'probe-2' }, { id: 'probe-1' }, { id: 'check-1', origin: 'check' }]);
@@ -185,11 +213,14 @@ it('the list of requests has one row for a run of the schedule, which is no good
 it.each([
   ['a check', { operation: 'check', outcome: 'unreachable' }, 'unreachable'],
   ['a token request', { TokenRequests: 1 }, 'accepted'],
+  ['a call that failed', { outcome: 'token-endpoint-unavailable' }, 'unreachable'],
+  ['a call that no rule allows', { outcome: 'access-denied' }, undefined],
+  ['a call with a mistake', { outcome: 'invalid-request' }, undefined],
   ['a token that was there', { cache: 'memory' }, undefined],
 ])('a pair has the finding of %s', (_, changes, expected) => {
   const feed = createFeed();
   feed.audit(line({ credentialVersion: 'version-1', ...changes }));
-  const found = expected && { finding: expected, at: 1_000, version: 'version-1' };
+  const found = expected && { id: 'request-1', finding: expected, at: 1_000, version: 'version-1' };
   expect(feed.findingOf('acme/customer-insights')).toEqual(found);
 });
 
@@ -199,4 +230,26 @@ it('messages to the operators come newest first, each with the commands that it 
     feed.message({ subject: '', text });
   const { messages } = feed.events('http://127.0.0.1:9000');
   expect(messages.map(({ commands }) => commands.map(({ name }) => name))).toEqual([['client retry acme'], []]);
+});
+
+it('tokens without a token request are counted, and the first steps are done as they happen', () => {
+  const feed = createFeed();
+  const toldNow = () => feed.events('');
+  expect(toldNow()).toMatchObject({ saved: { text: '0 of 0 tokens without a request to the service' }, done: [] });
+  feed.audit(line({ TokenRequests: 1 }));
+  feed.audit(line({ cache: 'memory' }));
+  feed.audit(line({ cache: 'shared' }));
+  feed.audit(line({ operation: 'check', outcome: 'accepted', TokenRequests: 1 }));
+  expect(toldNow()).toMatchObject({
+    saved: { text: '2 of 3 tokens without a request to the service' },
+    done: ['request', 'memory'],
+  });
+  expect(toldNow().saved.counts.map(({ text }) => text)).toEqual(['1', '1', '1', '1']);
+  feed.played({ service: 'orders', name: 'down' });
+  feed.played({ service: 'customer-insights', name: 'revoke' });
+  feed.audit(line());
+  expect(toldNow().done).toEqual(['request', 'memory']);
+  feed.played({ service: 'customer-insights', name: 'slow' });
+  feed.audit(line());
+  expect(toldNow().done).toEqual(['request', 'memory', 'incident']);
 });

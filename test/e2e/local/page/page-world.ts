@@ -20,7 +20,17 @@ export const INCIDENT = { service: 'customer-insights', name: 'down' };
 const ISSUED = { access_token: TOKEN, token_type: 'Bearer', expires_in: 60, fingerprint: '0123456789abcdef' };
 
 const STATE: State = {
-  ...{ callers: [], services: [], clients: [], stages: [], saved: [], requests: [], messages: [], running: [] },
+  ...{
+    callers: [],
+    services: [],
+    clients: [],
+    stages: [],
+    saved: { text: '', counts: [] },
+    done: [],
+    requests: [],
+    messages: [],
+    running: [],
+  },
 };
 
 type Headers = Readonly<Record<string, string>>;
