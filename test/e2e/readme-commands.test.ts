@@ -44,11 +44,11 @@ const RUN_HERE = {
     prints(asOperator(`echo '${JSON.stringify(HOOLI)}' | ${command} --yes`), /^customer-insights +accepted/m),
   'npm run --silent token-broker -- config dev': (command) => prints(command, /^account +\d{12} +written$/m),
   'npm run --silent token-broker -- service customer-insights --down': (command) =>
-    prints(asOperator(`${command}\n${PUT_UMBRELLA} || test $? = 1`), /^customer-insights +unreachable/m),
+    prints(asOperator(`${command}\n${PUT_NEW} || test $? = 1`), /^customer-insights +unreachable/m),
 } as const satisfies Record<string, (command: string) => Promise<void>>;
 
 /** A client that is new: of every other one a proof is known. */
-const PUT_UMBRELLA = `echo '${JSON.stringify(HOOLI)}' | npm run --silent token-broker -- client put umbrella --create --yes --services customer-insights`;
+const PUT_NEW = `echo '${JSON.stringify(HOOLI)}' | npm run --silent token-broker -- client put cyberdyne --create --yes --services customer-insights`;
 
 const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
 
