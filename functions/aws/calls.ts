@@ -178,7 +178,8 @@ export function createCircuitBreaker(
     } catch (error) {
       const isAnswered = attempts.throttled > 0;
       if (isAnswered) hearAnswer();
-      if (attempts.throttled > (terms.isWrite ? attempts.made - 1 : 0)) throw new StoreBusy('The shared cache is busy');
+      if (isAnswered && attempts.throttled >= (terms.isWrite ? attempts.made : 1))
+        throw new StoreBusy('The shared cache is busy');
       const isCutOff = clockMs < timeoutMs && error instanceof OutOfTime;
       if (!isAnswered && !isCutOff) {
         failures += 1;

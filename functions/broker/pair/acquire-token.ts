@@ -144,13 +144,14 @@ export function createAcquireToken(dependencies: Dependencies) {
     const isTrusted = memory.trusted(call.pair) !== undefined;
     const known = withOwn(progress, at);
     const { token, disabled } = known;
-    if (isTrial(call) || (!isTrusted && sent.size === 0 && livingToken(known, at) === undefined)) return BUSY;
+    if (sent.size === 0 && (isTrial(call) || (!isTrusted && livingToken(known, at) === undefined))) return BUSY;
     const record = isTrusted ? known : { ...EMPTY_RECORD, token, disabled, rejected: sent };
-    const versions = await readVersions(dependencies, call, record, at - ALONE_TRUST_MS);
+    const versions = await readVersions(dependencies, call, record, Math.max(progress.readSince, at - ALONE_TRUST_MS));
     if (goneProblem(versions, call.pair)?.type === 'secrets-unavailable') return BUSY;
     const step = decide({ seen: undefined, at, record, isAlone: true, versions, leaseIsOver: false });
     if (step.kind === 'answer') return step;
-    if (versions.listing.outcome === 'found') chooseVersion(call, versions, record, now());
+    if (versions.candidates.every(({ outcome }) => outcome !== 'unavailable'))
+      chooseVersion(call, versions, record, now());
     return BUSY;
   }
 
@@ -235,21 +236,25 @@ export function createAcquireToken(dependencies: Dependencies) {
     const { call } = progress;
     const { lease, isShared } = request;
     const isRejected = outcome.kind === 'rejected';
-    const end = isRejected ? lastWriteEnd(call.deadline) : writeEnd(lease.until, call.deadline);
-    // The caller of an instance that is alone does not wait longer for a busy table.
-    const busyEnd = isShared ? end : Math.min(end, now() + LONE_SETTLE_MS);
-    const readAgain = () => whileBusy(busyEnd, () => read(progress, end));
+    const lastEnd = isRejected ? lastWriteEnd(call.deadline) : writeEnd(lease.until, call.deadline);
+    const end = isShared ? lastEnd : Math.min(lastEnd, now() + LONE_SETTLE_MS);
+    const readAgain = () => whileBusy(end, () => read(progress, end));
     // The service counts every rejection, so the table must too.
     let told: Told = isShared ? { kind: 'seen', seen: taken } : isRejected ? await readAgain() : SILENT;
     while (told.kind === 'seen' && now() < end) {
       const { seen } = told;
       const next = settled(seen.record, lease.id, outcome);
       if (next === seen.record) return;
-      const written = await whileBusy(busyEnd, () => replace(progress, seen, next, end));
+      const written = await whileBusy(end, () => replace(progress, seen, next, end));
       if (written.kind === 'seen') return;
       told = written.kind === 'wait' ? await readAgain() : written;
     }
-    memory.keepOutcome(call.pair, settled(taken.record, lease.id, outcome), outcome);
+    keepOutcome(call, taken.record, settled(taken.record, lease.id, outcome), outcome);
+  }
+
+  /** Remembers an outcome without the table's token, which another instance may withdraw or replace. */
+  function keepOutcome({ pair }: Call, before: PairRecord, after: PairRecord, outcome: Outcome): void {
+    memory.keepOutcome(pair, after.token === before.token ? { ...after, token: undefined } : after, outcome);
   }
 
   /** Repeats a call of the store while it is busy, until `end`. */
@@ -261,10 +266,12 @@ export function createAcquireToken(dependencies: Dependencies) {
     }
   }
 
-  function read(progress: Progress, end: number): Promise<Told> {
+  async function read(progress: Progress, end: number): Promise<Told> {
     const isPatient = progress.patience === 'now';
-    if (isPatient) progress.patience = 'used';
-    return ask(progress, () => store.read(progress.call.pair, end, isPatient));
+    const told = await ask(progress, () => store.read(progress.call.pair, end, isPatient));
+    // An answer ends the silence, so the next silence gets a patient look again.
+    if (isPatient || told.kind !== 'silent') progress.patience = told.kind === 'silent' ? 'used' : 'unused';
+    return told;
   }
 
   async function replace(progress: Progress, seen: TaggedRecord, next: PairRecord, end: number): Promise<Told> {

@@ -156,6 +156,12 @@ describe('the circuit', () => {
     expect(await breaker(CALL, answering)).toBe('answer');
   });
 
+  it('does not take a write without any time for busy, because it was never made', async () => {
+    const { breaker } = start();
+    const late = { deadline: Date.now(), endsLease: true, isWrite: true };
+    await expect(breaker(late, answering)).rejects.toThrow(StoreUnavailable);
+  });
+
   it('lets a write through that ends a lease, and is closed by its answer and opened by its failure', async () => {
     const { breaker, fail } = start();
     await fail(3);

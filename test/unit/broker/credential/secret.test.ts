@@ -148,6 +148,27 @@ describe('while Secrets Manager is down', () => {
   });
 });
 
+it('a stop that one reading heard is not forgotten by a slower one that failed', async () => {
+  const gates = Array.from({ length: 4 }, () => Promise.withResolvers<SecretReading>());
+  let [now, n] = [START, 0];
+  const { read } = createSecretCache({
+    now: () => now,
+    readSecret: async () => (await gates[n++]?.promise) ?? SECRETS_DOWN,
+  });
+  const readNow = () => read('acme', 'AWSCURRENT', { readSince: now, deadline: now + 10 * SECOND_MS });
+  gates[0]?.resolve(found('v1'));
+  await readNow();
+  now += SECOND_MS;
+  const [stopped, slow] = [readNow(), readNow()];
+  gates[1]?.resolve({ outcome: 'stopped', cause: 'ExplicitDeny' });
+  await stopped;
+  now += SECOND_MS;
+  gates[2]?.resolve(SECRETS_DOWN);
+  await slow;
+  gates[3]?.resolve(SECRETS_DOWN);
+  expect(await readNow()).toEqual({ ...SECRETS_DOWN, afterStop: true });
+});
+
 describe('a reading that its deadline ends', () => {
   /** With an answer in the cache that is a second old: a call with 100 ms asks again, and is answered at `endMs`. */
   async function endsAt(endMs: number, reading: SecretReading) {
