@@ -166,6 +166,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
       await answered(page, page.getByRole('button', { name: 'Report it as refused' }));
     }
     await shows(page, CLEANSING, 'paused .*');
+    await page.evaluate('scrollTo(0, 0)');
     await page.screenshot({ path });
   });
 });
