@@ -8,7 +8,7 @@ const ROOMS = ['functions', 'client', 'lib', 'bin'];
 /** The rooms and pages whose sentences are rewritten. */
 const DONE = [...ROOMS.flatMap(filesIn), 'docs/development.md'];
 /** How often the comments of all rooms may use a word. */
-const CEILINGS = { 'ones?': 62, none: 4 };
+const CEILINGS = { 'ones?': 56, none: 1 };
 
 const BAD_START = /^\s*(of|by|so|for|in|with)\b/i;
 const BAD_WORD = /;|\b(gives|gave|tells|told|whoever|somebody|nobody|mended)\b/i;
