@@ -101,6 +101,8 @@ export interface Check extends Pair {
   readonly provenBy: ProvenBy;
   /** The expiry of the token that proves the credential: epoch milliseconds on this machine's clock. */
   readonly expiresAt?: number | undefined;
+  /** When the issuer ends the credential: RFC 3339, `never` or `malformed`. Absent if no secret was read. */
+  readonly credentialExpiresAt?: string | undefined;
   /** The wait before another check may find more. */
   readonly retryAfterSeconds?: number | undefined;
 }
@@ -116,7 +118,7 @@ export async function askForCheck(
   const retryAfterSeconds = readRetryAfter(headers);
   // A finding about another pair must not pass for a finding about this pair.
   assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
-  const { finding, cause, version, checked_at, proven_by, expires_in } = members;
+  const { finding, cause, version, checked_at, proven_by, expires_in, credential_expires_at } = members;
   return {
     ...asked,
     finding,
@@ -125,6 +127,7 @@ export async function askForCheck(
     checkedAt: Date.parse(checked_at),
     provenBy: proven_by,
     ...(expires_in !== undefined && { expiresAt: startedAt + expires_in * 1000 }),
+    ...(credential_expires_at !== undefined && { credentialExpiresAt: credential_expires_at }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
 }
@@ -217,6 +220,7 @@ const CHECK = {
   checked_at: isDateTime,
   proven_by: oneOf(PROOFS),
   expires_in: optional(isLifetime),
+  credential_expires_at: optional(text(/^[\w:.-]{1,64}$/)),
 };
 
 const CALLER = {

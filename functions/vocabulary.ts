@@ -61,6 +61,11 @@ export type ThrottleCause = (typeof THROTTLE_CAUSES)[number];
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
 
+/** Returns the key of the tag with the ends of a secret version, one for each different end. A copy for lists. */
+export function expiresTag(versionId: string): string {
+  return `expires:${versionId}`;
+}
+
 /**
  * Reasons why this instance cannot open a stored token. `no-key`: this instance has no sealing key. `no-bytes`: the
  * instance that stored the token had no sealing key. `unreadable`: another key or format, altered or swapped.
@@ -107,7 +112,15 @@ type AnswerMetric =
   | 'SloCalls'
   | 'SloMissed';
 type CheckMetric = 'Findings' | 'CheckFailures' | 'CheckDuration' | 'IgnoredEvents' | 'ServiceIncidents';
-type RunMetric = 'Heartbeat' | 'RunDuration' | 'PairsChecked' | 'PairsNotReached' | 'PairsFailed' | 'PairsRejected';
+type RunMetric =
+  | 'Heartbeat'
+  | 'RunDuration'
+  | 'PairsChecked'
+  | 'PairsNotReached'
+  | 'PairsFailed'
+  | 'PairsRejected'
+  | 'PairsExpiring'
+  | 'DaysToExpiry';
 type OperatorMetric = 'Notifications' | 'NotificationFailures' | 'ProbeNotDenied' | 'OperatorsUnreachable';
 
 /** The origin of a token's expiry: the service's answer, the token (JWT `exp`), the settings, or an assumption. */
@@ -213,8 +226,12 @@ const THROTTLED_ADVICE: Readonly<Record<ThrottleCause, string>> = {
     'Check again when the token in use has expired: a new token would end it (`singleActiveToken`).',
 };
 
+const EXPIRED_ADVICE =
+  'The credential has expired: get its successor from the service, and store it with `client put <client>`.';
+
 /** Returns the operator's remedy for a finding. A broker of an earlier release names no cause. */
-export function findingAdvice(finding: Exclude<Finding, 'accepted'>, cause?: string): string {
+export function findingAdvice(finding: Exclude<Finding, 'accepted'>, cause?: string, isExpired = false): string {
+  if (finding === 'rejected' && isExpired) return EXPIRED_ADVICE;
   return (
     (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause ?? '')) || FINDING_ADVICE[finding]
   );

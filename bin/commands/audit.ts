@@ -7,7 +7,7 @@ import { parseJsonObject } from '../../functions/broker/json.ts';
 import { parsePairKey } from '../../functions/broker/pair.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
-import { functionName } from '../../lib/settings/names.ts';
+import { functionName, LOCAL_ACCOUNT } from '../../lib/settings/names.ts';
 import { askService, isPassing, isRefused, openClient } from './shared/ask-aws.ts';
 import { awsRegion } from './shared/aws-config.ts';
 import { nearestNames } from './shared/client-secret.ts';
@@ -34,7 +34,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
         const read = await openLog(shell, options, from);
         const calls = await read();
         if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
-        else for (const line of linesOf(calls, options)) printLine(shell, line);
+        else for (const line of linesOf(shell, calls, options)) printLine(shell, line);
         if (calls.length === 0 && !follow) {
           const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
           talk(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
@@ -42,7 +42,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
         while (follow) {
           await pause(shell, POLL_MS);
           try {
-            for (const line of linesOf(await read(), options)) printLine(shell, line);
+            for (const line of linesOf(shell, await read(), options)) printLine(shell, line);
           } catch (error) {
             if (!isPassing(error)) throw error;
             talk(shell, `error: ${error.message}`);
@@ -113,20 +113,43 @@ function callerOf({ caller }: AuditLine) {
   return { account, name, session };
 }
 
-function linesOf(calls: readonly AuditLine[], { json, follow }: AuditOptions): readonly string[] {
+function linesOf(shell: Shell, calls: readonly AuditLine[], options: AuditOptions): readonly string[] {
+  const { json, follow, environment } = options;
   if (json) return calls.map((call) => JSON.stringify(call));
-  const rows = calls.map((call) => {
+  // A script reads every call.
+  const isShort = Boolean(shell.stdout.columns) && !follow;
+  const ownAccount = isLocal(environment) ? LOCAL_ACCOUNT : settingsOf(environment)?.account;
+  const rows = (isShort ? folded(calls) : calls).map((call) => {
     const { account, name, session } = callerOf(call);
-    const { time, operation, pair, outcome, probe, cache, fingerprint } = call;
-    const role = name === undefined ? '-' : `${account}:${name}/${session}`;
-    const told = [operation, parsePairKey(`${pair}`)?.service, probe ? `${outcome} (probe)` : outcome];
-    const cells = [timeText(Date.parse(`${time}`)), role, ...told, cache, fingerprint];
+    const { time, operation, pair, outcome, probe, cache, fingerprint, count } = call;
+    const place = isShort && account === ownAccount ? '' : `${account}:`;
+    const role = name === undefined ? '-' : `${place}${name}/${session}`;
+    const done = count === undefined ? operation : `${operation} (${count} times)`;
+    const told = [done, parsePairKey(`${pair}`)?.service, probe ? `${outcome} (probe)` : outcome];
+    const cells = [timeText(Date.parse(`${time}`), shell), role, ...told, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
   // No header with `--follow`, which would repeat it.
   if (follow || rows.length === 0) return rows.map((row) => row.join('  '));
   const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
-  return tableText(header, rows).trimEnd().split('\n');
+  return tableText(header, rows, shell).trimEnd().split('\n');
+}
+
+/** Folds a caller's checks of a pair into the first, as long as their outcome stays. Health makes most of the calls. */
+function folded(calls: readonly AuditLine[]): readonly AuditLine[] {
+  const rows: Record<string, unknown>[] = [];
+  const latest = new Map<string, Record<string, unknown>>();
+  for (const call of calls) {
+    const key = call.operation === 'check' ? `${callerOf(call).name} ${call.pair}` : '';
+    const row = latest.get(key);
+    if (key !== '' && row !== undefined && row.outcome === call.outcome) row.count = Number(row.count ?? 1) + 1;
+    else {
+      const first = { ...call };
+      latest.set(key, first);
+      rows.push(first);
+    }
+  }
+  return rows;
 }
 
 /** Opens the log of the token function. Each read returns the calls since the previous read, oldest first. */

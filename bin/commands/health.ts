@@ -32,13 +32,13 @@ export function addHealthCommand(program: Command, shell: Shell): void {
           return { clients, checks: await askForChecks(shell, broker, pairs) };
         };
         if (options.watch) {
-          const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs)}`;
+          const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs, shell)}`;
           return watch(shell, async () => shown(findingsOf((await look()).checks)), options);
         }
         const { clients, checks } = await look();
         const found = findingsOf(checks);
         if (json) printJson(shell, { environment, checks: checks.map((check) => checkMembers(check)) });
-        else shell.stdout.write(findingsTable(found));
+        else shell.stdout.write(findingsTable(found, shell));
         talk(shell, summaryOf(found));
         // An empty list is usually a mistake, although all of its checks succeed.
         if (checks.length === 0) talk(shell, NOTHING);

@@ -42,10 +42,10 @@ export async function readPairState(
 }
 
 /** Returns the state in a few words: `rejected since 2026-01-01T00:00:00Z`. */
-export function stateText({ state, since, until }: PairState): string {
+export function stateText({ state, since, until }: PairState, shell?: Parameters<typeof timeText>[1]): string {
   const time = since ?? until;
   if (time === undefined) return state;
-  return `${state} ${until === undefined ? 'since' : 'until'} ${timeText(time)}`;
+  return `${state} ${until === undefined ? 'since' : 'until'} ${timeText(time, shell)}`;
 }
 
 /** The severity of a state or finding: good, idle (stopped or unproven), passing, or bad (needs an operator). */

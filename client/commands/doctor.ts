@@ -43,7 +43,7 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
         const tell = (step: DoctorStep) => {
           steps.push(step);
           if (json) return;
-          printLine(shell, stepText(step));
+          shell.stdout.write(stepText(step, shell.stdout.columns));
           if (step.shape !== undefined) printLine(shell, shapeText(step.shape));
         };
         for await (const step of examine(shell, options, view)) tell(step);

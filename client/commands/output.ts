@@ -21,20 +21,42 @@ export function printLine(shell: Out, line: string): void {
 
 /** Writes data for a person: a table on stdout. */
 export function printTable(shell: Out, header: readonly string[], rows: readonly (readonly string[])[]): void {
-  shell.stdout.write(tableText(header, rows));
+  shell.stdout.write(tableText(header, rows, shell));
 }
 
-/** Returns a table whose columns are as wide as their longest cell. */
-export function tableText(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const table = [header, ...rows].map((row) => row.map(plain));
+/** Returns a table whose columns are as wide as their longest cell. At a terminal the widest are wrapped to fit. */
+export function tableText(header: readonly string[], rows: readonly (readonly string[])[], out?: Out): string {
+  const table = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
-  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
-  return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');
+  const room = (out?.stdout.columns || Number.POSITIVE_INFINITY) - 2 * (widths.length - 1);
+  while (widths.reduce((sum, width) => sum + width) > room && Math.max(...widths) > NARROWEST) {
+    const widest = Math.max(...widths);
+    widths[widths.indexOf(widest)] = widest - 1;
+  }
+  return table.map((row) => rowText(row, widths)).join('');
 }
 
-/** Formats a time for a person: `2026-01-01T00:00:00Z`, or `-` when it is unknown. */
-export function timeText(time: number | undefined): string {
-  return time === undefined ? '-' : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
+const NARROWEST = 6;
+
+/** Returns a row of a table, on several lines if a cell is longer than its width. Breaks at blanks and hyphens. */
+export function rowText(cells: readonly string[], widths: readonly number[]): string {
+  const wrapped = cells.map((cell, column) => {
+    const width = widths[column] ?? 0;
+    return plain(cell).match(new RegExp(`.{1,${width}}$|.{0,${width - 1}}[ -]|.{1,${width}}`, 'gu')) ?? [''];
+  });
+  const lines = Array.from({ length: Math.max(...wrapped.map(({ length }) => length)) }, (_, line) =>
+    wrapped.map((parts, column) => (parts[line] ?? '').padEnd(widths[column] ?? 0)),
+  );
+  return lines.map((parts) => `${parts.join('  ').trimEnd()}\n`).join('');
+}
+
+/** Formats a time: `2026-01-01T00:00:00Z`, at a terminal `20:26Z` with the date of another day, and `-` if unknown. */
+export function timeText(time: number | undefined, out?: Out): string {
+  if (time === undefined) return '-';
+  const text = new Date(time).toISOString();
+  if (!out?.stdout.columns) return text.replace(/\.\d+Z$/, 'Z');
+  const [day, hour] = [text.slice(0, 10), `${text.slice(11, 16)}Z`];
+  return new Date().toISOString().startsWith(day) ? hour : `${day} ${hour}`;
 }
 
 /** Writes a line for a person on stderr, where it never mixes with data. Drops the backticks of Markdown. */

@@ -19,8 +19,9 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
   return async (pair, timeoutMs) => {
     try {
       const answer = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
-      const { finding, cause, provenBy, version, checkedAt } = answer;
-      return { kind: 'checked', finding, ...(cause && { cause }), provenBy, version, checkedAt };
+      const { finding, cause, provenBy, version, checkedAt, credentialExpiresAt } = answer;
+      const known = { ...(cause && { cause }), ...(credentialExpiresAt && { credentialExpiresAt }) };
+      return { kind: 'checked', finding, ...known, provenBy, version, checkedAt };
     } catch (error) {
       const retryable = error instanceof TokenBrokerError && error.retryable;
       return { kind: 'failed', failure: failureType(error), retryable };

@@ -3,7 +3,7 @@ import { DescribeSecretCommand, paginateListSecrets, ResourceNotFoundException }
 import { causeWord, withTimeLimit } from '../aws/calls.ts';
 import { membersOf, textOf } from '../broker/json.ts';
 import type { ClientName } from '../broker/pair.ts';
-import { type IgnoredEvent, NAME_PATTERN, secretName, secretPrefix } from '../vocabulary.ts';
+import { expiresTag, type IgnoredEvent, NAME_PATTERN, secretName, secretPrefix } from '../vocabulary.ts';
 import type { Promotion, SecretDescription } from './rules/check-client.ts';
 import type { ClientList } from './rules/run.ts';
 
@@ -22,17 +22,17 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
 
   async function listClients(abortSignal: AbortSignal): Promise<ClientList> {
     // A list that changes from page to page can contain a secret twice.
-    const clients = new Map<ClientName, string | undefined>();
+    const clients = new Map<ClientName, Omit<ClientList[number], 'client'>>();
     const Filters = [{ Key: 'name' as const, Values: [secretPrefix(environment)] }];
     const asked = { Filters, IncludePlannedDeletion: true };
     const pages = paginateListSecrets({ client: secretsManager, pageSize: 100 }, asked, { abortSignal });
     for await (const { SecretList = [] } of pages) {
       for (const { Name = '', Tags } of SecretList) {
         const client = clientOf(Name, environment);
-        if (client !== undefined) clients.set(client, servicesTag(Tags));
+        if (client !== undefined) clients.set(client, { services: servicesTag(Tags), ends: endTags(Tags) });
       }
     }
-    return [...clients].map(([client, services]) => ({ client, services }));
+    return [...clients].map(([client, tags]) => ({ client, ...tags }));
   }
 }
 
@@ -55,6 +55,13 @@ export function createSecretDescriber({ environment, secretsManager, timeoutMs =
 
 function servicesTag(tags: readonly Tag[] = []): string | undefined {
   return tags.find(({ Key }) => Key === 'services')?.Value;
+}
+
+/** Returns the tags with the ends of versions, by version. */
+function endTags(tags: readonly Tag[] = []): ReadonlyMap<string, string> {
+  const prefix = expiresTag('');
+  const own = tags.filter(({ Key }) => Key?.startsWith(prefix));
+  return new Map(own.map(({ Key = '', Value = '' }) => [Key.slice(prefix.length), Value]));
 }
 
 /** A client's secret has a new current version, or the event starts no check. */

@@ -9,7 +9,8 @@ import {
 } from '../aws/log/emf.ts';
 import { pairKey } from '../broker/pair.ts';
 import type { IgnoredEvent, MetricName } from '../vocabulary.ts';
-import type { CheckRecord, MissedPair } from './rules/check-pairs.ts';
+import type { CheckedPair, CheckRecord, MissedPair } from './rules/check-pairs.ts';
+import { DAY_MS } from './rules/evaluate.ts';
 import type { HealthRun } from './rules/run.ts';
 
 /** Writes a line with metrics for each check, each run and each ignored event. */
@@ -41,6 +42,7 @@ export function createHealthLog({ environment, now, write }: Log) {
         PairsNotReached: missed.length,
         PairsFailed: missed.filter(({ reason }) => reason === 'failed').length,
         PairsRejected: checked.filter(({ finding }) => finding === 'rejected').length,
+        PairsExpiring: checked.filter((one) => daysLeft(one) <= 7).length,
         ServiceIncidents: incidents.length,
         Notifications: reported.sent,
         NotificationFailures: Math.max(reported.unsent, reported.failures.length),
@@ -59,6 +61,10 @@ export function createHealthLog({ environment, now, write }: Log) {
         unknownServices: some(unknown.map(pairKey)),
         failures: [...new Set(reported.failures)],
       });
+      for (const [service, pairs] of Map.groupBy(checked, ({ pair }) => pair.service)) {
+        const DaysToExpiry = Math.min(...pairs.map(daysLeft).filter(Number.isFinite));
+        if (Number.isFinite(DaysToExpiry)) writeLine(EXPIRY_METRICS, { service, outcome: 'expiring', DaysToExpiry });
+      }
     },
 
     ignored(reason: IgnoredEvent): void {
@@ -72,6 +78,13 @@ const CHECK_METRICS = [
   metrics({ by: [BY_SERVICE], counts: ['CheckFailures'], milliseconds: ['CheckDuration'] }),
 ].join();
 const IGNORED_METRICS = metrics({ by: [BY_OUTCOME], counts: ['IgnoredEvents'] });
+
+const EXPIRY_METRICS = metrics({ by: [BY_SERVICE], counts: ['DaysToExpiry'] });
+
+/** Returns the days until the credential ends, or NaN without an end. */
+function daysLeft({ credentialExpiresAt: end, at }: CheckedPair): number {
+  return (Date.parse(end ?? '') - at) / DAY_MS;
+}
 
 /** Shortens a list, because a log line is limited to 256 kB. `PairsNotReached` reports the full number. */
 const some = (names: readonly string[]) => names.slice(0, 200);

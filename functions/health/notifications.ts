@@ -5,8 +5,8 @@ import * as z from 'zod/mini';
 import { forgetAt, json, number, numeric, text } from '../aws/attributes.ts';
 import { causeWord, withTimeLimit } from '../aws/calls.ts';
 import { parseJson } from '../broker/json.ts';
-import { parsePairKey, type ServiceName } from '../broker/pair.ts';
-import { CONDITIONS, type Entries } from './rules/evaluate.ts';
+import type { ServiceName } from '../broker/pair.ts';
+import { CONDITIONS, type Entries, isEntryKey } from './rules/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from './rules/notify.ts';
 
 interface Table {
@@ -81,7 +81,7 @@ function parseEntries(rows = ''): Entries {
   const entries = new Map(
     known.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
   );
-  const pairs = new Map([...entries].filter(([key]) => parsePairKey(key) !== undefined));
+  const pairs = new Map([...entries].filter(([key]) => isEntryKey(key)));
   return { pairs, service: entries.get('service'), broker: entries.get('broker'), probe: entries.get('probe') };
 }
 

@@ -102,6 +102,11 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     means: 'Credentials are latched: their services rejected them, and they are not sent any more.',
     act: 'Find them with `client list` and follow "A rejected credential". It ends with the run of health that finds none.',
   },
+  'credential-expiring': {
+    ...ofRuns('PairsExpiring'),
+    means: 'A credential ends within seven days, or has ended.',
+    act: 'Follow "A credential that ends": the messages of health name the client, and `client list` shows each end.',
+  },
   'service-incident': {
     ...ofRuns('ServiceIncidents'),
     means: 'A service answers hardly any request.',

@@ -218,7 +218,7 @@ function lines(labels: Labels, metric: (name: MetricName, props: { readonly labe
 }
 
 /** The rows of the broker itself: the token function and the runs of health. */
-function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly Row[] {
+function brokerRows({ broker, called, services, healthMinutes: minutes }: Shown): readonly Row[] {
   const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, {}, props));
   const ofRuns = (title: string, unit: string, labels: Labels) => {
     const left = lines(labels, (name, props) => broker(name, {}, { ...props, statistic: 'Maximum' }));
@@ -230,6 +230,7 @@ function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly
   const ignored = IGNORED_EVENTS.map((outcome) =>
     broker('IgnoredEvents', { outcome }, { label: `event ignored: ${outcome}` }),
   );
+  const days = services.map((service) => broker('DaysToExpiry', { service }, { statistic: 'Minimum', label: service }));
   const messages = [...counted({ Notifications: 'sent', NotificationFailures: 'not sent' }), ...ignored];
 
   return [
@@ -250,6 +251,7 @@ function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly
       ofRuns('Runs of health, latched pairs and incidents', 'in a run', {
         Heartbeat: 'a run has ended',
         PairsRejected: 'latched pairs',
+        PairsExpiring: 'pairs whose credential ends within 7 days',
         ServiceIncidents: 'services in an incident',
         ProbeNotDenied: 'the probe was not refused',
         OperatorsUnreachable: 'messages reach no operator',
@@ -259,6 +261,7 @@ function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly
         PairsNotReached: 'not reached',
         PairsFailed: 'no finding of the broker',
       }),
+      graph('Days until the first credential ends', 'days', days, { minutes }),
       graph('Messages to the operators', 'messages', messages, { minutes }),
       ofRuns('How long a run takes', 'ms', { RunDuration: 'longest' }),
     ],

@@ -21,6 +21,7 @@ interface Answer {
   readonly provenBy?: ProvenBy;
   readonly version?: string | undefined;
   readonly checkedAt?: number;
+  readonly credentialExpiresAt?: string | undefined;
   /** The time until the broker answers. */
   readonly afterMs?: number;
 }

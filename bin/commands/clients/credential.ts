@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { type Credential, parseCredential } from '../../../functions/broker/credential/credential.ts';
+import { type Credential, credentialEnd, parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { duplicateMember, isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { servicesOf } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
@@ -43,10 +43,13 @@ const MAX_SECRET_BYTES = 65_536;
 export function prepareCredential(
   text: Redacted,
   said: string | undefined,
-  { environment, configured, tagged }: { environment: string; configured: readonly string[]; tagged: string },
+  { environment, configured, tagged, expires, refuse }: Place,
 ) {
-  const secret = parseJsonObject(text.reveal());
-  if (secret === undefined) throw unusable('it is not a JSON object');
+  const typed = parseJsonObject(text.reveal());
+  if (typed === undefined) throw unusable('it is not a JSON object');
+  const { client_secret_expires_at: end = expires } = typed;
+  if (expires !== undefined && end !== expires) refuse(ENDS_DIFFER);
+  const secret = end === undefined ? typed : { ...typed, client_secret_expires_at: end };
   // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.
   if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member occurs more than once');
   const named = namedServices(secret);
@@ -57,11 +60,25 @@ export function prepareCredential(
     throw unusable('its member services names no service, or a service that the client does not get (--services)');
   }
   const prepared = withServices(secret, services, configured);
-  const parts = servicesOf(services, configured).map((service) => readAs(prepared, service, environment));
+  const names = servicesOf(services, configured);
+  const parts = names.map((service) => readAs(prepared, service, environment));
   const words = parts.flatMap((part) => [part.clientId.reveal(), part.secret.reveal()]);
   const hasBlanks = words.some((word) => word !== word.trim());
-  return { text: prepared, services, hasBlanks };
+  const ends = [...new Set(names.map((service) => credentialEnd(prepared, service)))].toSorted().join(' ');
+  return { text: prepared, services, hasBlanks, ends };
 }
+
+interface Place {
+  readonly environment: string;
+  readonly configured: readonly string[];
+  readonly tagged: string;
+  /** The end of the option `--expires`, in epoch seconds. */
+  readonly expires: number | undefined;
+  /** Ends the command as wrong usage. */
+  readonly refuse: (message: string) => never;
+}
+
+const ENDS_DIFFER = 'error: --expires and client_secret_expires_at in the JSON differ: give one of them';
 
 /** Returns the services that the JSON names, in the form of the tag, or `undefined` without such a member. */
 function namedServices({ services }: Readonly<Record<string, unknown>>): string | undefined {

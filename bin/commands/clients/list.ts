@@ -15,6 +15,7 @@ import {
   type ClientSecret,
   checkedPairs,
   type DatedSecret,
+  firstEnd,
   hasService,
   isOld,
   tellOfCredentials,
@@ -36,7 +37,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const some = (await secrets.list()).filter((one) => service === undefined || hasService(one, service));
         const clients = await lookAt(shell, some, secrets, options);
         if (json) printJson(shell, { environment, clients: clients.map(members) });
-        else shell.stdout.write(textOf(clients, options));
+        else shell.stdout.write(textOf(shell, clients, options));
         if (clients.length === 0)
           talk(shell, 'There is no client yet: is this the right environment? client put --create makes a client.');
         tellOfCredentials(shell, clients, environment);
@@ -53,7 +54,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const secrets = openSecrets(shell, options);
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
-        else shell.stdout.write(`${textOf(shown, options)}\n${shown.map(versionsText)}`);
+        else shell.stdout.write(`${textOf(shell, shown, options)}\n${shown.map((one) => versionsText(shell, one))}`);
         tellOfCredentials(shell, shown, environment);
       }),
     );
@@ -75,12 +76,12 @@ async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Sec
   return clients.map((one): Listed => ({ ...one, pairs: states?.filter(({ client }) => client === one.client) }));
 }
 
-function members({ client, servicesTag, versions, deletedAt, dates, pairs }: Listed) {
+function members({ client, servicesTag, versions, endsOf, deletedAt, dates, pairs }: Listed) {
   return {
     client,
     services: servicesTag === undefined || servicesTag === 'all' ? 'all' : servicesOf(servicesTag, []),
     versions: versions.map(({ versionId, stages }) => {
-      return { version: versionId, stages, stored_at: iso(dates.get(versionId)) };
+      return { version: versionId, stages, stored_at: iso(dates.get(versionId)), ends: endsOf.get(versionId) };
     }),
     deleted_at: iso(deletedAt),
     pairs: pairs?.map(({ service, state, since, until, provenAt, tokenExpiresAt }) => ({
@@ -91,29 +92,40 @@ function members({ client, servicesTag, versions, deletedAt, dates, pairs }: Lis
   };
 }
 
-function textOf(clients: readonly Listed[], { environment }: ListOptions): string {
+function textOf(shell: Shell, clients: readonly Listed[], { environment }: ListOptions): string {
+  // Most credentials have no end.
+  const haveEnds = clients.some((one) => firstEnd(one) !== '-');
   const rows = clients.flatMap((one) => {
     const { client, pairs = [], servicesTag, deletedAt } = one;
     const current = versionWith('AWSCURRENT', one);
-    const stored = `${timeText(one.dates.get(current ?? ''))}${isOld(one, environment) ? ' (old)' : ''}`;
-    const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', one)), stored];
-    const gone = deletedAt === undefined ? undefined : `to be deleted on ${timeText(deletedAt)}`;
+    const stored = `${timeText(one.dates.get(current ?? ''), shell)}${isOld(one, environment) ? ' (old)' : ''}`;
+    const ends = haveEnds ? [endText(shell, firstEnd(one))] : [];
+    const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', one)), stored, ...ends];
+    const gone = deletedAt === undefined ? undefined : `to be deleted on ${timeText(deletedAt, shell)}`;
     if (pairs.length === 0)
       return [[client, (servicesTag ?? 'all').trim() || '-', gone ?? '-', '-', '-', ...credential]];
     return pairs.map((pair) => {
-      const token = [timeText(pair.provenAt), timeText(pair.tokenExpiresAt)];
-      return [client, pair.service, gone ?? stateText(pair), ...token, ...credential];
+      const token = [timeText(pair.provenAt, shell), timeText(pair.tokenExpiresAt, shell)];
+      return [client, pair.service, gone ?? stateText(pair, shell), ...token, ...credential];
     });
   });
-  return tableText(['CLIENT', 'SERVICE', 'STATE', 'PROVEN AT', 'TOKEN UNTIL', 'CURRENT', 'PENDING', 'STORED AT'], rows);
+  const header = ['CLIENT', 'SERVICE', 'STATE', 'PROVEN AT', 'TOKEN UNTIL', 'CURRENT', 'PENDING', 'STORED AT'];
+  return tableText(haveEnds ? [...header, 'ENDS'] : header, rows, shell);
 }
 
-function versionsText(one: Listed): string {
+function endText(shell: Shell, end: string): string {
+  const time = Date.parse(end);
+  return Number.isNaN(time) ? end : timeText(time, shell);
+}
+
+function versionsText(shell: Shell, one: Listed): string {
   const rows = SECRET_STAGES.flatMap((stage) => {
     const version = versionWith(stage, one);
-    return version === undefined ? [] : [[stage, version, timeText(one.dates.get(version))]];
+    return version === undefined
+      ? []
+      : [[stage, version, timeText(one.dates.get(version), shell), one.endsOf.get(version) ?? '-']];
   });
-  return tableText(['STAGE', 'VERSION', 'STORED AT'], rows);
+  return tableText(['STAGE', 'VERSION', 'STORED AT', 'ENDS'], rows, shell);
 }
 
 function iso(time: number | undefined): string | undefined {
@@ -144,4 +156,4 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
 const STATES = `
 STATE is what the table says now: ok (the current version was accepted), unproven (not yet), disabled, rejected, held (the
 version is not sent again before the time), paused (nothing is sent before the time). PROVEN AT is the last proof, TOKEN
-UNTIL the expiry of the token in use, STORED AT when the current version was stored.`;
+UNTIL the expiry of the token in use, STORED AT when the current version was stored, ENDS when its issuer ends it.`;

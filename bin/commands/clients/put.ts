@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CommandFailure, isFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
@@ -8,7 +8,7 @@ import { servicesOf } from '../../../functions/broker/pair.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { secretName } from '../../../functions/vocabulary.ts';
 import { askInTurn } from '../shared/checks.ts';
-import { type ClientSecret, servicesMissing } from '../shared/client-secret.ts';
+import { type ClientSecret, firstEnd, servicesMissing } from '../shared/client-secret.ts';
 import { isLocal } from '../shared/environment-name.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
@@ -26,6 +26,7 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     .argument('<client>', 'the client', parseName)
     .option('--create', 'make a new client')
     .option('--services <names>', 'the services of the client, separated by commas, or all', parseServices)
+    .option('--expires <day>', 'the day (UTC) on which the credential ends, such as 2027-03-01', parseDay)
     .option('--force', FORCE)
     .option('--accept-rejected', ACCEPT_REJECTED)
     .addOption(key)
@@ -37,6 +38,8 @@ interface PutOptions extends ClientOptions, ConnectionOptions, ChangeOptions, Fo
   /** Names with spaces between, or `all`, as in the tag. */
   readonly services?: string;
   readonly create?: boolean;
+  /** Epoch seconds. */
+  readonly expires?: number;
   readonly kmsKeyId?: string;
 }
 
@@ -44,8 +47,15 @@ function parseServices(text: string): string {
   return [...new Set(text.split(',').map((name) => parseName(name.trim())))].join(' ');
 }
 
+/** Reads the beginning of a day, so that the warnings come early. */
+function parseDay(text: string): number {
+  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (day > Date.now() && new Date(day).toISOString().startsWith(text)) return day / 1_000;
+  throw new InvalidArgumentError('Give a day to come, such as 2027-03-01.');
+}
+
 async function put(shell: Shell, options: PutOptions, command: Command): Promise<void> {
-  const { environment, client, services: said, create, yes, dryRun, kmsKeyId } = options;
+  const { environment, client, services: said, create, expires, yes, dryRun, kmsKeyId } = options;
   const broker = connect(shell, options, command);
   for (const service of servicesOf(said, [])) checkService(shell, service, environment, command);
   const secrets = openSecrets(shell, options);
@@ -59,7 +69,8 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   // Does not ask for a credential that would not be stored.
   const isStored = !dryRun && (yes || isTerminal(shell));
   const typed = isStored ? await readCredential(shell) : undefined;
-  const prepared = typed && prepareCredential(typed, said, { environment, configured, tagged });
+  const place = { environment, configured, tagged, expires, refuse: (message: string) => command.error(message) };
+  const prepared = typed && prepareCredential(typed, said, place);
   const names = servicesOf(prepared?.services ?? said ?? tagged, configured);
   if (names.length === 0) throw servicesMissing(client);
   const pairs = names.map((service) => ({ client, service }));
@@ -67,6 +78,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     plannedChange(before, names.join(', '), options),
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
     ...(prepared?.hasBlanks ? ['also stores the blank with which the client_id or the secret begins or ends'] : []),
+    ...endChanges(prepared?.ends, before),
     ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
   ];
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
@@ -74,8 +86,8 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const version = randomUUID();
   talk(shell, `Storing version ${version} of ${secretName(environment, client)}.`);
   try {
-    const { text, services } = prepared;
-    const stored = { text, services, versionId: version };
+    const { text, services, ends } = prepared;
+    const stored = { text, services, ends, versionId: version };
     const stage = await (before ? secrets.add(before, stored) : secrets.create(client, stored, kmsKeyId));
     talk(shell, `Checking it on ${names.join(', ')}.`);
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
@@ -117,6 +129,15 @@ function plannedChange(before: ClientSecret | undefined, where: string, options:
     : `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${conditionOf(options)}`;
 }
 
+/** Describes the ends of the credential, and an end of the current version that it does not have. */
+function endChanges(ends: string | undefined, before: ClientSecret | undefined): readonly string[] {
+  if (ends === undefined) return [];
+  if (ends.includes('malformed')) return ['stores an end that is no number of seconds: the broker ignores it'];
+  if (ends !== 'never') return [`stores the end of the credential: ${ends}`];
+  const end = before === undefined ? '-' : firstEnd(before);
+  return end === '-' ? [] : [`stores no end: that of the current version is ${end}, and --expires is missing`];
+}
+
 /** Reports whether the client_id differs from the current version's, and shows neither of them. */
 async function clientIdChanges(
   secrets: Secrets,
@@ -144,4 +165,5 @@ async function clientIdChanges(
 const HELP = `
 It prints what it will change, and asks. At a terminal it asks for the client_id and the secret, which is not shown;
 otherwise it reads them from standard input and needs --yes:
-  {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id`;
+  {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id
+A client_secret_expires_at (epoch seconds) in it, at the top or in the entry of a service, is the credential's end.`;

@@ -36,7 +36,7 @@ export async function* examineStack(
   const { name, account, region } = settings;
   const title = `# The stack of ${name} in account ${account}, region ${region}, at ${at}`;
   try {
-    const told = [...before.map(withAdvice), ...steps].map(stepText);
+    const told = [...before.map(withAdvice), ...steps].map((step) => stepText(step).trimEnd());
     writeFileSync(report, [title, '', '```text', ...told, '```', ''].join('\n'));
   } catch {
     throw new CommandFailure('report-not-written', `${report} cannot be written`, 'Name a file that you can write.');

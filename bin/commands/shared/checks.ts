@@ -110,12 +110,13 @@ export function checkMembers(check: PairCheck, promoted?: string): Readonly<Reco
   const { client, service, stage } = check;
   const tried = promoted === undefined ? undefined : isTried(check, promoted);
   if ('failure' in check) return { client, service, stage, tried, problem: asProblem(check.failure) };
-  const { finding, cause, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = check;
+  const { finding, cause, version, checkedAt, provenBy, expiresAt, credentialExpiresAt, retryAfterSeconds } = check;
   return {
     ...{ client, service, stage, finding, cause, tried, version },
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
     expires_at: expiresAt && new Date(expiresAt).toISOString(),
+    credential_expires_at: credentialExpiresAt,
     retry_after: retryAfterSeconds,
   };
 }
@@ -124,7 +125,9 @@ export function checkMembers(check: PairCheck, promoted?: string): Readonly<Reco
 export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string, promoted?: string): void {
   const rows = checks.map((check) => {
     const evidence =
-      'failure' in check ? ['-', '-', '-'] : [shortVersion(check.version), check.provenBy, timeText(check.checkedAt)];
+      'failure' in check
+        ? ['-', '-', '-']
+        : [shortVersion(check.version), check.provenBy, timeText(check.checkedAt, shell)];
     const tried = promoted === undefined ? [] : [isTried(check, promoted) ? 'tried' : 'untried'];
     return [check.service, findingOf(check), ...tried, ...evidence];
   });
@@ -143,7 +146,8 @@ function adviceOn(check: PairCheck, environment: string): string | undefined {
   }
   const seconds = secondsToWait(check);
   const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
-  return `${withNames(findingAdvice(check.finding, check.cause), about)}${check.finding === 'throttled' ? until : ''}`;
+  const isExpired = Date.parse(check.credentialExpiresAt ?? '') <= Date.now();
+  return `${withNames(findingAdvice(check.finding, check.cause, isExpired), about)}${check.finding === 'throttled' ? until : ''}`;
 }
 
 /** Returns enough of a version's id to distinguish it from others. */

@@ -58,14 +58,14 @@ const HEALTH_RUN = z.object({
 const RUN_MS = 13 * 60_000;
 
 /** Returns a table with a row for each client and a column for each service. */
-export function findingsTable(pairs: readonly PairFinding[]): string {
+export function findingsTable(pairs: readonly PairFinding[], shell?: Shell): string {
   const services = [...new Set(pairs.map(({ service }) => service))].toSorted();
   const rows = [...Map.groupBy(pairs, ({ client }) => client)].map(([client, own]) => {
     const findings = new Map(own.map(({ service, finding }) => [service, finding]));
     // The client does not have every service.
     return [client, ...services.map((service) => findings.get(service) ?? '-')];
   });
-  return tableText(['CLIENT', ...services], rows);
+  return tableText(['CLIENT', ...services], rows, shell);
 }
 
 /** Returns the number of pairs, in total and by finding. */

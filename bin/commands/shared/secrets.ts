@@ -7,11 +7,12 @@ import {
   ResourceNotFoundException,
   type SecretListEntry,
   SecretsManager,
+  type Tag,
 } from '@aws-sdk/client-secrets-manager';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { NAME_PATTERN, type SecretStage, secretPrefix } from '../../../functions/vocabulary.ts';
+import { expiresTag, NAME_PATTERN, type SecretStage, secretPrefix } from '../../../functions/vocabulary.ts';
 import { isRefused, openClient } from './ask-aws.ts';
 import type { CommandOptions } from './aws-config.ts';
 import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
@@ -25,6 +26,8 @@ export interface NewVersion {
   readonly text: Redacted;
   /** Names with spaces between, or `all`, as in the tag `services`. */
   readonly services: string;
+  /** The ends of the credential on its services, as in the tag `expires`. */
+  readonly ends?: string;
 }
 
 /** Opens the environment's secrets. Each method sends its own requests. */
@@ -71,29 +74,30 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
     },
 
     /** Creates a secret. AWS makes its first version current at once. */
-    async create(name: string, { versionId, text, services }: NewVersion, kmsKeyId: string | undefined) {
+    async create(name: string, { versionId, text, services, ends }: NewVersion, kmsKeyId: string | undefined) {
       const secret = {
         Name: `${prefix}${name}`,
         Description: `Credential of the client ${name}, for the token broker`,
         ClientRequestToken: versionId,
         SecretString: text.reveal(),
         ...(kmsKeyId !== undefined && { KmsKeyId: kmsKeyId }),
-        Tags: [SERVICES_TAG, versionTag(versionId)].map((Key) => ({ Key, Value: services })),
+        Tags: [{ Key: SERVICES_TAG, Value: services }, ...versionTags(versionId, services, ends)],
       };
       await client.createSecret(secret, send);
       return 'AWSCURRENT' as const;
     },
 
     /** Stores another version as AWSPENDING. AWS makes the first version of a secret current too. */
-    async add({ client: name, servicesOf }: ClientSecret, { versionId, text, services }: NewVersion) {
+    async add({ client: name, servicesOf }: ClientSecret, { versionId, text, services, ends }: NewVersion) {
       // A tag without a version can belong to a version that another operator is about to store.
       const gone: string[] = [];
       for await (const { VersionId = '', VersionStages = [] } of versionsOf(name, { IncludeDeprecated: true })) {
         if (VersionStages.length === 0 && servicesOf.has(VersionId)) gone.push(VersionId);
       }
-      if (gone.length > 0) await client.untagResource({ ...idOf(name), TagKeys: gone.map(versionTag) }, send);
+      const TagKeys = gone.flatMap((version) => [versionTag(version), expiresTag(version)]);
+      if (gone.length > 0) await client.untagResource({ ...idOf(name), TagKeys }, send);
       // Tagged before the version exists, because `promote` and `rollback` know its services only by this tag.
-      await client.tagResource({ ...idOf(name), Tags: [{ Key: versionTag(versionId), Value: services }] }, send);
+      await client.tagResource({ ...idOf(name), Tags: versionTags(versionId, services, ends) }, send);
       const stored = { ClientRequestToken: versionId, SecretString: text.reveal(), VersionStages: ['AWSPENDING'] };
       const { VersionStages = [] } = await client.putSecretValue({ ...idOf(name), ...stored }, send);
       if (!VersionStages.includes('AWSCURRENT')) return 'AWSPENDING' as const;
@@ -186,6 +190,18 @@ function versionTag(versionId: string): string {
   return `${SERVICES_TAG}:${versionId}`;
 }
 
+/** Returns the tags of a new version. A tag is limited to 256 characters, which ten different ends fill. */
+function versionTags(versionId: string, services: string, ends = 'never') {
+  const ofServices = { Key: versionTag(versionId), Value: services };
+  return ends === 'never' ? [ofServices] : [ofServices, { Key: expiresTag(versionId), Value: ends.slice(0, 249) }];
+}
+
+/** Returns the values of the tags whose keys are the prefix and a version. */
+function byVersion(tags: readonly Tag[], prefix: string): ReadonlyMap<string, string> {
+  const own = tags.filter(({ Key = '' }) => Key.startsWith(prefix));
+  return new Map(own.map(({ Key = '', Value = '' }) => [Key.slice(prefix.length), Value]));
+}
+
 /** Reads an entry of ListSecrets. Returns `undefined` unless it is the secret of a client below the prefix. */
 function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
   const { Name = '', ARN = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
@@ -196,11 +212,8 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
     client,
     arn: ARN,
     servicesTag: Tags.find(({ Key }) => Key === SERVICES_TAG)?.Value,
-    servicesOf: new Map(
-      Tags.flatMap(({ Key = '', Value = '' }) =>
-        Key.startsWith(versionTag('')) ? [[Key.slice(versionTag('').length), Value] as const] : [],
-      ),
-    ),
+    servicesOf: byVersion(Tags, versionTag('')),
+    endsOf: byVersion(Tags, expiresTag('')),
     versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
     deletedAt: DeletedDate?.getTime(),
   };

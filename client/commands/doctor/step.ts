@@ -1,4 +1,5 @@
 import { TO_LOCAL } from '../options.ts';
+import { rowText } from '../output.ts';
 
 /** The causes that `doctor` finds itself, with their advice. A failed call has its own cause. */
 const CAUSES = {
@@ -50,9 +51,10 @@ export interface DoctorStep {
   readonly tokenPath?: string;
 }
 
-/** Returns a step as a line for a person. */
-export function stepText({ step, outcome, detail }: DoctorStep): string {
-  return `${WORDS[outcome]}  ${step.padEnd(15)}  ${detail.replaceAll('`', '')}`;
+/** Returns a step as lines for a person. At a terminal the detail is wrapped. */
+export function stepText({ step, outcome, detail }: DoctorStep, columns = 9_999): string {
+  const widths = [6, Math.max(15, step.length)];
+  return rowText([WORDS[outcome], step, detail.replaceAll('`', '')], [...widths, Math.max(30, columns - 25)]);
 }
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;

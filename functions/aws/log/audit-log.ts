@@ -50,6 +50,7 @@ export function createAuditLog(options: Options): Audit {
       cache,
       fingerprint: record.fingerprint,
       credentialVersion: record.credentialVersion,
+      credentialExpiresAt: record.credentialExpiresAt,
       expirySource: record.expirySource,
       rulesDigest,
       warnings: [...warnings],

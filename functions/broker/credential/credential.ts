@@ -1,4 +1,4 @@
-import { duplicateMember, isRecord, type Members, parseJsonObject } from '../json.ts';
+import { duplicateMember, isRecord, type Members, membersOf, parseJsonObject } from '../json.ts';
 import type { ServiceName } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
@@ -51,6 +51,23 @@ export function namesService(text: Redacted, service: ServiceName): boolean | un
   const services = secret && servicesOf(secret);
   return services && (services === 'all' || Object.hasOwn(services, service));
 }
+
+/**
+ * Returns when the issuer ends the credential for a service (RFC 3339), or `never`. The service's entry overrides the
+ * top level. Anything but epoch seconds is `malformed`, which is no end, so that a mistake stops no client.
+ *
+ * @see RFC 7591 §3.2.1 `client_secret_expires_at`
+ */
+export function credentialEnd(text: Redacted, service: ServiceName): string {
+  const secret = membersOf(parseJsonObject(text.reveal()));
+  const { client_secret_expires_at: seconds = 0 } = { ...secret, ...membersOf(membersOf(secret.services)[service]) };
+  if (seconds === 0) return 'never';
+  const isTime = typeof seconds === 'number' && Number.isInteger(seconds) && seconds > 0 && seconds <= YEAR_9999_S;
+  return isTime ? new Date(seconds * 1_000).toISOString() : 'malformed';
+}
+
+/** A larger number is probably in milliseconds. */
+const YEAR_9999_S = 253_402_300_799;
 
 const ID_NAMES = ['client_id', 'username'] as const;
 const SECRET_NAMES = ['secret', 'client_secret', 'password'] as const;

@@ -1,4 +1,4 @@
-import type { SecretCache } from '../credential/secret.ts';
+import type { SecretCache, SecretVersion } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import { type Call, isTrial, type LeasedRequest, type Progress, startProgress } from './call.ts';
 import { chooseVersion, goneProblem, readVersions, rejectedProblem } from './choose-version.ts';
@@ -38,8 +38,8 @@ type Decide<Answer> = (view: View) => Step<Answer>;
 /** The end of one turn of the loop: an answer, a token, a failed request, or a reason to look again. */
 type Turn<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
-  | { readonly kind: 'token'; readonly token: StoredToken }
-  | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string }
+  | { readonly kind: 'token'; readonly token: StoredToken; readonly version: SecretVersion }
+  | { readonly kind: 'failed'; readonly problem: Problem; readonly version: SecretVersion }
   | typeof WAIT
   | typeof BUSY
   | typeof AGAIN
@@ -214,16 +214,16 @@ export function createAcquireToken(dependencies: Dependencies) {
       case 'rejected':
         progress.readSince = now();
         if (now() < call.deadline) return AGAIN;
-        return { kind: 'failed', problem: rejectedProblem(call.pair, versionId), version: versionId };
+        return { kind: 'failed', problem: rejectedProblem(call.pair, versionId), version };
       case 'failed':
-        return { kind: 'failed', problem: waitProblem(outcome.wait, now(), outcome.cause), version: versionId };
+        return { kind: 'failed', problem: waitProblem(outcome.wait, now(), outcome.cause), version };
       case 'accepted': {
         const { token, isPublished } = outcome;
         // Another token must stay in the table, so this token serves only this instance.
         if (!isPublished && !isTrial(call)) memory.keepOwn(call.pair, { ...record, token });
-        if (isIssuable(token, now())) return { kind: 'token', token };
+        if (isIssuable(token, now())) return { kind: 'token', token, version };
         const problem = new Problem('token-endpoint-timeout', FROZEN, { retryAfterSeconds: 1 });
-        return { kind: 'failed', problem, version: versionId };
+        return { kind: 'failed', problem, version };
       }
     }
   }

@@ -9,6 +9,10 @@ export interface CheckedPair {
   readonly cause?: string | undefined;
   readonly provenBy: ProvenBy;
   readonly version?: string | undefined;
+  /** When the issuer ends the credential, as in `/check`. Absent if the secret was not read. */
+  readonly credentialExpiresAt?: string | undefined;
+  /** The tag that should contain this end, if the version has the tag. */
+  readonly endsTag?: string | undefined;
   /** The time of the finding, possibly long before this run. */
   readonly checkedAt: number;
   /** When this run received the finding. */

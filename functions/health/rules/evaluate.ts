@@ -1,4 +1,4 @@
-import { type Pair, pairKey, type ServiceName } from '../../broker/pair.ts';
+import { type Pair, pairKey, parsePairKey, type ServiceName } from '../../broker/pair.ts';
 import { FINDINGS, type Finding } from '../../vocabulary.ts';
 import { type CheckedPair, type Checks, isSilent, wasAsked } from './check-pairs.ts';
 
@@ -36,6 +36,13 @@ export type Observation =
       readonly pair: Pair;
       readonly condition: Finding;
       readonly cause?: string | undefined;
+      readonly credentialExpiresAt?: string | undefined;
+    })
+  | (Look & {
+      readonly kind: 'end';
+      readonly pair: Pair;
+      readonly condition: EndCondition;
+      readonly credentialExpiresAt: string;
     })
   | (Look & { readonly kind: 'service'; readonly service: ServiceName; readonly condition: 'incident' | 'answering' })
   | (Look & { readonly kind: 'broker'; readonly condition: 'incident' | 'answering' })
@@ -51,7 +58,19 @@ interface Look {
   readonly detail?: string | undefined;
 }
 
-export const CONDITIONS = [...FINDINGS, 'incident', 'answering', 'denied', 'not-denied', 'unproven'] as const;
+/** The conditions of a credential near its end, by the days that are left at most. */
+const ENDINGS = [
+  [0, 'ended'],
+  [1, 'ends-within-1-day'],
+  [7, 'ends-within-7-days'],
+  [30, 'ends-within-30-days'],
+] as const;
+type EndCondition = (typeof ENDINGS)[number][1] | 'end-malformed' | 'end-mistagged' | 'lasting';
+
+export const CONDITIONS = [
+  ...[...FINDINGS, 'incident', 'answering', 'denied', 'not-denied', 'unproven'],
+  ...[...ENDINGS.map(([, condition]) => condition), 'end-malformed', 'end-mistagged', 'lasting'],
+] as const;
 
 /** The last known condition. A good condition is dropped after 15 minutes. */
 export interface Entry {
@@ -62,10 +81,24 @@ export interface Entry {
   readonly version?: string | undefined;
 }
 
-/** The entries of the pairs, by key, and the entry of each other kind of observation. */
+/** The entries of the pairs and of their ends, by key, and the entry of each other kind of observation. */
 export interface Entries extends Readonly<Partial<Record<'service' | 'broker' | 'probe', Entry | undefined>>> {
   readonly pairs: ReadonlyMap<string, Entry>;
 }
+
+/** Returns the key of the entry about the end of a pair's credential. An earlier release ignores such entries. */
+export function endKey(pair: Pair): string {
+  return `${pairKey(pair)}${END}`;
+}
+
+/** Returns whether a key is of a pair or of its end. */
+export function isEntryKey(key: string): boolean {
+  return (
+    parsePairKey(key) !== undefined || (key.endsWith(END) && parsePairKey(key.slice(0, -END.length)) !== undefined)
+  );
+}
+
+const END = '/end';
 
 /** Returns the observations and `kept`, the entries that are still valid. The others are dropped without a message. */
 export function evaluate(findings: Findings, entries: Entries) {
@@ -83,7 +116,7 @@ export function hasIncident(service: ServiceName, { checked }: Checks): boolean 
 
 /** Returns whether the condition needs no action. */
 export function isGood({ condition }: Pick<Entry, 'condition'>): boolean {
-  return condition === 'accepted' || condition === 'answering' || condition === 'denied';
+  return ['accepted', 'answering', 'denied', 'lasting'].includes(condition);
 }
 
 /**
@@ -101,10 +134,12 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
 
   // A deleted client needs no message, because the check has withdrawn its token.
   const listedKeys = new Set(listed.map(pairKey));
+  const listedEnds = new Set(listed.map(endKey));
   const without = checked.filter(({ finding }) => finding === 'secret-missing' || finding === 'disabled');
   const gone = new Set(without.map(({ pair }) => pairKey(pair)).filter((key) => !listedKeys.has(key)));
   const there = checked.filter(({ pair }) => !gone.has(pairKey(pair)));
-  const pairs = [...entries.pairs].filter(([key, one]) => !gone.has(key) && !(isIncident && isSilent(one.condition)));
+  const isKept = (key: string) => (parsePairKey(key) === undefined ? listedEnds.has(key) : !gone.has(key));
+  const pairs = [...entries.pairs].filter(([key, one]) => isKept(key) && !(isIncident && isSilent(one.condition)));
   const ofService: Observation = { kind: 'service', service, condition, since: at, at, detail };
   return { observations: [ofService, ...observePairs(there, isIncident)], kept: { ...entries, pairs: new Map(pairs) } };
 }
@@ -133,10 +168,29 @@ function silentOnes(checked: readonly CheckedPair[]): readonly CheckedPair[] {
 }
 
 function observePairs(checked: readonly CheckedPair[], isIncident: boolean): readonly Observation[] {
-  return checked
-    .filter((pair) => !isSilent(pair.finding) || (!isIncident && wasAsked(pair)))
-    .map((look) => ({ ...look, kind: 'pair', condition: look.finding, since: look.checkedAt }));
+  const told = checked.filter((pair) => !isSilent(pair.finding) || (!isIncident && wasAsked(pair)));
+  return [
+    ...told.map((look) => ({ ...look, kind: 'pair', condition: look.finding, since: look.checkedAt }) as const),
+    ...checked.flatMap(observeEnd),
+  ];
 }
+
+/** Observes the end of a credential. An answer without it is of a broker of an earlier release, or read no secret. */
+function observeEnd(look: CheckedPair): readonly Observation[] {
+  const { credentialExpiresAt, at } = look;
+  if (credentialExpiresAt === undefined) return [];
+  return [{ ...look, kind: 'end', condition: endCondition(look, credentialExpiresAt), credentialExpiresAt, since: at }];
+}
+
+function endCondition({ at, endsTag = '' }: CheckedPair, end: string): EndCondition {
+  if (end === 'malformed') return 'end-malformed';
+  // Every comparison with NaN, the days until `never`, is false.
+  const days = (Date.parse(end) - at) / DAY_MS;
+  const [, ending] = ENDINGS.find(([limit]) => days <= limit) ?? [];
+  return ending ?? (endsTag === '' || endsTag.split(' ').includes(end) ? 'lasting' : 'end-mistagged');
+}
+
+export const DAY_MS = 24 * 60 * 60_000;
 
 /** The broker has an incident if no check returned a finding. Its condition stays if no pair was checked. */
 function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries) {

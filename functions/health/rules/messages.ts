@@ -30,13 +30,14 @@ export function messageOf(environment: string, observation: Observation, before:
 
 function factsOf(environment: string, observation: Observation): readonly (readonly [name: string, value: string])[] {
   if (observation.kind === 'service') return [['service', observation.service]];
-  if (observation.kind !== 'pair') return [];
+  if (observation.kind !== 'pair' && observation.kind !== 'end') return [];
   const { client, service } = observation.pair;
   return [
     ['client', client],
     ['service', service],
     ['secret', secretName(environment, client)],
     ['secret version', observation.version ?? 'not known'],
+    ...(observation.kind === 'end' ? [['end', observation.credentialExpiresAt] as const] : []),
   ];
 }
 
@@ -52,6 +53,8 @@ function textsOf(observation: Observation): readonly [headline: string, sentence
   switch (observation.kind) {
     case 'pair':
       return ['<finding>: <client> on <service>', ...textsOfPair(observation)];
+    case 'end':
+      return ['<finding>: <client> on <service>', ...textsOfEnd(observation.condition)];
     case 'service':
       return TEXTS_OF_SERVICE[observation.condition];
     case 'broker':
@@ -61,10 +64,15 @@ function textsOf(observation: Observation): readonly [headline: string, sentence
   }
 }
 
-function textsOfPair({ condition, cause }: PairObservation): readonly [sentence: string, advice: string] {
+function textsOfPair({ condition, cause, at, ...look }: PairObservation): readonly [sentence: string, advice: string] {
   const isBudget = condition === 'throttled' && cause !== undefined && cause !== 'service';
-  const advice = condition === 'accepted' ? 'Nothing.' : findingAdvice(condition, cause);
+  const isExpired = Date.parse(look.credentialExpiresAt ?? '') <= at;
+  const advice = condition === 'accepted' ? 'Nothing.' : findingAdvice(condition, cause, isExpired);
   return [isBudget ? NOT_TRIED : SENTENCES[condition], advice];
+}
+
+function textsOfEnd(condition: string): readonly [sentence: string, advice: string] {
+  return condition === 'end-malformed' || condition === 'end-mistagged' ? TEXTS_OF_END[condition] : TEXTS_OF_END.ending;
 }
 
 type PairObservation = Extract<Observation, { readonly kind: 'pair' }>;
@@ -83,6 +91,21 @@ const SENTENCES: Readonly<Record<Finding, string>> = {
   'secret-malformed': 'The secret of <client> contains no credential that can be sent to <service>.',
   disabled: 'An operator has disabled <client>: it gets no tokens of <service>.',
 };
+
+const TEXTS_OF_END = {
+  'end-malformed': [
+    'The end of the credential of <client> on <service> is not a whole number of seconds. The broker ignores it.',
+    'Correct `client_secret_expires_at`: store the credential again with `client put <client> --expires <date>`.',
+  ],
+  'end-mistagged': [
+    'The tag `expires` of the secret version does not contain the end that the secret says. Only lists use the tag.',
+    'Write the end above into the tag, or store the credential again with `client put <client>`.',
+  ],
+  ending: [
+    'The credential of <client> on <service> ends, or has ended, at the time below.',
+    'Get its successor from <service>, while both are valid, and store it with `client put <client> --expires <date>`.',
+  ],
+} as const;
 
 const TEXTS_OF_SERVICE = {
   answering: [

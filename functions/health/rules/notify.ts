@@ -1,5 +1,5 @@
 import { pairKey, type ServiceName } from '../../broker/pair.ts';
-import { type Entries, type Entry, evaluate, type Findings, isGood, type Observation } from './evaluate.ts';
+import { type Entries, type Entry, endKey, evaluate, type Findings, isGood, type Observation } from './evaluate.ts';
 import { type Message, messageOf } from './messages.ts';
 
 /** The conditions that were reported to the operators. `revision` counts the writes. */
@@ -107,14 +107,16 @@ function findTransitions({ observations, kept }: ReturnType<typeof evaluate>, no
   const transitions: Transition[] = [];
   const updates: Update[] = [];
   for (const observation of observations) {
-    const { kind, condition, since, at, version } = observation;
-    const subject = kind === 'pair' ? pairKey(observation.pair) : kind;
-    const before = kind === 'pair' ? pairs.get(subject) : fresh[kind];
+    const { condition, since, at, version } = observation;
+    const subject = subjectOf(observation);
+    const before = 'pair' in observation ? pairs.get(subject) : fresh[observation.kind];
     // The memory contains a newer observation.
     if (before !== undefined && at <= before.at) continue;
     const entry = { condition, since, at, version };
     if (isTransition(entry, before)) transitions.push({ key: `${subject} ${condition}`, observation, entry, before });
-    else if (before !== undefined && !isGood(before)) updates.push({ observation, entry: { ...before, at } });
+    else if (before !== undefined && !isGood(before)) {
+      updates.push({ observation, entry: condition === 'lasting' ? entry : { ...before, at } });
+    }
   }
   return { transitions, quiet: withUpdates(fresh, updates) };
 }
@@ -125,19 +127,24 @@ const LONGEST_RUN_MS = 15 * 60_000;
 /** Returns whether a message is needed. A new version that still fails needs a message: an operator has tried. */
 function isTransition({ condition, version }: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return !isGood({ condition });
-  if (before.condition !== condition) return true;
+  if (before.condition !== condition) return condition !== 'lasting';
   const isOther = before.version !== undefined && version !== undefined && version !== before.version;
-  return isOther && (condition === 'rejected' || condition === 'secret-malformed');
+  return isOther && /^(rejected|secret-malformed|end.*)$/.test(condition);
 }
 
 function withUpdates(entries: Entries, updates: readonly Update[]): Entries {
   const pairs = new Map(entries.pairs);
-  const others: { [kind in Exclude<Observation['kind'], 'pair'>]?: Entry } = {};
+  const others: { [kind in Exclude<Observation['kind'], 'pair' | 'end'>]?: Entry } = {};
   for (const { observation, entry } of updates) {
-    if (observation.kind === 'pair') pairs.set(pairKey(observation.pair), entry);
+    if ('pair' in observation) pairs.set(subjectOf(observation), entry);
     else others[observation.kind] = entry;
   }
   return { ...entries, ...others, pairs };
+}
+
+function subjectOf(observation: Observation): string {
+  if (observation.kind === 'end') return endKey(observation.pair);
+  return observation.kind === 'pair' ? pairKey(observation.pair) : observation.kind;
 }
 
 function isSame(one: Entries, other: Entries): boolean {

@@ -18,7 +18,12 @@ export interface HealthRun extends Checks {
 }
 
 /** The clients in the list of secrets, with their tag `services`. A secret may be planned for deletion. */
-export type ClientList = readonly { readonly client: ClientName; readonly services?: string | undefined }[];
+export type ClientList = readonly {
+  readonly client: ClientName;
+  readonly services?: string | undefined;
+  /** The tags `expires` by version. */
+  readonly ends?: ReadonlyMap<string, string>;
+}[];
 
 /** Asks the broker for a token as the role that must be refused. Never throws, and ends within `timeoutMs`. */
 export type AskAsProbe = (pair: Pair, timeoutMs: number) => Promise<ProbeAnswer>;
@@ -55,7 +60,7 @@ export function createHealthRun(dependencies: Dependencies) {
     const [clients, known] = await Promise.all([listClients(), rememberedPairs()]);
     const { pairs: listed, unknown } = pairsOf(clients, services);
     const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
-    const [checks, probe, hasSubscriber] = await Promise.all([
+    const [{ checked, missed }, probe, hasSubscriber] = await Promise.all([
       checkPairs([...pairs.values()], { windowEndsAt, endsAt }, random, dependencies),
       askUntil<ProbeAnswer>(
         ({ condition }) => condition !== 'unproven',
@@ -66,6 +71,9 @@ export function createHealthRun(dependencies: Dependencies) {
       dependencies.hasSubscriber().catch(() => false),
     ]);
 
+    const tags = new Map(clients.map(({ client, ends }) => [client, ends]));
+    const tagged = checked.map((one) => ({ ...one, endsTag: tags.get(one.pair.client)?.get(one.version ?? '') }));
+    const checks = { checked: tagged, missed };
     const findings = { kind: 'run', checks, listed, probe, at: now() } as const;
     const notified = await Promise.all(
       [...services, undefined].map((service) => notify({ ...findings, service }, reportsEndAt)),

@@ -37,9 +37,14 @@ export function emittedMetrics(services: readonly string[]) {
     for (const reason of ['no-key', 'unreadable'] as const) unreadable(reason, pair);
   }
   for (const reason of IGNORED_EVENTS) health.ignored(reason);
-  const nothing = { clients: 0, checked: [], missed: [], ignored: [], unknown: [], incidents: [], milliseconds: 1 };
+  const checked = services.map((service) => {
+    const pair = { client: 'acme', service };
+    const proof = { finding: 'accepted', provenBy: 'request', checkedAt: 0, at: 0 } as const;
+    return { pair, ...proof, credentialExpiresAt: '2027-03-01T00:00:00.000Z' };
+  });
+  const nothing = { clients: 0, missed: [], ignored: [], unknown: [], incidents: [], milliseconds: 1 };
   const probe = { condition: 'denied', said: 'access-denied' } as const;
-  health.run({ ...nothing, probe, reported: { sent: 0, unsent: 0, failures: [] }, hasSubscriber: true });
+  health.run({ ...nothing, checked, probe, reported: { sent: 0, unsent: 0, failures: [] }, hasSubscriber: true });
   return lines.flatMap(metricsOf);
 }
 

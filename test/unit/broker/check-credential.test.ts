@@ -32,6 +32,26 @@ describe('a check', () => {
     expect(requests).toHaveLength(1);
   });
 
+  it.each<[string, Partial<Parameters<typeof createFleet>[0]>]>([
+    ['accepted', {}],
+    ['rejected', { accepted: new Set() }],
+    ['unreachable', { answer: () => exchange(503, {}) }],
+  ])('has the end of a credential that is %s, asked for and known', async (finding, changes) => {
+    const { check, surroundings } = setUp(changes);
+    surroundings.secret = () =>
+      found('v1', { client_id: 'acme', secret: 'v1', client_secret_expires_at: 1_800_000_000 });
+    const end = { finding, credentialExpiresAt: '2027-01-15T08:00:00.000Z' };
+    expect([await check(), await check()]).toMatchObject([end, end]);
+  });
+
+  it('has the malformed end of a credential that works, and none of a secret that it did not read', async () => {
+    const { check, shared, surroundings } = setUp();
+    surroundings.secret = () => found('v1', { client_id: 'acme', secret: 'v1', client_secret_expires_at: 'soon' });
+    expect(await check()).toMatchObject({ finding: 'accepted', credentialExpiresAt: 'malformed' });
+    shared.change(pair, (record) => ({ ...record, disabled: { since: START } }));
+    expect(await check()).not.toHaveProperty('credentialExpiresAt');
+  });
+
   it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
     const { clock, check, instance, surroundings, versions } = setUp();
     await clock.run(instance.issue());

@@ -14,14 +14,22 @@ describe('the list of clients', () => {
   it('has every client of the environment, page by page, with its tag, also when AWS throttles once', async () => {
     const { store, calls, failWith, listClients } = await start();
     for (let index = 0; index < 250; index += 1) store.create(`token-broker/dev/client-${index}`);
-    store.create('token-broker/dev/acme', { Tags: [{ Key: 'services', Value: 'customer-insights' }] });
+    store.create('token-broker/dev/acme', {
+      Tags: [
+        { Key: 'services', Value: 'customer-insights' },
+        { Key: 'expires:v1', Value: '2027-03-01T00:00:00.000Z' },
+      ],
+    });
     failWith('throttled', 1);
 
     const clients = await listClients();
     expect(calls).toEqual(Array(4).fill('ListSecrets'));
     expect(new Set(clients.map(({ client }) => client)).size).toBe(251);
-    expect(clients).toContainEqual({ client: 'acme', services: 'customer-insights' });
-    expect(clients).toContainEqual({ client: 'client-7', services: undefined });
+    expect(clients).toContainEqual({
+      ...{ client: 'acme', services: 'customer-insights' },
+      ends: new Map([['v1', '2027-03-01T00:00:00.000Z']]),
+    });
+    expect(clients).toContainEqual({ client: 'client-7', services: undefined, ends: new Map() });
   });
 
   it('has restorable clients, none of other environments, and no secrets that are of no client', async () => {
@@ -30,7 +38,7 @@ describe('the list of clients', () => {
     const others = ['token-broker/dev-2/acme', 'token-broker/prod/acme', 'token-broker-keys/dev/sealing', 'dev/acme'];
     for (const name of [...others, 'token-broker/dev/globex/backup']) store.create(name);
     store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };
-    expect(await listClients()).toEqual([{ client: 'deleted', services: undefined }]);
+    expect(await listClients()).toMatchObject([{ client: 'deleted', services: undefined }]);
   });
 
   it('has each client once and only those that were meant, however AWS compares names and cuts pages', async () => {
@@ -43,7 +51,7 @@ describe('the list of clients', () => {
     const server = await serveAws({ service: 'secretsmanager', protocol: 'json', operations, keys: [EXAMPLE_KEY] });
     onTestFinished(server.close);
     const { listClients } = connect(server.url);
-    expect(await listClients()).toEqual([{ client: 'acme', services: undefined }]);
+    expect(await listClients()).toMatchObject([{ client: 'acme', services: undefined }]);
   });
 
   it.each([

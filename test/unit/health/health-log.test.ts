@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createHealthLog } from '../../../functions/health/health-log.ts';
 import type { MissedPair } from '../../../functions/health/rules/check-pairs.ts';
 import type { HealthRun } from '../../../functions/health/rules/run.ts';
-import { START } from '../../support/example.ts';
+import { HOUR_MS, START } from '../../support/example.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const FOUND = { kind: 'checked', finding: 'rejected', provenBy: 'latch', version: 'v1', checkedAt: START } as const;
@@ -47,6 +47,7 @@ it('the line of a run has its findings and the pairs that it did not reach, with
   ];
   const checked = (['rejected', 'accepted', 'rejected'] as const).map((finding) => ({
     ...({ pair: PAIR, provenBy: 'latch', checkedAt: START, at: START, finding } as const),
+    credentialExpiresAt: finding === 'accepted' ? new Date(START + 7 * 24 * HOUR_MS).toISOString() : 'never',
   }));
   const reported = { sent: 2, unsent: 1, failures: ['notifier-down', 'notifier-down'] };
   log.run({ ...RUN, missed, checked, incidents: ['customer-insights'], reported });
@@ -54,7 +55,14 @@ it('the line of a run has its findings and the pairs that it did not reach, with
   expect(lines()).toMatchObject([
     {
       ...{ outcome: 'incomplete', Heartbeat: 1, RunDuration: 1_234, ServiceIncidents: 1, clients: 1 },
-      ...{ PairsChecked: 3, PairsRejected: 2, PairsNotReached: 3, PairsFailed: 1, probe: 'access-denied' },
+      ...{
+        PairsChecked: 3,
+        PairsRejected: 2,
+        PairsExpiring: 1,
+        PairsNotReached: 3,
+        PairsFailed: 1,
+        probe: 'access-denied',
+      },
       ...{ Notifications: 2, NotificationFailures: 2, ProbeNotDenied: 0, OperatorsUnreachable: 0 },
       notReached: {
         outOfTime: ['acme/customer-insights'],
@@ -63,6 +71,7 @@ it('the line of a run has its findings and the pairs that it did not reach, with
       },
       failures: ['notifier-down'],
     },
+    { service: PAIR.service, DaysToExpiry: 7 },
     { outcome: 'complete', ProbeNotDenied: 1, OperatorsUnreachable: 1, NotificationFailures: 0 },
   ]);
 });
@@ -86,7 +95,7 @@ it('the metrics of a line have no client and no caller as a dimension', () => {
   const namesOf = ({ Dimensions, Metrics }: { Dimensions: string[][]; Metrics: { Name: string }[] }) =>
     `${Dimensions.join(' | ')}: ${Metrics.map(({ Name }) => Name).join()}`;
   const ofRun =
-    'PairsChecked,PairsNotReached,PairsFailed,PairsRejected,ServiceIncidents,Notifications,NotificationFailures';
+    'PairsChecked,PairsNotReached,PairsFailed,PairsRejected,PairsExpiring,ServiceIncidents,Notifications,NotificationFailures';
   expect(lines().flatMap(({ _aws }) => _aws.CloudWatchMetrics.map(namesOf))).toEqual([
     'environment,service,outcome: Findings',
     'environment,service: CheckFailures,CheckDuration',

@@ -5,11 +5,17 @@ import { FINDINGS, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
 import { HOUR_MS, START } from '../../support/example.ts';
 
 const ACME = { client: 'acme', service: 'customer-insights' };
+const dateOf = (time: number) => new Date(time).toISOString();
 const look = { since: START, at: START };
+
+const ENDS = ['ends-within-30-days', 'ended', 'end-malformed', 'end-mistagged'] as const;
 
 /** Returns every observation that can lead to a message. */
 const observationsOf = (pair: { readonly client: string; readonly service: string }): readonly Observation[] => [
   ...FINDINGS.map((condition) => ({ kind: 'pair', pair, condition, ...look }) as const),
+  ...ENDS.map((condition) => {
+    return { kind: 'end', pair, condition, credentialExpiresAt: '2026-01-07T00:00:00.000Z', ...look } as const;
+  }),
   ...(['incident', 'answering'] as const).flatMap((condition): Observation[] => [
     { kind: 'service', service: pair.service, condition, ...look },
     { kind: 'broker', condition, ...look },
@@ -24,7 +30,16 @@ it('a message says who, what, since when, which version, and what to do', async 
   const throttled = [...THROTTLE_CAUSES].map((cause) => {
     return { kind: 'pair', pair: ACME, condition: 'throttled', cause, ...look } as const;
   });
-  const messages = [...observations, ...throttled].map((observation) => messageOf('dev', observation, undefined));
+  const expired = {
+    kind: 'pair',
+    pair: ACME,
+    condition: 'rejected',
+    credentialExpiresAt: dateOf(START),
+    ...look,
+  } as const;
+  const messages = [...observations, ...throttled, expired].map((observation) =>
+    messageOf('dev', observation, undefined),
+  );
   const texts = messages.map(({ subject, text }) => `${'='.repeat(99)}\n${subject}\n\n${text}`);
   await expect(texts.join('\n')).toMatchFileSnapshot('messages.txt');
 });

@@ -73,6 +73,14 @@ describe('the memory of notifications', () => {
     expect((await item(key))?.entries).toEqual(rows);
   });
 
+  it('keeps the end of a credential', async () => {
+    const { memories } = await open();
+    const end: Entry = { condition: 'ends-within-7-days', since: START, at: START, version: 'v1' };
+    const entries = { pairs: new Map([['acme/customer-insights/end', end]]) };
+    await memories.write('customer-insights', { entries, revision: 1 });
+    expect((await memories.read('customer-insights')).entries).toEqual(entries);
+  });
+
   const ROW = ['acme/customer-insights', 'rejected', START, START + 5, 'v1'];
   it.each<[string, Item[string], number, [string, Entry][]]>([
     ['[["acme/', { N: '3' }, 3, []],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NotificationFailure, type NotificationMemories } from '../../../functions/health/rules/notify.ts';
 import { FINDINGS, type Finding } from '../../../functions/vocabulary.ts';
-import { MINUTE_MS, START } from '../../support/example.ts';
+import { HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
 import { about, clientsNamed, createHealthWorld, found, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
 
 const ACME = `acme/${SERVICE}`;
@@ -39,6 +39,57 @@ describe('the operators', () => {
     const { tell } = createHealthWorld();
     await tell([found('acme', finding, START, { version: one })]);
     expect(await tell([found('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
+  });
+});
+
+describe('the end of a credential', () => {
+  const DAY_MS = 24 * HOUR_MS;
+  const endsIn = (days: number) => new Date(START + days * DAY_MS).toISOString();
+
+  it('is told 30, 7 and 1 days before and when it is over, once for each version', async () => {
+    const { world, run, clock, messages } = createWorld();
+    const told = async (days: number, version = 'v1') => {
+      await clock.advance(START + days * DAY_MS - clock.now());
+      world.answer = () => ({ version, credentialExpiresAt: endsIn(40) });
+      return [(await run()).subjects, (await run()).subjects].flat();
+    };
+    expect(await told(9)).toEqual([]);
+    expect(await told(10)).toEqual([about('ends-within-30-days')]);
+    expect(await told(33)).toEqual([about('ends-within-7-days')]);
+    expect(await told(34, 'v2')).toEqual([about('ends-within-7-days')]);
+    expect(await told(39, 'v2')).toEqual([about('ends-within-1-day')]);
+    expect(await told(40, 'v2')).toEqual([about('ended')]);
+    world.answer = () => ({ version: 'v3', credentialExpiresAt: endsIn(400) });
+    expect((await run()).subjects).toEqual([]);
+    world.answer = () => ({ version: 'v3', credentialExpiresAt: endsIn(41) });
+    expect((await run()).subjects).toEqual([about('ends-within-1-day')]);
+    expect(messages.at(-1)?.text).toContain(`\nend:            ${endsIn(41)}\n`);
+  });
+
+  it.each<[string, Parameters<typeof found>[3], string | undefined]>([
+    ['is malformed', { credentialExpiresAt: 'malformed' }, 'end-malformed'],
+    ['differs from the tag', { credentialExpiresAt: 'never' }, 'end-mistagged'],
+    ['is in the tag', { credentialExpiresAt: endsIn(99) }, undefined],
+    ['has no tag', { credentialExpiresAt: endsIn(98), version: 'v2' }, undefined],
+    ['comes from a broker of an earlier release', {}, undefined],
+  ])('that %s is told once, or not', async (_, answer, condition) => {
+    const ends = new Map([['v1', `${endsIn(99)} ${endsIn(100)}`]]);
+    const { world, run } = createHealthWorld({ clients: [{ client: 'acme', ends }] });
+    world.answer = () => ({ ...answer });
+    expect([(await run()).subjects, (await run()).subjects].flat()).toEqual(condition ? [about(condition)] : []);
+  });
+
+  it('is forgotten with its client, and outlasts a client that is disabled', async () => {
+    const { world, run, memories } = createWorld();
+    world.answer = () => ({ credentialExpiresAt: endsIn(1) });
+    await run();
+    world.answer = () => 'disabled';
+    await run();
+    expect([...memories.entries().pairs.keys()]).toContain(`${ACME}/end`);
+    world.clients = [];
+    world.answer = () => 'secret-missing';
+    await run();
+    expect([...memories.entries().pairs.keys()]).toEqual([]);
   });
 });
 

@@ -137,7 +137,7 @@ describe('client list with the table', () => {
 it('client show shows one client, with every version of its credential', async ({ world }) => {
   await world.run('client put acme --yes --services all', { input: NEW });
   const pairs = /^CLIENT .*\nacme +customer-insights +ok .*\nacme +merchant-payment-cleansing +ok .*\n\n/.source;
-  const versions = /STAGE .*\nAWSCURRENT +\S{36} +\S+Z\nAWSPREVIOUS +\S{36} +\S+Z\n$/.source;
+  const versions = /STAGE .*\nAWSCURRENT +\S{36} +\S+Z +-\nAWSPREVIOUS +\S{36} +\S+Z +-\n$/.source;
   expect(await world.run('client show acme')).toEqual(ended(0, new RegExp(pairs + versions)));
   const shown = { client: 'acme', services: 'all', pairs: [{ state: 'ok' }, { state: 'ok' }] };
   expect(await world.json('client show acme')).toMatchObject({ environment: 'local', ...shown });

@@ -163,6 +163,68 @@ describe('client put', () => {
     expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
   });
 
+  it('stores the end of a credential, lists it, and health warns as it comes nearer', async ({ world }) => {
+    const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
+    const [near, far] = [days(31), days(400)];
+    const plan = async (options: string, input: object) => (await world.run(`${PUT}${options}`, { input })).stderr;
+    expect(await plan(` --expires ${near}`, NEW)).toContain(
+      `\n- stores the end of the credential: ${near}T00:00:00.000Z\n`,
+    );
+    expect(await storedValue(world)).toMatchObject({ client_secret_expires_at: Date.parse(near) / 1_000 });
+    expect((await world.json('client check acme')).checks[0]).toMatchObject({
+      credential_expires_at: `${near}T00:00:00.000Z`,
+    });
+    const list = await world.run('client list');
+    expect(list).toEqual(ended(0, new RegExp(` ENDS\\n(acme .* ${near}T00:00:00Z\\n){2}$`), /^$/));
+
+    const told = async (afterDays: number) => {
+      const before = world.messages.length;
+      world.letTimePass(afterDays * 86_400_000);
+      await world.run('health --run');
+      await world.run('health --run');
+      return world.messages
+        .slice(before)
+        .map(({ subject }) => /(end\S+): acme on customer/.exec(`${subject}`)?.[1] ?? '')
+        .filter(Boolean);
+    };
+    expect([await told(0), await told(2), await told(23), await told(5), await told(2)]).toEqual([
+      [],
+      ['ends-within-30-days'],
+      ['ends-within-7-days'],
+      ['ends-within-1-day'],
+      ['ended'],
+    ]);
+    expect((await world.run('client list')).stderr).toMatch(
+      /^acme: the credential has ended, or ends within 30 days; /m,
+    );
+    world.tokenService.respondWith(INSIGHTS, { status: 401 });
+    world.letTimePass(86_400_000);
+    expect((await world.run('client check acme')).stderr).toMatch(
+      /^customer-insights: The credential has expired: get/m,
+    );
+    world.tokenService.respondWith(INSIGHTS, undefined);
+
+    const gone = `stores no end: that of the current version is ${near}T00:00:00.000Z, and --expires is missing`;
+    expect(await plan(' --json', OLD)).toContain(gone);
+    const own = {
+      ...NEW,
+      services: { [INSIGHTS]: { client_secret_expires_at: Date.parse(far) / 1_000 }, [CLEANSING]: {} },
+    };
+    expect(await plan('', own)).toContain(`: ${far}T00:00:00.000Z never\n`);
+    expect(await plan('', { ...NEW, client_secret_expires_at: 'soon' })).toMatch(
+      /- stores an end that is no number of seconds/,
+    );
+    // The event of the promotion has told it.
+    expect(await told(0)).toEqual([]);
+    expect(world.messages.filter(({ subject = '' }) => subject.includes('end-malformed: acme'))).toHaveLength(2);
+    const { Tags = [] } = await world.secretsManager.send(new DescribeSecretCommand({ SecretId: ACME }));
+    // Two versions have a stage.
+    expect(Tags.filter(({ Key }) => Key?.startsWith('expires:')).map(({ Value }) => Value)).toEqual([
+      `${far}T00:00:00.000Z never`,
+      'malformed',
+    ]);
+  });
+
   it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
     const putting = beginPut(world);
@@ -212,6 +274,15 @@ describe('client put stores nothing, and repeats nothing', () => {
     ['with --create for one that is there', `${PUT} --create`, NEW, /client-exists: There is a client "acme" already/],
     ['for one that differs by case only', 'client put Acme --create --yes', NEW, /client-exists: .* "acme" already/],
     ['for a service that there is not', `${PUT} --services insights`, NEW, /has no service "insights"/, 2],
+    [
+      'with two ends',
+      `${PUT} --expires 2099-03-01`,
+      { ...NEW, client_secret_expires_at: 1 },
+      /--expires and .* differ/,
+      2,
+    ],
+    ['with an end that is no day', `${PUT} --expires 2099-02-30`, NEW, /Give a day to come, such as 2027-03-01/, 2],
+    ['with an end in the past', `${PUT} --expires 2020-01-01`, NEW, /Give a day to come, such as 2027-03-01/, 2],
     ['without the key of the environment', 'client put new --create --yes --environment dev', NEW, /--kms-key-id/, 2],
   ])('%s', async ([_, command, input, message, exitCode = 1], { world }) => {
     const before = await describeSecret(world);

@@ -37,7 +37,14 @@ describe('client check', () => {
   it('answers --json as the broker does, about one service without Secrets Manager', async ({ world }) => {
     const about = { client: 'acme', service: INSIGHTS, stage: 'AWSCURRENT' };
     const [version, time] = [expect.any(String), expect.stringMatching(/Z$/)];
-    const proof = { finding: 'accepted', version, checked_at: time, proven_by: 'request', expires_at: time };
+    const proof = {
+      finding: 'accepted',
+      version,
+      checked_at: time,
+      proven_by: 'request',
+      expires_at: time,
+      credential_expires_at: 'never',
+    };
     const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' };
     const told = { environment: 'local', client: 'acme', stage: 'AWSCURRENT', checks: [{ ...about, ...proof }] };
     expect(await world.json(`${CHECK} --service ${INSIGHTS}`, { env })).toEqual(told);

@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ServerResponse } from 'node:http';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PublishedMessage } from '../../../../bin/local/aws/sns-sts.ts';
@@ -28,12 +30,23 @@ const [OPERATOR, BILLING, STRANGER] = ['operator', 'billing', 'stranger'].map((n
 /** A test that may ask for a `world`: a whole local broker of its own. */
 export const it = test.extend('world', startOperatorWorld);
 
+const REAL_NOW = Date.now;
+
 /** A local broker for one test, with the client `acme`, and everything that an operator's shell needs to look after it. */
 export async function startOperatorWorld() {
   for (const name of SET_BY_BROKER) vi.stubEnv(name, undefined);
-  const realNow = Date.now;
   let lateMs = 0;
-  const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + lateMs);
+  // The SDK signs with `new Date()`, and corrects it by the header `date` of an answer.
+  class LateDate extends Date {
+    constructor(...given: [] | [number | string | Date]) {
+      super(given[0] ?? LateDate.now());
+    }
+    static override now = () => REAL_NOW() + lateMs;
+  }
+  vi.stubGlobal('Date', LateDate);
+  const dateAnswer = (message: unknown) =>
+    (message as { response: ServerResponse }).response.setHeader('date', new LateDate().toUTCString());
+  subscribe('http.server.request.start', dateAnswer);
   const accepted = [OLD, NEW].map((credential) => ({ client: 'acme', ...credential }));
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
@@ -62,7 +75,8 @@ export async function startOperatorWorld() {
     await broker.eventsSettled();
     await broker.close();
     await tokenService.close();
-    clock.mockRestore();
+    unsubscribe('http.server.request.start', dateAnswer);
+    vi.unstubAllGlobals();
     vi.unstubAllEnvs();
     expect(failures).toEqual([]);
   });

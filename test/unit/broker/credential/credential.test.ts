@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { namesService, parseCredential } from '../../../../functions/broker/credential/credential.ts';
+import { credentialEnd, namesService, parseCredential } from '../../../../functions/broker/credential/credential.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../../functions/broker/service.ts';
@@ -32,6 +32,24 @@ it.each([
   ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member appears more than once'],
 ])('takes no member of two with the same name: %s', (text, detail) => {
   expect(() => parseText(text)).toThrow(detail);
+});
+
+const DAY = '2027-03-01T00:00:00.000Z';
+const DAY_S = Date.parse(DAY) / 1_000;
+it.each<[object, string]>([
+  [{}, 'never'],
+  [{ client_secret_expires_at: 0 }, 'never'],
+  [{ client_secret_expires_at: DAY_S }, DAY],
+  // The entry of the service overrides the top level.
+  [{ client_secret_expires_at: 1, services: { [SERVICE]: { client_secret_expires_at: DAY_S } } }, DAY],
+  [{ client_secret_expires_at: DAY_S, services: { [SERVICE]: { client_secret_expires_at: 0 } } }, 'never'],
+  [{ client_secret_expires_at: DAY_S, services: { [SERVICE]: {}, other: { client_secret_expires_at: 1 } } }, DAY],
+  ...[1.5, -1, '1', null, DAY_S * 1_000].map((end): [object, string] => [
+    { client_secret_expires_at: end },
+    'malformed',
+  ]),
+])('the end of the credential in %j is %s', (secret, end) => {
+  expect(credentialEnd(new Redacted(JSON.stringify(secret)), SERVICE)).toBe(end);
 });
 
 describe('the services of a client', () => {

@@ -98,7 +98,7 @@ describe('POST /check', () => {
     expect(headers).toEqual({ ...NOT_KEPT, 'content-type': 'application/json' });
     expect(json).toEqual({
       ...{ ...MEMBERS, stage: 'AWSCURRENT', finding: 'accepted', version: 'v1', proven_by: 'request' },
-      ...{ checked_at: '2026-01-01T00:00:00.000Z', expires_in: 3_600 },
+      ...{ checked_at: '2026-01-01T00:00:00.000Z', expires_in: 3_600, credential_expires_at: 'never' },
     });
   });
 
