@@ -6,7 +6,8 @@ import { parseSync } from 'vite';
 
 const ROOMS = ['functions', 'client', 'lib', 'bin'];
 /** The rooms and pages whose sentences are rewritten. */
-const DONE = [...ROOMS.flatMap(filesIn), 'docs/development.md'];
+const PAGES = ['development', 'operations', 'runbook', 'deploy', 'alarms'].map((page) => `docs/${page}.md`);
+const DONE = [...ROOMS.flatMap(filesIn), ...PAGES];
 /** How often the comments of all rooms may use a word. */
 const CEILINGS = { 'ones?': 56, none: 1 };
 

@@ -61,7 +61,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
 }
 
 const BEFORE_THE_NEXT =
-  'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/operations.md, "Go back to an earlier version".';
+  'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/runbook.md, "Go back to an earlier version".';
 
 type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 

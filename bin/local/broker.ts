@@ -203,7 +203,7 @@ function readClient(secret: StoredSecret): readonly StoredClient[] {
   ];
 }
 
-/** The callers' keys. As in docs/operations.md, roles that manage clients may read their secrets. */
+/** The callers' keys. As in docs/runbook.md, roles that manage clients may read their secrets. */
 function keysOf({ callers, accessRules }: LocalConfig): readonly AwsKey[] {
   const mayCheck = (role: string) =>
     accessRules.some((rule) => rule.role === role && rule.operations.includes('check'));

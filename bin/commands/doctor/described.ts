@@ -116,7 +116,7 @@ async function examineSubscriptions({ as, environment, place, send }: World): Pr
   const confirmed = Attributes?.SubscriptionsConfirmed ?? '0';
   const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
   return confirmed === '0'
-    ? wrong(detail, 'docs/operations.md, "Alarms", says what to do about operators-unreachable.')
+    ? wrong(detail, 'docs/alarms.md, "Alarms", says what to do about operators-unreachable.')
     : good(detail);
 }
 
@@ -128,8 +128,7 @@ async function examineAlarms({ look, synthesised }: World): Promise<Line> {
   const ringing = namesOf(MetricAlarms.filter(({ StateValue }: Properties) => StateValue === 'ALARM'));
   const silent = namesOf(MetricAlarms.filter(({ StateReason }: Properties) => NO_DATA.test(StateReason)));
   if (missing.length > 0) return wrong(`There is no ${missing.join(', ')}`, DIFFERS);
-  if (ringing.length > 0)
-    return wrong(`In ALARM: ${ringing.join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
+  if (ringing.length > 0) return wrong(`In ALARM: ${ringing.join(', ')}`, 'docs/alarms.md, "Alarms", explains each.');
   const none = `No alarm of ${MetricAlarms.length} in ALARM`;
   return silent.length > 0
     ? unproven(`${none}; no data yet for ${silent.join(', ')}`)

@@ -48,7 +48,7 @@ export async function openWorld(shell: Shell, environment: Environment, options:
   const output = (key: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === key)?.OutputValue ?? '';
   if (output('Url') === '') {
     const detail = `The stack has no outputs: its status is ${stack?.StackStatus}`;
-    throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/operations.md, "When a deployment fails".');
+    throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/deploy.md, "When a deployment fails".');
   }
   const resources = await synthesise(environment);
   const as = signIn(shell, environment, options);
