@@ -100,36 +100,26 @@ interface AwsRequest {
   readonly credentials: Credentials;
   readonly path?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** A form, unless `headers` contain another type. */
+  /** A form. */
   readonly body?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
 }
-
-/** The service's part of `AWS_ENDPOINT_URL_…`, where it differs from the service's name. */
-const ENDPOINTS: Readonly<Record<string, string>> = {
-  logs: 'CLOUDWATCH_LOGS',
-  monitoring: 'CLOUDWATCH',
-  events: 'EVENTBRIDGE',
-  secretsmanager: 'SECRETS_MANAGER',
-};
 
 /**
  * Calls AWS with a signature made here, because an SDK client would be too large for it. Without an answer, the status
- * is 0 and `word` is the reason. `errorType` is AWS's name of the error, if a header contains it.
+ * is 0 and `word` is the reason.
  *
  * @throws CommandFailure `aborted`
  */
-export async function askAws(shell: Shell, asked: AwsRequest) {
+async function askAws(shell: Shell, asked: AwsRequest) {
   const { service, region, credentials, body, query = {} } = asked;
   const method = body === undefined ? 'GET' : 'POST';
-  const standIn =
-    shell.env[`AWS_ENDPOINT_URL_${ENDPOINTS[service] ?? service.toUpperCase()}`] || shell.env.AWS_ENDPOINT_URL;
+  const standIn = shell.env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`] || shell.env.AWS_ENDPOINT_URL;
   const url = new URL(
     asked.path ?? '/',
     standIn || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
   );
   const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
-  const headers = { host: url.host, ...form, ...asked.headers };
+  const headers = { host: url.host, ...form };
   const { protocol, hostname, pathname: path } = url;
   url.search = `${new URLSearchParams(query)}`;
   const request = { method, protocol, hostname, path, query: { ...query }, headers, ...(body && { body }) };
@@ -138,8 +128,7 @@ export async function askAws(shell: Shell, asked: AwsRequest) {
     const { host: _writtenByFetch, ...signed } = (await signer.sign(request)).headers;
     const signal = AbortSignal.any([shell.signal, AbortSignal.timeout(10_000)]);
     const response = await fetch(url, { method, headers: signed, redirect: 'manual', signal, ...(body && { body }) });
-    const errorType = response.headers.get('x-amzn-errortype') ?? undefined;
-    return { status: response.status, word: `${response.status}`, text: await response.text(), errorType };
+    return { status: response.status, word: `${response.status}`, text: await response.text() };
   } catch (error) {
     if (shell.signal.aborted) throw aborted();
     return { status: 0, word: causeWord(error), text: '' };
