@@ -6,8 +6,8 @@ import { parseSync } from 'vite';
 
 const ROOMS = ['functions', 'client', 'lib', 'bin'];
 /** The rooms and pages whose sentences are rewritten. */
-const PAGES = ['development', 'operations', 'runbook', 'deploy', 'alarms'].map((page) => `docs/${page}.md`);
-const DONE = [...ROOMS.flatMap(filesIn), ...PAGES];
+const PAGES = readdirSync('docs').filter((file) => file.endsWith('.md') && file !== 'callers.md');
+const DONE = [...ROOMS.flatMap(filesIn), ...PAGES.map((file) => join('docs', file))];
 /** How often the comments of all rooms may use a word. */
 const CEILINGS = { 'ones?': 56, none: 1 };
 
@@ -16,7 +16,8 @@ const BAD_WORD = /;|\b(gives|gave|tells|told|whoever|somebody|nobody|mended)\b/i
 const DIRECTIVE = /^(\/\s*<|\s*(biome-|@ts-|@jsx|eslint|Stryker ))/;
 /** Code and addresses, and in a page the blocks that are not prose: no rule is for them. */
 const NO_PROSE = /`[^`]*`|\{@\w+ [^}]*\}|(?<=\])\([^)]*\)|https?:\/\/\S+/g;
-const BLOCK = /^ *(`{3,})[\s\S]*?^ *\1|<!--[\s\S]*?-->|^ *([|#<]|\[.*\]:).*$/gm;
+const BLOCK =
+  /^ *(`{3,})[\s\S]*?^ *\1|<!-- measured -->[\s\S]*?<!-- \/measured -->|<!--[\s\S]*?-->|^ *([|#<]|\[.*\]:).*$/gm;
 const leaveOut = (text) => text.replace(/[^\n]+/g, '#');
 /** The space between sentences, paragraphs or items of a list. */
 const BREAK = /((?<=[.!?][)"'*_]*)\s+(?=[^a-z\s])|\n\s*(?=\n|[-*]\s|\d+\.\s|@\w))/;
