@@ -3,7 +3,7 @@ import { type FunctionConfiguration, Lambda, paginateListVersionsByFunction } fr
 import type { Command } from 'commander';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseWhole } from '../../client/commands/options.ts';
-import { printJson, printTable, talk, timeText } from '../../client/commands/output.ts';
+import { printJson, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
@@ -30,7 +30,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         const rows = shown.map(({ version, published, code, percent }) => {
           return [version, published, code, percent ? `${percent} %` : '-'];
         });
-        printTable(shell, ['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows);
+        shell.stdout.write(tableText(['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows));
       }),
     );
 

@@ -3,10 +3,9 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { type Members, membersOf, parseJson } from '../../../functions/broker/json.ts';
 import { Sha256 } from '../../../functions/sha256.ts';
 import { ASSUMED_ROLE_ARN } from '../../../functions/vocabulary.ts';
-import type { Endpoint } from '../../index.ts';
+import { type Endpoint, safeCause } from '../../index.ts';
 import { aborted, emptyProfile } from '../failure.ts';
 import type { Shell } from '../shell.ts';
-import { causeWord } from './reach.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
@@ -131,7 +130,7 @@ async function askAws(shell: Shell, asked: AwsRequest) {
     return { status: response.status, word: `${response.status}`, text: await response.text() };
   } catch (error) {
     if (shell.signal.aborted) throw aborted();
-    return { status: 0, word: causeWord(error), text: '' };
+    return { status: 0, word: safeCause(error).message, text: '' };
   }
 }
 
