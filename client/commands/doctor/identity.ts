@@ -109,24 +109,20 @@ interface AwsRequest {
  *
  * @throws CommandFailure `aborted`
  */
-async function askAws(shell: Shell, asked: AwsRequest) {
-  const { service, region, credentials, body, query = {} } = asked;
-  const method = body === undefined ? 'GET' : 'POST';
+async function askAws(shell: Shell, { service, region, credentials, path = '/', query = {}, body }: AwsRequest) {
+  const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
   const standIn = shell.env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`] || shell.env.AWS_ENDPOINT_URL;
-  const url = new URL(
-    asked.path ?? '/',
-    standIn || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
-  );
-  const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
-  const headers = { host: url.host, ...form };
-  const { protocol, hostname, pathname: path } = url;
+  const url = new URL(path, standIn || `https://${service}.${region}.${suffix}`);
   url.search = `${new URLSearchParams(query)}`;
-  const request = { method, protocol, hostname, path, query: { ...query }, headers, ...(body && { body }) };
+  const { protocol, hostname, host } = url;
+  const sent = body === undefined ? { method: 'GET' } : { method: 'POST', body };
+  const headers = { host, ...(body && { 'content-type': 'application/x-www-form-urlencoded' }) };
   try {
     const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
-    const { host: _writtenByFetch, ...signed } = (await signer.sign(request)).headers;
+    const signed = await signer.sign({ ...sent, protocol, hostname, path, query: { ...query }, headers });
+    const { host: _writtenByFetch, ...fields } = signed.headers;
     const signal = AbortSignal.any([shell.signal, AbortSignal.timeout(10_000)]);
-    const response = await fetch(url, { method, headers: signed, redirect: 'manual', signal, ...(body && { body }) });
+    const response = await fetch(url, { ...sent, headers: fields, redirect: 'manual', signal });
     return { status: response.status, word: `${response.status}`, text: await response.text() };
   } catch (error) {
     if (shell.signal.aborted) throw aborted();
