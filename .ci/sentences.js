@@ -59,15 +59,21 @@ function faultsIn(file) {
     prose.split('\n').forEach((part, index) => {
       const line = lines[firstLine + index - 1];
       if (BAD_WORD.test(part)) add(index, `contains "${BAD_WORD.exec(part)[0]}"`);
+      if (line.startsWith('|') && line.split('|').some((cell) => wordsIn(cell).length > 40))
+        add(index, 'a cell of more than 40 words');
       if (part !== '#' && line.length > 120 && !line.includes('https://')) add(index, 'more than 120 characters');
     });
     prose.split(BREAK).reduce((index, sentence) => {
-      const words = sentence.match(/\S*[\p{L}\p{N}]\S*/gu) ?? [];
-      if (words.length > 25) add(index, `${words.length} words in a sentence`);
+      const words = wordsIn(sentence).length;
+      if (words > 25) add(index, `${words} words in a sentence`);
       return index + sentence.split('\n').length - 1;
     }, 0);
     return faults;
   });
+}
+
+function wordsIn(text) {
+  return text.match(/\S*[\p{L}\p{N}]\S*/gu) ?? [];
 }
 
 function countedFaults() {
