@@ -26,8 +26,8 @@ export default defineConfig({
     maxWorkers: '100%',
     // It imports JSON in a way that Node itself does not take.
     server: { deps: { inline: ['@actions/workflow-parser'] } },
-    // One dot for each test, or in a log only what fails.
-    reporters: process.stdout.isTTY ? ['dot'] : ['minimal'],
+    // A dot for each test, or in a log a dot for each file and what fails.
+    reporters: process.stdout.isTTY ? ['dot'] : ['minimal', './.ci/dots.js'],
     // Only for what hangs: a busy machine may take its time.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -6,7 +6,8 @@ import { parseSync } from 'vite';
 
 const ROOMS = ['functions', 'client', 'lib', 'bin'];
 /** The rooms and pages whose sentences are rewritten. */
-const DONE = [...ROOMS.flatMap(filesIn), 'docs/development.md'];
+const PAGES = readdirSync('docs').filter((file) => file.endsWith('.md') && file !== 'callers.md');
+const DONE = [...ROOMS.flatMap(filesIn), ...PAGES.map((file) => join('docs', file))];
 /** How often the comments of all rooms may use a word. */
 const CEILINGS = { 'ones?': 56, none: 1 };
 
@@ -15,7 +16,8 @@ const BAD_WORD = /;|\b(gives|gave|tells|told|whoever|somebody|nobody|mended)\b/i
 const DIRECTIVE = /^(\/\s*<|\s*(biome-|@ts-|@jsx|eslint|Stryker ))/;
 /** Code and addresses, and in a page the blocks that are not prose: no rule is for them. */
 const NO_PROSE = /`[^`]*`|\{@\w+ [^}]*\}|(?<=\])\([^)]*\)|https?:\/\/\S+/g;
-const BLOCK = /^ *(`{3,})[\s\S]*?^ *\1|<!--[\s\S]*?-->|^ *([|#<]|\[.*\]:).*$/gm;
+const BLOCK =
+  /^ *(`{3,})[\s\S]*?^ *\1|<!-- measured -->[\s\S]*?<!-- \/measured -->|<!--[\s\S]*?-->|^ *([|#<]|\[.*\]:).*$/gm;
 const leaveOut = (text) => text.replace(/[^\n]+/g, '#');
 /** The space between sentences, paragraphs or items of a list. */
 const BREAK = /((?<=[.!?][)"'*_]*)\s+(?=[^a-z\s])|\n\s*(?=\n|[-*]\s|\d+\.\s|@\w))/;
@@ -57,15 +59,21 @@ function faultsIn(file) {
     prose.split('\n').forEach((part, index) => {
       const line = lines[firstLine + index - 1];
       if (BAD_WORD.test(part)) add(index, `contains "${BAD_WORD.exec(part)[0]}"`);
+      if (line.startsWith('|') && line.split('|').some((cell) => wordsIn(cell).length > 40))
+        add(index, 'a cell of more than 40 words');
       if (part !== '#' && line.length > 120 && !line.includes('https://')) add(index, 'more than 120 characters');
     });
     prose.split(BREAK).reduce((index, sentence) => {
-      const words = sentence.match(/\S*[\p{L}\p{N}]\S*/gu) ?? [];
-      if (words.length > 25) add(index, `${words.length} words in a sentence`);
+      const words = wordsIn(sentence).length;
+      if (words > 25) add(index, `${words} words in a sentence`);
       return index + sentence.split('\n').length - 1;
     }, 0);
     return faults;
   });
+}
+
+function wordsIn(text) {
+  return text.match(/\S*[\p{L}\p{N}]\S*/gu) ?? [];
 }
 
 function countedFaults() {

@@ -1,5 +1,5 @@
-// Reports the results of test runs, each given as its report and its exit code: every skipped test, every file that failed as a
-// whole, too few passed cases of the judges, and the closing line of .ci/run.
+// Reports the results of test runs, each given as its report and its exit code: the ten slowest files, every skipped
+// test, every file that failed as a whole, too few passed cases of the judges, and the closing line of .ci/run.
 // Plain JavaScript: it runs on whatever Node is on the PATH.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -31,6 +31,8 @@ for (const [folder, minimum] of Object.entries(readMinimum())) {
   else say(`incomplete: without ${without}; ${line}`);
 }
 
+const slowest = testResults.toSorted((a, b) => secondsOf(b) - secondsOf(a)).slice(0, 10);
+for (const file of slowest) say(`${secondsOf(file).toFixed(1).padStart(6)} s ${shown(file.name)}`);
 for (const { name, fullName } of skipped) say(`skipped: ${shown(name)}: ${fullName}`);
 for (const failure of failures) say(`failed: ${failure}`);
 const failedCount = failed.length + failures.length;
@@ -52,6 +54,10 @@ function readReport(path) {
   } catch {
     return { testResults: [] };
   }
+}
+
+function secondsOf({ startTime, endTime }) {
+  return (endTime - startTime) / 1_000;
 }
 
 /** It could not be loaded, or what it does before or after its tests failed. */

@@ -20,7 +20,7 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
     if (!(await clearFailedCreation(shell, environment))) return 1;
     const exitCode = await runCdk();
     if (exitCode === 0) return await proveDeployed(shell, environment);
-    talk(shell, 'What to do now: docs/operations.md, "When a deployment fails".');
+    talk(shell, 'What to do now: docs/deploy.md, "When a deployment fails".');
     return exitCode;
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;

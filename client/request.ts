@@ -1,5 +1,5 @@
 import { type Members, parseJsonObject } from '../functions/broker/json.ts';
-import { type BrokerProblem, type FailureType, failure, isProblem, safeCause, TokenBrokerError } from './error.ts';
+import { type BrokerProblem, type FailureType, failure, safeCause, TokenBrokerError } from './error.ts';
 import { type Signing, type SigningClock, sign } from './sign.ts';
 import { type WorkLimits, within } from './single-flight.ts';
 
@@ -39,18 +39,15 @@ export async function request(
     const limit = { signal, deadline: startedAt + timeoutMs };
     const signedAt = clock.offsetMs();
     try {
-      return {
-        ...(await within(now, limit, (limits) => sendSigned(connection, path, body, limits.signal))),
-        startedAt,
-      };
+      const answer = await within(now, limit, (limits) => sendSigned(connection, path, body, limits.signal));
+      return { ...answer, startedAt };
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
-      if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
+      if (!hasCorrectedClock && /^aws-signature-(expired|not-yet-current)$/.test(error.type)) {
         // Another request may have corrected the clock meanwhile.
         hasCorrectedClock = clock.correct() || clock.offsetMs() !== signedAt;
         if (hasCorrectedClock) continue;
       }
-      if (!isWorthRepeating(error)) throw error;
       const waitMs = pauseMs(error, attempt, random());
       if (now() + waitMs >= deadline()) throw error;
       await sleep(waitMs, signal);
@@ -58,19 +55,11 @@ export async function request(
   }
 }
 
-const CLOCK_WRONG: readonly string[] = [
-  'aws-signature-expired',
-  'aws-signature-not-yet-current',
-] satisfies FailureType[];
-
-function isWorthRepeating(error: TokenBrokerError): boolean {
-  // The caller decides whether another attempt is useful after `refused-again`.
-  return error.retryable && !isProblem(error, 'refused-again');
-}
-
 /** Adds full jitter to the broker's `Retry-After`, so that callers do not all return at the same moment. */
-function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, random: number): number {
-  return retryAfterSeconds * 1_000 + random * Math.min(5_000, 200 * 2 ** (attempt - 1));
+function pauseMs(error: TokenBrokerError, attempt: number, random: number): number {
+  // The caller decides whether another attempt is useful after `refused-again`.
+  if (!error.retryable || error.type === 'refused-again') return Number.POSITIVE_INFINITY;
+  return (error.retryAfterSeconds ?? 0) * 1_000 + random * Math.min(5_000, 200 * 2 ** (attempt - 1));
 }
 
 async function sendSigned(connection: Connection, path: string, body: string, signal: AbortSignal) {

@@ -70,10 +70,9 @@ export function createSigningClock(now: () => number) {
   return {
     now: () => now() + offsetMs,
     offsetMs: () => offsetMs,
-    /** Records the `Date` header of an answer. */
+    /** Records the `Date` header of an answer. An unreadable date is NaN, which corrects nothing. */
     hear: (date: string | null) => {
-      const told = Date.parse(date ?? '');
-      heardOffsetMs = Number.isNaN(told) ? offsetMs : told - now();
+      heardOffsetMs = Date.parse(date ?? '') - now();
     },
     /** Applies the last recorded time. Returns whether signatures change enough to try again. */
     correct: () => {

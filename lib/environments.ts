@@ -111,7 +111,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     // Rings when calls without a token in this time use up the budget of a month too fast.
     slo: { answered: 99.9, withinMs: 1_000 },
 
-    // A new version gets 10 % of the calls for 5 minutes first. docs/operations.md lists more production settings.
+    // A new version gets 10 % of the calls for 5 minutes first. docs/deploy.md lists more production settings.
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 365,
   },

@@ -108,7 +108,7 @@ function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail, g
     'token-broker:caller-in-own-account',
     `Roles of the broker's own account are callers: ${[...new Set(own.map(({ role }) => role))].join(', ')}. A role of this ` +
       'account that may invoke the function itself can claim to be any caller. Move the callers to another account, or ' +
-      'attach the guard (docs/operations.md, "Guard the function") and set guarded: true.',
+      'attach the guard (docs/deploy.md, "Guard the function") and set guarded: true.',
   );
 }
 

@@ -9,7 +9,8 @@ import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 export function countCalls() {
   const calls: string[] = [];
   const items = new Map<string, Item>();
-  const clients = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+  const clients = { environment: 'counted', region: 'us-east-1', credentials };
   const answer = (target: unknown, input: string) => {
     calls.push(`${target}`.split('.')[1] ?? '');
     return Buffer.from(JSON.stringify(answerOfAws(`${target}`, input, items)));

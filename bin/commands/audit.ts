@@ -1,5 +1,5 @@
+import { CloudWatchLogs, type FilteredLogEvent, paginateFilterLogEvents } from '@aws-sdk/client-cloudwatch-logs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { z } from 'zod';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
@@ -8,8 +8,7 @@ import { parsePairKey } from '../../functions/broker/pair.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName, LOCAL_ACCOUNT } from '../../lib/settings/names.ts';
-import { askService, isPassing, isRefused, openClient } from './shared/ask-aws.ts';
-import { awsRegion } from './shared/aws-config.ts';
+import { isPassing, isRefused, openClient } from './shared/ask-aws.ts';
 import { nearestNames } from './shared/client-secret.ts';
 import { isLocal } from './shared/environment-name.ts';
 import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
@@ -158,8 +157,8 @@ async function openLog(
   options: AuditOptions,
   from: number,
 ): Promise<() => Promise<readonly AuditLine[]>> {
-  const { environment, client } = options;
-  const ask = askService(shell, awsRegion(shell, options));
+  const { environment } = options;
+  const client = openClient((config) => new CloudWatchLogs(config), 'CLOUDWATCH_LOGS', shell, options);
   const FunctionName = functionName(environment);
   let logGroupName: string | undefined = FunctionName;
   if (!isLocal(environment)) {
@@ -170,34 +169,27 @@ async function openLog(
   }
   let startTime = from;
   /** The events of the previous read. Only these can appear again. */
-  let seen = new Set<string>();
+  let seen = new Set<string | undefined>();
   return async () => {
     const readAt = Date.now();
-    const events: z.output<typeof PAGE>['events'] = [];
-    let nextToken: string | undefined;
-    do {
-      const filterPattern = `{ $.pair = "${client}/*" }`;
-      const question = { logGroupName, startTime, filterPattern, nextToken };
-      const page = PAGE.parse(await ask('logs', 'FilterLogEvents', question));
-      events.push(...page.events);
-      nextToken = page.nextToken;
-    } while (nextToken !== undefined);
+    const events: FilteredLogEvent[] = [];
+    const asked = { logGroupName, startTime, filterPattern: `{ $.pair = "${options.client}/*" }` };
+    for await (const page of paginateFilterLogEvents({ client }, asked, { abortSignal: shell.signal })) {
+      events.push(...(page.events ?? []));
+    }
     startTime = Math.max(from, readAt - LATE_MS);
     const before = seen;
     seen = new Set(events.map(({ eventId }) => eventId));
     return events
       .filter(({ eventId }) => !before.has(eventId))
-      .toSorted((one, other) => one.timestamp - other.timestamp)
+      .toSorted((one, other) => (one.timestamp ?? 0) - (other.timestamp ?? 0))
       .flatMap((event) => readCall(event, options));
   };
 }
 
-const EVENT = z.object({ eventId: z.string(), timestamp: z.number(), message: z.string() });
-const PAGE = z.object({ events: z.array(EVENT).default([]), nextToken: z.string().optional() });
-
 /** Returns the call of an event, if it is for this client and passes the filters. */
 function readCall(
-  { timestamp, message }: z.output<typeof EVENT>,
+  { timestamp = 0, message = '' }: FilteredLogEvent,
   { client, caller, outcome }: AuditOptions,
 ): readonly AuditLine[] {
   const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(message) ?? {};

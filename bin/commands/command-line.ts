@@ -28,7 +28,7 @@ export async function runCommandLine(args: readonly string[], shell: Shell): Pro
     const client = program
       .command('client')
       .description("Manage the clients' credentials.")
-      .addHelpText('after', '\ndocs/operations.md says when to use which command.');
+      .addHelpText('after', '\ndocs/runbook.md says when to use which command.');
     const words = program.parseOptions([...args]).operands.slice(0, 2);
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');

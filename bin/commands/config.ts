@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { printJson, printTable } from '../../client/commands/output.ts';
+import { printJson, tableText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { listSettings } from '../../lib/settings/listing.ts';
 import { stackName } from '../../lib/settings/names.ts';
@@ -24,7 +24,7 @@ export function addConfigCommand(program: Command, shell: Shell): void {
         const listed = listSettings(settingsFile().environments[environment], settings);
         if (json) return printJson(shell, { environment, settings: listed });
         const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
-        printTable(shell, ['SETTING', 'VALUE', 'FROM'], rows);
+        shell.stdout.write(tableText(['SETTING', 'VALUE', 'FROM'], rows, shell));
       }),
     );
 }

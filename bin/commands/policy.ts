@@ -34,7 +34,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       const { account } = settings;
       const guardedBy = guardPolicy(settings, breakGlass);
       printJson(shell, json ? { environment, account, policy: guardedBy } : guardedBy);
-      const page = 'docs/operations.md, "Guard the function". It does not bind the management account itself.';
+      const page = 'docs/deploy.md, "Guard the function". It does not bind the management account itself.';
       const from = 'as a service control policy, from the management account of the organization';
       talk(shell, `Attach it to the account ${account} ${from}: ${page}`);
     },
@@ -87,7 +87,7 @@ export function printOwnPolicies(
     talk(shell, `These are ${policies.length} policies, because ${room}: store each, and attach all to the role.`);
   }
   if (kind !== 'execution') return;
-  const page = 'docs/operations.md, "Who deploys"';
+  const page = 'docs/deploy.md, "Who deploys"';
   talk(
     shell,
     boundary === undefined

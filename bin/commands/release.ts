@@ -1,14 +1,14 @@
+import { CodeDeploy, type DeploymentStatus } from '@aws-sdk/client-codedeploy';
 import { type FunctionConfiguration, Lambda, paginateListVersionsByFunction } from '@aws-sdk/client-lambda';
 import type { Command } from 'commander';
-import { z } from 'zod';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseWhole } from '../../client/commands/options.ts';
-import { printJson, printTable, talk, timeText } from '../../client/commands/output.ts';
+import { printJson, tableText, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
-import { askService, isRefused, openClient } from './shared/ask-aws.ts';
+import { isRefused, openClient } from './shared/ask-aws.ts';
 import { operate } from './shared/operate.ts';
 import { knownSettings } from './shared/settings.ts';
 
@@ -30,7 +30,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         const rows = shown.map(({ version, published, code, percent }) => {
           return [version, published, code, percent ? `${percent} %` : '-'];
         });
-        printTable(shell, ['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows);
+        shell.stdout.write(tableText(['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows, shell));
       }),
     );
 
@@ -61,14 +61,14 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
 }
 
 const BEFORE_THE_NEXT =
-  'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/operations.md, "Go back to an earlier version".';
+  'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/runbook.md, "Go back to an earlier version".';
 
 type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 
 /** Opens the token function's releases. */
 function openReleases(shell: Shell, { name: environment, region }: Environment) {
   const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment, region });
-  const ask = askService(shell, region);
+  const codedeploy = openClient((config) => new CodeDeploy(config), 'CODEDEPLOY', shell, { environment, region });
   const FunctionName = functionName(environment);
   const send = { abortSignal: shell.signal };
   return {
@@ -84,17 +84,17 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
     },
     /** Lists the deployments under way. Without CodeDeploy's answer the list is empty: going back must not need it. */
     async deployments(): Promise<readonly string[]> {
-      const includeOnlyStatuses = ['Created', 'Queued', 'InProgress', 'Ready'];
+      const includeOnlyStatuses: DeploymentStatus[] = ['Created', 'Queued', 'InProgress', 'Ready'];
       const group = { applicationName: FunctionName, deploymentGroupName: FunctionName, includeOnlyStatuses };
       try {
-        return DEPLOYMENTS_ANSWER.parse(await ask('codedeploy', 'ListDeployments', group)).deployments;
+        return (await codedeploy.listDeployments(group, send)).deployments ?? [];
       } catch (error) {
         if (!isRefused(error)) throw error;
         talk(shell, `Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
         return [];
       }
     },
-    stop: (deploymentId: string) => ask('codedeploy', 'StopDeployment', { deploymentId, autoRollbackEnabled: true }),
+    stop: (deploymentId: string) => codedeploy.stopDeployment({ deploymentId, autoRollbackEnabled: true }, send),
     /** Removes the weights too, so that no other version keeps a part of the calls. */
     moveTo(FunctionVersion: string, RevisionId: string | undefined) {
       const RoutingConfig = { AdditionalVersionWeights: {} };
@@ -107,8 +107,6 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
 function readVersion({ Version: version = '', LastModified = '', CodeSha256 = '' }: FunctionConfiguration) {
   return { version, published: timeText(Date.parse(LastModified)), code: CodeSha256.slice(0, 12) };
 }
-
-const DEPLOYMENTS_ANSWER = z.object({ deployments: z.array(z.string()).default([]) });
 
 function percentOf(version: string, { alias, weights }: Release): number {
   const others = Object.values(weights).reduce((sum, weight) => sum + weight, 0);

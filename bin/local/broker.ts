@@ -124,8 +124,8 @@ export async function startLocalBroker(options: Options) {
       ...names,
       settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
       checkerRoles: [checkerKeys.health.role],
-      secretsManager: createSecretsManager({ send }),
-      dynamodb: createDynamoDB({ send }),
+      secretsManager: createSecretsManager({ send, environment: LOCAL_ENVIRONMENT }),
+      dynamodb: createDynamoDB({ send, environment: LOCAL_ENVIRONMENT }),
       send,
       probeRole: checkerKeys.probe.role,
       storeLimits: LOCAL_STORE_LIMITS,
@@ -203,7 +203,7 @@ function readClient(secret: StoredSecret): readonly StoredClient[] {
   ];
 }
 
-/** The callers' keys. As in docs/operations.md, roles that manage clients may read their secrets. */
+/** The callers' keys. As in docs/runbook.md, roles that manage clients may read their secrets. */
 function keysOf({ callers, accessRules }: LocalConfig): readonly AwsKey[] {
   const mayCheck = (role: string) =>
     accessRules.some((rule) => rule.role === role && rule.operations.includes('check'));

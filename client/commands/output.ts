@@ -19,11 +19,6 @@ export function printLine(shell: Out, line: string): void {
   shell.stdout.write(`${plain(line)}\n`);
 }
 
-/** Writes data for a person: a table on stdout. */
-export function printTable(shell: Out, header: readonly string[], rows: readonly (readonly string[])[]): void {
-  shell.stdout.write(tableText(header, rows, shell));
-}
-
 /** Returns a table whose columns are as wide as their longest cell. At a terminal the widest are wrapped to fit. */
 export function tableText(header: readonly string[], rows: readonly (readonly string[])[], out?: Out): string {
   const table = [header, ...rows];
@@ -62,16 +57,6 @@ export function timeText(time: number | undefined, out?: Out): string {
 /** Writes a line for a person on stderr, where it never mixes with data. Drops the backticks of Markdown. */
 export function talk(shell: Pick<Shell, 'stderr'>, line: string): void {
   shell.stderr.write(`${plain(line).replaceAll('`', '')}\n`);
-}
-
-/** Reports the progress of long work on stderr, every three seconds. Short work prints nothing. */
-export function talkOfProgress(shell: Pick<Shell, 'stderr'>, what: string, now = Date.now) {
-  let toldAt = now();
-  return (done: number, total: number): void => {
-    if (now() - toldAt < 3_000) return;
-    toldAt = now();
-    talk(shell, `${what}: ${done} of ${total}`);
-  };
 }
 
 /** Replaces control characters: a service's scope or a foreign server's text must not steer the terminal. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
+import { safeCause } from '../index.ts';
 import { KeyFileRefused, writeKeyFile } from '../serve/key.ts';
 import { startServer } from '../serve/server.ts';
-import { causeWord } from './doctor/reach.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { addConnectionOptions, type CallerOptions, connect, invocation, parseWhole } from './options.ts';
 import { printJson, talk } from './output.ts';
@@ -61,8 +61,8 @@ the key as client_secret, and the service as scope. In a shell:
 `;
 
 const failWith = (type: string, detail: string, advice: string) => (error: unknown) =>
-  Promise.reject(new CommandFailure(type, `${detail} (${causeWord(error)})`, advice));
-const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port: it is in use.');
+  Promise.reject(new CommandFailure(type, `${detail} (${safeCause(error).message})`, advice));
+const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port.');
 const NO_KEY_FILE = failWith('key-file-failed', 'The key cannot be written', 'Give --key-file in a folder of yours.');
 
 const explainKeyFile = (error: unknown) => {

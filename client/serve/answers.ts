@@ -36,14 +36,8 @@ export function failureAnswer(error: unknown, dialect: Dialect): { answer: Broke
   }
   const { type, detail, retryable, retryAfterSeconds, message: line } = error;
   // The status of the broker: 5xx where a repetition makes sense, 424 where an operator must act.
-  const own = {
-    type,
-    title: 'The broker did not answer',
-    status: retryable ? 503 : 424,
-    detail,
-    retryable,
-    request_id,
-  };
+  const status = retryable ? 503 : 424;
+  const own = { type, title: 'The broker did not answer', status, detail, retryable, request_id };
   // The detail of the error also names a refused role and its rules.
   const told = error.problem ? { ...error.problem, detail: error.caller ? detail : error.problem.detail } : own;
   const waiting = retryAfter(retryAfterSeconds);

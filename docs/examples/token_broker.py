@@ -45,7 +45,8 @@ class TokenBroker:
             raise TokenBrokerError("region-missing", "set AWS_REGION to the region of the broker: its URL names none")
         self.url, self.timeout, self.now, self.sleep = url.rstrip("/") + "/token", timeout, now, sleep
         self.http, self.renewals = (httpsession.URLLib3Session(timeout=(4, limit)) for limit in read_limits)
-        self.session, self.lock, self.tokens, self.requests = session.Session(), threading.Lock(), {}, {}
+        self.session, self.tokens, self.requests = session.Session(), {}, {}
+        self.lock, self.loading = threading.Lock(), threading.Lock()
 
     def token(self, client, service, refused=None):
         """Returns the broker's answer, kept while it lives; `refused`: the fingerprint of a token to be replaced."""
@@ -73,8 +74,7 @@ class TokenBroker:
 
     def call(self, client, service, send, is_refused=lambda answer: answer.status_code == 401):
         """Returns what `send` returns for a token, or for its successor when the service refuses the first one."""
-        token = self.token(client, service)
-        answer = send(token)
+        answer = send(token := self.token(client, service))
         successor = self.token(client, service, token["fingerprint"]) if is_refused(answer) else token
         return answer if successor["fingerprint"] == token["fingerprint"] else send(successor)
 
@@ -86,7 +86,7 @@ class TokenBroker:
             began, pause = self.now(), random.random() * jitter
             request = awsrequest.AWSRequest("POST", self.url, {"content-type": "application/json"}, body)
             try:
-                with self.lock:  # two threads at once could not load them
+                with self.loading:  # two threads at once could not load them
                     credentials = self.session.get_credentials()
                 auth.SigV4Auth(credentials.get_frozen_credentials(), "lambda", self.region).add_auth(request)
                 answer = (self.renewals if held else self.http).send(request.prepare())

@@ -44,7 +44,9 @@ async function issueToken(client, service) {
     // What has no type comes from AWS, in front of the broker.
     const { type = 'from AWS', retryable = answer.status === 429 || answer.status >= 500 } = body;
     if (!retryable || attempt === ATTEMPTS) {
-      throw new Error(`${answer.status} ${type}: ${body.detail ?? body.message ?? body.Message}`);
+      // AWS's text may repeat the signed request, session token included.
+      const [said] = `${body.detail ?? body.message ?? body.Message}`.split(/\n|x-amz-/i);
+      throw new Error(`${answer.status} ${type}: ${said}`);
     }
     await sleep(1_000 * Number(answer.headers.get('retry-after') ?? attempt));
   }

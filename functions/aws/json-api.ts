@@ -16,7 +16,7 @@ export interface Access {
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
   /** The environment of the broker, for AWS's records of the call. */
-  readonly environment?: string;
+  readonly environment: string;
   readonly credentials?: ConstructorParameters<typeof SignatureV4>[0]['credentials'];
 }
 
@@ -39,7 +39,7 @@ export function createJsonApi(
   if (!region) throw new Error('AWS_REGION must be set.');
   const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com`);
   const { protocol, hostname, pathname: path, host } = url;
-  const userAgent = `token-broker/${RELEASE}${access.environment ? ` (${access.environment})` : ''}`;
+  const userAgent = `token-broker/${RELEASE} (${access.environment})`;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
 
   return async (operation: string, input: object, signal: AbortSignal) => {

@@ -25,7 +25,7 @@ export interface CheckResult {
   readonly cause?: ThrottleCause | undefined;
   readonly expiresAt?: number | undefined;
   /** As from `credentialEnd`. Absent if the secret was not read, or if the finding is about another version. */
-  readonly credentialExpiresAt?: string | undefined;
+  readonly credentialEnd?: string | undefined;
   /** Whole seconds until another check may find out more. */
   readonly retryAfterSeconds?: number | undefined;
 }
@@ -68,7 +68,7 @@ function decideCheck(view: View, call: Call, provenForMs: number, now: number): 
 
 /** Adds the end of the version that the result is about. */
 function withEnd(result: CheckResult, { versionId, text }: SecretVersion, { pair }: Call): CheckResult {
-  return result.version === versionId ? { ...result, credentialExpiresAt: credentialEnd(text, pair.service) } : result;
+  return { ...result, credentialEnd: result.version === versionId ? credentialEnd(text, pair.service) : undefined };
 }
 
 function answer(result: CheckResult) {

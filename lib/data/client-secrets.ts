@@ -40,6 +40,7 @@ export class ClientSecrets extends Construct {
         ? Key.fromKeyArn(this, 'Key', keyArn)
         : new Key(this, 'Key', {
             description: `Encrypts the client secrets ${secretPrefix(environment)}* and what the token broker keeps`,
+            enabled: true,
             enableKeyRotation: true,
             // The secrets outlive the stack. A failed creation deletes the key, which has not encrypted anything yet.
             removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,

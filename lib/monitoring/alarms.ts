@@ -29,31 +29,31 @@ export interface WatchedBroker {
   readonly failedEvents: IQueue;
 }
 
-/** The alarms that notify the operators, by name. docs/operations.md repeats their messages. */
+/** The alarms that notify the operators, by name. docs/alarms.md repeats their messages. */
 export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = {
   // Missing or late answers, and too many refusals.
   errors: {
     watch: ({ called }) => called.metricErrors(),
     means: 'The token function crashed, ran out of memory or ran into its time-out: callers got no answer.',
-    act: 'Its log says which request it was. If it began with a deployment, follow "Go back to an earlier version".',
+    act: 'Its log says which request it was. If it began with a deployment, follow "Go back to an earlier version" (docs/runbook.md).',
   },
   'internal-errors': {
     watch: ({ broker }) => broker('Requests', { outcome: 'internal' }),
     means: 'The broker has a bug, or may not do something that it must: callers got the problem `internal`.',
-    act: 'The `cause` of the audit lines with this outcome says where. If it began with a deployment, follow "Go back to an earlier version".',
+    act: 'The `cause` of the audit lines with this outcome says where. If it began with a deployment, follow "Go back to an earlier version" (docs/runbook.md).',
   },
   throttles: {
     watch: ({ called }) => called.metricThrottles(),
     bad: [2, 3],
     means: 'Lambda turns calls away: the concurrency of the function or of the account is used up.',
-    act: 'Does one caller repeat without end? Then stop it; else raise `reservedConcurrency`, or the quota of the account.',
+    act: 'Does one caller repeat without end? Then stop it. Otherwise raise `reservedConcurrency`, "Settings" (docs/deploy.md), or the quota of the account.',
   },
   'p99-duration': {
     watch: ({ called }) => called.metricDuration({ statistic: 'p99' }),
     threshold: { msBeyondServices: 2_000 },
     bad: [2, 3],
     means: 'Calls take longer than any service is allowed to: it is the broker that is slow.',
-    act: 'Look for cold starts and throttles, and at how DynamoDB and Secrets Manager answer.',
+    act: 'Look for cold starts and throttles, and at how DynamoDB and Secrets Manager answer. If it began with a deployment, follow "Go back to an earlier version" (docs/runbook.md).',
   },
   'client-error-surge': {
     watch: ({ called }) => called.metric('Url4xxCount', { statistic: 'Sum' }),
@@ -61,20 +61,20 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     threshold: 25,
     bad: [2, 3],
     means: 'Many calls end in a 4xx, by the broker or by AWS in front of it.',
-    act: 'The dashboard says which outcome grows. If none does, AWS refuses signatures: follow "A call that fails" as the caller.',
+    act: 'The dashboard says which outcome grows. If none does, AWS refuses signatures: follow "A call that fails" (docs/runbook.md) as the caller.',
   },
   'denied-caller-surge': {
     watch: ({ broker }) => broker('Requests', { outcome: 'access-denied' }),
     threshold: 20,
     means: 'Roles ask for what no access rule gives them.',
-    act: 'The audit lines with the outcome access-denied name them: a role lacks a rule, or tries what it can reach.',
+    act: 'Find them in the audit lines with the outcome access-denied, "Audit lines" (docs/alarms.md): a role lacks a rule, or tries what it can reach.',
   },
 
   // Faults of credentials, DynamoDB and Secrets Manager that traffic finds.
   'credential-rejected': {
     watch: ({ broker }) => broker('CredentialRejected'),
     means: 'A service rejected a credential.',
-    act: 'Find it with `client list` and follow "A rejected credential". It ends by itself: the credential is not sent again.',
+    act: 'Find it with `client list` and follow "A rejected credential" (docs/runbook.md). It ends by itself: the credential is not sent again.',
   },
   'shared-cache-degraded': {
     watch: ({ broker }) => broker('SharedCacheUnavailable'),
@@ -87,7 +87,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     watch: ({ broker }) => broker('SharedCacheBusy'),
     threshold: 5,
     means: 'DynamoDB throttles the table: calls without a living token wait, and nothing is sent beside the lease.',
-    act: 'Follow "A busy table": a hot key, the throughput of the table, a quota of the account, or KMS.',
+    act: 'Follow "A busy table" (docs/alarms.md): a hot key, the throughput of the table, a quota of the account, or KMS.',
   },
   'secrets-stale': {
     watch: ({ broker }) => broker('SecretStale'),
@@ -100,7 +100,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   'latch-active': {
     ...ofRuns('PairsRejected'),
     means: 'Credentials are latched: their services rejected them, and they are not sent any more.',
-    act: 'Find them with `client list` and follow "A rejected credential". It ends with the run of health that finds none.',
+    act: 'Find them with `client list` and follow "A rejected credential" (docs/runbook.md). It ends with the run of health that finds none.',
   },
   'credential-expiring': {
     ...ofRuns('PairsExpiring'),
@@ -110,7 +110,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   'service-incident': {
     ...ofRuns('ServiceIncidents'),
     means: 'A service answers hardly any request.',
-    act: 'Leave the credentials as they are and follow "A service incident".',
+    act: 'Leave the credentials as they are and follow "A service incident" (docs/runbook.md).',
   },
   'health-silent': {
     watch: ({ broker }) => broker('Heartbeat'),
@@ -118,12 +118,12 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     // The run after a late run ends in the same period.
     bad: [2, 2],
     means: 'No run of health came to its end, so it is unknown whether the credentials work.',
-    act: 'Look at the schedule and at the log of the health function.',
+    act: 'Follow "A silent health" (docs/runbook.md).',
   },
   'probe-not-denied': {
     ...ofRuns('ProbeNotDenied'),
     means: 'A role without an access rule was not refused by the broker, or could not try.',
-    act: 'The message of health says which; until you know, take it for a breach and look at what was deployed last.',
+    act: 'The message of health says which. Until you know, take it for a breach and look at what was deployed last: "Go back to an earlier version" (docs/runbook.md).',
   },
   'operators-unreachable': {
     ...ofRuns('OperatorsUnreachable'),
@@ -134,7 +134,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   'failed-events': {
     watch: ({ failedEvents }) => failedEvents.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' }),
     means: 'The health function failed for good, at a run or at the event of a new secret version.',
-    act: 'The messages of the queue say at what and why. The next run of health checks what was left; delete them when read.',
+    act: 'The messages of the queue say at what and why. The next run of health checks what was left. Delete them when read.',
   },
 };
 
@@ -150,7 +150,7 @@ export interface WatchedVersion {
   readonly requests: (outcome: string) => Metric;
 }
 
-const GOES_BACK = 'During a deployment it is taken back by itself; mend it and deploy again.';
+const GOES_BACK = 'During a deployment it is taken back by itself: follow "When a deployment fails" (docs/deploy.md).';
 
 /**
  * The alarms that roll a new version back, which watch only its own traffic. They send no message, because the alarms
@@ -190,55 +190,55 @@ export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>
     watch: ({ records }) => records('DirectInvocations'),
     means:
       'The token function was invoked, or an attempt was made, other than through its URL: the caller in that event may be made up.',
-    act: 'Follow "A record of the trail"; unless you know who it was, take it for a breach.',
+    act: 'Follow "A record of the trail" (docs/alarms.md); unless you know who it was, take it for a breach.',
   },
   'function-changed': {
     watch: ({ records }) => records('FunctionChanges'),
     means: 'Code, configuration, policy or concurrency of a function was changed other than by a deployment.',
-    act: 'Follow "A record of the trail"; unless an operator stopped the broker, deploy what was there before.',
+    act: 'Follow "A record of the trail" (docs/alarms.md); unless an operator stopped the broker, deploy what was there before.',
   },
   'sealing-key-written': {
     watch: ({ records }) => records('SealingKeyWrites'),
     means: 'The sealing key, its stages or its policy were changed by a role that the setting trail does not name.',
-    act: 'Follow "A record of the trail", then rotate the sealing key as after a leak.',
+    act: 'Follow "A record of the trail" (docs/alarms.md), then "Rotate the sealing key" (docs/deploy.md) as after a leak.',
   },
   'secret-policy-written': {
     watch: ({ records }) => records('SecretPolicyWrites'),
     means:
       "The policy of a client's secret was changed, or a copy of it made, by a role that the setting trail does not name.",
-    act: 'Follow "A record of the trail"; unless an operator stopped or started that client, take it for a breach.',
+    act: 'Follow "A record of the trail" (docs/alarms.md); unless an operator stopped or started that client, take it for a breach.',
   },
   'secret-read': {
     watch: ({ records }) => records('SecretReads'),
     means:
       "The value of a client's secret was read, or an attempt was made, by another role than the token function's.",
-    act: 'Follow "A record of the trail"; for each client that was read follow "A leaked credential".',
+    act: 'Follow "A record of the trail" (docs/alarms.md); for each client that was read follow "A leaked credential" (docs/runbook.md).',
   },
   'sealing-key-read': {
     watch: ({ records }) => records('SealingKeyReads'),
     means:
       "The sealing key was read, or an attempt was made, by a role that is neither the token function's nor named by the setting trail.",
-    act: 'Follow "A record of the trail", then rotate the sealing key as after a leak.',
+    act: 'Follow "A record of the trail" (docs/alarms.md), then "Rotate the sealing key" (docs/deploy.md) as after a leak.',
   },
   'secrets-read-in-batch': {
     watch: ({ records }) => records('BatchReads'),
     means: "Secrets of the account were read in a batch, or an attempt was made: the broker's own may be among them.",
-    act: 'Follow "A record of the trail": the record names the secrets, or the filter that chose them.',
+    act: 'Follow "A record of the trail" (docs/alarms.md): the record names the secrets, or the filter that chose them.',
   },
   'key-changed': {
     watch: ({ records }) => records('KeyChanges'),
     means: "The key's policy was changed, or the key was disabled or is to be deleted, other than by a deployment.",
-    act: 'Follow "A record of the trail" at once: what a deleted key encrypts is lost.',
+    act: 'Follow "A record of the trail" (docs/alarms.md) at once: what a deleted key encrypts is lost.',
   },
   'key-lent': {
     watch: ({ records }) => records('KeyGrants'),
     means: 'A grant on the key was created, other than by DynamoDB or a deployment: its grantee may use the key.',
-    act: 'Follow "A record of the trail" and revoke the grant, unless you know what it is for.',
+    act: 'Follow "A record of the trail" (docs/alarms.md) and revoke the grant, unless you know what it is for.',
   },
   'trail-changed': {
     watch: ({ records }) => records('TrailChanges'),
     means: 'The trail was stopped, changed or deleted other than by a deployment.',
-    act: 'Follow "A record of the trail" and deploy: until then the alarms of the trail may be blind.',
+    act: 'Follow "A record of the trail" (docs/alarms.md) and deploy: until then the alarms of the trail may be blind.',
   },
 };
 

@@ -41,7 +41,7 @@ export class ServiceLevel extends Construct {
     this.alarm = new CompositeAlarm(this, 'Alarm', {
       compositeAlarmName: `token-broker-service-level-${environment}`,
       alarmDescription:
-        'Calls for a token fail or are late so often that the budget of the service level will not last. Find the outcome that grows on the dashboard, and follow the alarm that rings beside this one.',
+        'Calls for a token fail or are late so often that the budget of the service level will not last. Find the outcome that grows on the dashboard, and follow the alarm that rings beside this one: "The service level" (docs/alarms.md).',
       alarmRule: AlarmRule.anyOf(
         bothRing({ minutes: 60, times: 14.4, atLeast: 50 }, { minutes: 5, times: 14.4, atLeast: 1 }),
         bothRing({ minutes: 360, times: 6, atLeast: 50 }, { minutes: 30, times: 6, atLeast: 1 }),

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { FUNCTION_FAILED } from '../../bin/local/function-url/server.ts';
 import { EMPTY_RECORD } from '../../functions/broker/pair/record.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
@@ -43,7 +43,12 @@ describe('an answer that docs/openapi.yaml describes', () => {
   });
 });
 
-it.fails('every answer of the token endpoint fails the test in which it is not as described', async () => {
+it('every answer of the token endpoint fails the test in which it is not as described', async ({ task }) => {
+  // As `it.fails` does it, without a line of its own in every log.
+  onTestFinished(() => {
+    expect(task.result?.errors).toMatchObject([{ message: expect.stringContaining('do not describe') }]);
+    Object.assign(task.result ?? {}, { state: 'pass', errors: [] });
+  });
   const record = { ...EMPTY_RECORD, token: exampleToken({ fingerprint: 'no-fingerprint' }) };
   const store = { read: async () => ({ record, tag: 'seen' }), replace: async () => undefined };
   await createBrokerWorld({ store }).post({ client: 'acme', service: 'customer-insights' });

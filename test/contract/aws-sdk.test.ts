@@ -121,7 +121,7 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
     };
     // As the stack sets it for the function: a test of the stack compares the variables.
     const endpoint = region.startsWith('cn-') ? `https://${service}.${region}.amazonaws.com.cn` : undefined;
-    const call = createJsonApi(service, { ...access(region), endpoint, send });
+    const call = createJsonApi(service, { environment: 'test', ...access(region), endpoint, send });
     const failure = await call(operation, input, new AbortController().signal).then(() => undefined, nameOf);
     return { sent, failure };
   }

@@ -61,7 +61,7 @@ describe('npm run deploy', () => {
     const { deployTo, state } = await startWorld();
     const { exitCode, told } = await deployTo(DEV, { cdkExitCode: 3 });
     expect({ exitCode, runs: state.runs }).toEqual({ exitCode: 3, runs: [] });
-    expect(told.at(-1)).toContain('docs/operations.md, "When a deployment fails"');
+    expect(told.at(-1)).toContain('docs/deploy.md, "When a deployment fails"');
   });
 });
 

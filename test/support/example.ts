@@ -40,6 +40,7 @@ export const BILLING: Caller = { partition: 'aws', account: '111111111111', role
 
 /** Region and credentials of clients of the stand-ins for AWS. */
 export const ACCESS = {
+  environment: 'test',
   region: 'us-east-1',
   credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
 };

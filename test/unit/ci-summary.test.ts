@@ -12,7 +12,8 @@ const SKIPPED_LINE = `skipped: test/some.test.ts: ${SKIPPED.fullName}`;
 /** Vitest's report of one file of tests. */
 function report(assertionResults: readonly object[], changes: object = {}): string {
   const status = assertionResults.includes(FAILED) ? 'failed' : 'passed';
-  const file = { name: resolve('test/some.test.ts'), status, message: '', assertionResults, ...changes };
+  const times = { startTime: 1_000, endTime: 2_234 };
+  const file = { name: resolve('test/some.test.ts'), status, message: '', assertionResults, ...times, ...changes };
   return JSON.stringify({ testResults: [file] });
 }
 
@@ -51,7 +52,7 @@ it.each<readonly [what: string, runs: readonly Run[], code: number, lines: reado
   const folder = temporaryFolder();
   const given = runs.map(([text, exitCode], index) => ({ text, exitCode, path: join(folder, `${index}.json`) }));
   for (const { path, text } of given) await writeFile(path, text);
-  expect(await summarise(given.flatMap(({ path, exitCode }) => [path, `${exitCode}`]))).toEqual({ code, lines });
+  expect(await summarise(given.flatMap(({ path, exitCode }) => [path, `${exitCode}`]))).toMatchObject({ code, lines });
 });
 
 it.each([
@@ -66,17 +67,32 @@ it.each([
   const path = join(temporaryFolder(), 'report.json');
   await writeFile(path, GOOD);
   const minimum = { TOKEN_BROKER_CI_MINIMUM: '{"test":2}' };
-  expect(await summarise([path, '0'], { ...minimum, ...env })).toEqual({ code, lines });
+  expect(await summarise([path, '0'], { ...minimum, ...env })).toMatchObject({ code, lines });
 });
 
-function summarise(
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ readonly code: unknown; readonly lines: readonly string[] }> {
+it('the summary names the ten slowest files of all runs, the slowest first', async () => {
+  const folder = temporaryFolder();
+  const seconds = [3, 1, 12, 2, 4, 5, 6, 7, 8, 9, 10, 11];
+  const paths = seconds.map((one) => join(folder, `${one}.json`));
+  for (const [index, path] of paths.entries()) {
+    const name = resolve(`test/${seconds[index]}.test.ts`);
+    await writeFile(path, report([PASSED], { name, endTime: 1_000 + (seconds[index] ?? 0) * 1_000 }));
+  }
+  const { slowest } = await summarise(paths.flatMap((path) => [path, '0']));
+  expect(slowest.slice(0, 2)).toEqual(['  12.0 s test/12.test.ts', '  11.0 s test/11.test.ts']);
+  expect(slowest).toHaveLength(10);
+});
+
+type Summary = Readonly<{ code: unknown; slowest: readonly string[]; lines: readonly string[] }>;
+
+function summarise(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Summary> {
   return new Promise((done) => {
     const variables = { ...process.env, TOKEN_BROKER_CI_WITHOUT: '', TOKEN_BROKER_CI_MINIMUM: '{}', ...env };
     execFile(process.execPath, ['.ci/summary.js', ...args], { env: variables }, (error, stdout) => {
-      done({ code: error?.code ?? 0, lines: stdout.trimEnd().split('\n') });
+      const all = stdout.trimEnd().split('\n');
+      const isDuration = (line: string) => /^ *\d+\.\d s /.test(line);
+      const lines = all.filter((line) => !isDuration(line));
+      done({ code: error?.code ?? 0, slowest: all.filter(isDuration), lines });
     });
   });
 }

@@ -85,8 +85,8 @@ it.each([
   expect(await faultsOf((TEXTS[name] ?? '').replace(right, wrong))).not.toEqual([]);
 });
 
-it('a workflow for a repository of settings, as docs/operations.md shows it, is one that GitHub can read', async () => {
-  const [shown = '', ...others] = blocks('yaml', readFileSync(path.join(ROOT, 'docs/operations.md'), 'utf8'));
+it('a workflow for a repository of settings, as docs/deploy.md shows it, is one that GitHub can read', async () => {
+  const [shown = '', ...others] = blocks('yaml', readFileSync(path.join(ROOT, 'docs/deploy.md'), 'utf8'));
   expect([others, await faultsOf(shown)]).toEqual([[], []]);
   const ours = Object.values(TEXTS).join('');
   for (const [action] of shown.matchAll(/uses: .*/g)) expect(ours).toContain(action);

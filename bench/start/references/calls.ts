@@ -5,8 +5,8 @@ import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts'
 const { AUTH_URL = '', TABLE: TableName = '' } = process.env;
 const send = createHttpsSender();
 const aws = createHttpsSender({ keepAlive: true });
-const dynamodb = createDynamoDB({ send: aws });
-const secretsManager = createSecretsManager({ send: aws });
+const dynamodb = createDynamoDB({ send: aws, environment: 'dev' });
+const secretsManager = createSecretsManager({ send: aws, environment: 'dev' });
 const { signal } = new AbortController();
 
 // The reads of the broker's init phase.

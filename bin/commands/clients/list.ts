@@ -1,7 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import type { Command } from 'commander';
 import { parseName } from '../../../client/commands/options.ts';
-import { printJson, tableText, talk, talkOfProgress, timeText } from '../../../client/commands/output.ts';
+import { printJson, tableText, talk, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../../functions/vocabulary.ts';
@@ -10,7 +10,7 @@ import { createPairAdmin } from '../../pairs/pair-admin.ts';
 import { type PairState, readPairState, stateText } from '../../pairs/pair-state.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
 import { awsConfig, awsRegion, type CommandOptions } from '../shared/aws-config.ts';
-import { mapConcurrently, shortVersion } from '../shared/checks.ts';
+import { mapConcurrently, shortVersion, talkOfProgress } from '../shared/checks.ts';
 import {
   type ClientSecret,
   checkedPairs,

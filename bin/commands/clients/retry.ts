@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { parseName } from '../../../client/commands/options.ts';
-import { printJson, printTable, talk } from '../../../client/commands/output.ts';
+import { printJson, tableText, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { isProven } from '../../../functions/broker/pair/record.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
@@ -40,7 +40,7 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
           return [pair.client, pair.service, short(versions), short(holds), pause ? 'ended' : '-'];
         });
         if (json) printJson(shell, { environment, client, cleared });
-        else printTable(shell, ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], rows);
+        else shell.stdout.write(tableText(['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], rows, shell));
         const isAny = cleared.some(({ versions, holds, pause }) => versions.length > 0 || holds.length > 0 || pause);
         talk(
           shell,

@@ -70,7 +70,7 @@ async function tryDirectInvocation(world: World): Promise<Line> {
   }
   if (name !== NO_REFUSAL) return unproven(`Lambda's answer does not show it (${name})`);
   const may = `The profile ${profile} may invoke the function past its URL, and claim to be any caller`;
-  return wrong(may, 'Attach the guard: docs/operations.md, "Guard the function".');
+  return wrong(may, 'Attach the guard: docs/deploy.md, "Guard the function".');
 }
 
 const NEW_WORDS = 'Report it to the developers of the broker: AWS has changed its words.';

@@ -1,138 +1,120 @@
-import { isDeepStrictEqual } from 'node:util';
+import {
+  CloudFormation,
+  paginateDescribeStackResourceDrifts,
+  paginateListStackResources,
+  type StackResourceDrift,
+} from '@aws-sdk/client-cloudformation';
+import { type AlarmType, CloudWatch } from '@aws-sdk/client-cloudwatch';
+import { Lambda } from '@aws-sdk/client-lambda';
 import { SNS } from '@aws-sdk/client-sns';
-import { parseJson } from '../../../functions/broker/json.ts';
-import { functionName, healthFunctionName, stackName, tableName, topicName } from '../../../lib/settings/names.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
+import { ALIAS, functionName, NEXT_ALIAS, stackName, topicName } from '../../../lib/settings/names.ts';
 import { arn } from '../policy/statements.ts';
 import { openClient } from '../shared/ask-aws.ts';
-import { good, type Line, type Lines, type Properties, type Question, unproven, type World, wrong } from './world.ts';
+import { pause } from '../shared/operate.ts';
+import { good, type Line, type Lines, unproven, type World, wrong } from './world.ts';
 
-/** Lines that compare AWS's description of the stack with the template that this checkout's settings make. */
+/** Lines that compare the stack in AWS with its template, and read what the template does not contain. */
 export function describedLines(world: World): Lines {
-  const rows = Object.entries(rowsOf(world)).map(([line, [question, wanted]]) => [
-    line,
-    async () => compared(await world.look('lookup', ...question), wanted),
-  ]);
   return {
-    ...Object.fromEntries(rows),
-    versions: () => examineVersions(world),
-    subscriptions: () => examineSubscriptions(world),
-    alarms: () => examineAlarms(world),
+    drift: () => world.as('lookup', (who) => examineDrift(world, who)),
+    versions: () => world.as('emergency', (who) => examineVersions(world, who)),
+    subscriptions: () => world.as('operator', (who) => examineSubscriptions(world, who)),
+    alarms: () => world.as('lookup', (who) => examineAlarms(world, who)),
   };
 }
 
-/** A question, and the wanted members of the answer by dotted path. A path continues in each entry of a list. */
-type Row = readonly [question: Question, wanted: Readonly<Record<string, unknown>>];
-
-function rowsOf({ environment, keyArn, synthesised }: World): Readonly<Record<string, Row>> {
-  const { name, trail, health, logRetentionDays } = environment;
-  const TableName = tableName(name);
-  const prefix = `${stackName(name)}-`;
-  const [{ TimeToLiveSpecification }] = synthesised('AWS::DynamoDB::Table');
-  const [{ EventPattern }] = synthesised('AWS::Events::Rule');
-  const [{ DashboardName }] = synthesised('AWS::CloudWatch::Dashboard');
-  const trailArn = arn(environment, 'cloudtrail', `trail/${functionName(name)}`);
-  const isRecorded: Row = [['cloudtrail', 'GetTrailStatus', { Name: trailArn }], { IsLogging: true }];
-  return {
-    table: [
-      ['dynamodb', 'DescribeTable', { TableName }],
-      { 'Table.DeletionProtectionEnabled': true, 'Table.SSEDescription.KMSMasterKeyArn': keyArn },
-    ],
-    'table-ttl': [
-      ['dynamodb', 'DescribeTimeToLive', { TableName }],
-      {
-        'TimeToLiveDescription.TimeToLiveStatus': 'ENABLED',
-        'TimeToLiveDescription.AttributeName': TimeToLiveSpecification.AttributeName,
-      },
-    ],
-    // AWS reports the rotation of a disabled key by its old setting.
-    key: [['kms', 'DescribeKey', { KeyId: keyArn }], { 'KeyMetadata.KeyState': 'Enabled' }],
-    'key-rotation': [['kms', 'GetKeyRotationStatus', { KeyId: keyArn }], { KeyRotationEnabled: true }],
-    logs: [
-      ['logs', 'DescribeLogGroups', { logGroupNamePrefix: prefix }],
-      { 'logGroups.retentionInDays': logRetentionDays, 'logGroups.kmsKeyId': keyArn },
-    ],
-    ...(trail !== 'off' && { trail: isRecorded }),
-    'event-rule': [
-      ['events', 'ListRules', { NamePrefix: prefix }],
-      { 'Rules.State': 'ENABLED', 'Rules.EventPattern': EventPattern },
-    ],
-    schedule: [
-      ['scheduler', 'GetSchedule', undefined, `/schedules/${healthFunctionName(name)}`],
-      { State: 'ENABLED', ScheduleExpression: health.every },
-    ],
-    dashboard: [['monitoring', 'GetDashboard', { DashboardName }], { DashboardName }],
-  };
+/** Lets CloudFormation compare each property that the deployed template sets with the resource in AWS. */
+async function examineDrift({ environment, place, send }: World, who: Shell): Promise<Line> {
+  const client = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', who, place);
+  const StackName = stackName(environment.name);
+  const { StackDriftDetectionId } = await client.detectStackDrift({ StackName }, send);
+  const read = () => client.describeStackDriftDetectionStatus({ StackDriftDetectionId }, send);
+  let detection = await read();
+  for (let waited = 0; detection.DetectionStatus === 'DETECTION_IN_PROGRESS' && waited < DRIFT_MS; waited += POLL_MS) {
+    await pause(who, POLL_MS);
+    detection = await read();
+  }
+  const differences: string[] = [];
+  const input = { StackName, StackResourceDriftStatusFilters: [...DIFFERENT] };
+  for await (const { StackResourceDrifts = [] } of paginateDescribeStackResourceDrifts({ client }, input, send)) {
+    differences.push(...StackResourceDrifts.flatMap(differencesOf));
+  }
+  if (differences.length > 0) return wrong(differences.join('; '), DIFFERS);
+  return detection.DetectionStatus === 'DETECTION_COMPLETE'
+    ? good('Each resource is as its template says')
+    : unproven(detection.DetectionStatusReason ?? 'CloudFormation has not finished its comparison');
 }
 
-/** Returns good when each member is present and, in every entry of a list, has the wanted value. */
-function compared(answer: Properties, wanted: Row[1]): Line {
-  const all = Object.entries(wanted).map(([path, value]) => ({ path, value, seen: valuesAt(answer, path) }));
-  const different = all.filter(({ value, seen }) => seen.length === 0 || !seen.every((one) => isSame(one, value)));
-  if (different.length === 0) return good(all.map(({ path, value }) => `${path}: ${textOf(value)}`).join('; '));
-  const told = different.map(({ path, value, seen }) => {
-    return `${path}: ${seen.map(textOf).join(', ') || 'missing'}, and must be ${textOf(value)}`;
+/** CloudFormation needs a minute or two for the resources of the stack. */
+const DRIFT_MS = 170_000;
+const POLL_MS = 2_000;
+const DIFFERENT = ['MODIFIED', 'DELETED'] as const;
+
+/** Returns `<resource> <type>: <property> is <value>, and must be <value>`, or that the resource is missing. */
+function differencesOf({ LogicalResourceId, ResourceType, PropertyDifferences = [], ...drift }: StackResourceDrift) {
+  const name = `${LogicalResourceId} ${ResourceType}`;
+  if (drift.StackResourceDriftStatus === 'DELETED') return [`${name}: missing`];
+  return PropertyDifferences.map(({ PropertyPath, ActualValue, ExpectedValue }) => {
+    return `${name}: ${PropertyPath} is ${short(ActualValue)}, and must be ${short(ExpectedValue)}`;
   });
-  return wrong(told.join('; '), DIFFERS);
 }
 
-function valuesAt(answer: Properties, path: string): readonly unknown[] {
-  return path.split('.').reduce((values, member) => values.flatMap((value) => value?.[member]), [answer]);
-}
-
-/** Compares values. AWS returns an event pattern as text. */
-function isSame(seen: unknown, wanted: unknown): boolean {
-  return isDeepStrictEqual(typeof wanted === 'object' ? parseJson(`${seen}`) : seen, wanted);
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'missing');
+/** Returns the beginning of a value. A policy would fill the screen. */
+function short(value = 'missing'): string {
+  return value.length > 80 ? `${value.slice(0, 80)}…` : value;
 }
 
 const DIFFERS = 'Deploy these settings. If no deployment changed it, the records of CloudTrail show who did.';
 
 /** Checks that every alias has the same single version, which then gets all calls. */
-async function examineVersions({ look, environment, synthesised }: World): Promise<Line> {
-  const path = `/2015-03-31/functions/${functionName(environment.name)}/aliases`;
-  const answers = synthesised('AWS::Lambda::Alias').map(({ Name }) =>
-    look('emergency', 'lambda', 'GetAlias', undefined, `${path}/${Name}`),
+async function examineVersions({ environment, place, send }: World, who: Shell): Promise<Line> {
+  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', who, place);
+  const FunctionName = functionName(environment.name);
+  const answers = (environment.canary === 'off' ? [ALIAS] : [ALIAS, NEXT_ALIAS]).map((Name) =>
+    lambda.getAlias({ FunctionName, Name }, send),
   );
-  const aliases = (await Promise.all(answers)).map(({ FunctionVersion, RoutingConfig }) =>
-    [FunctionVersion, ...Object.keys(RoutingConfig?.AdditionalVersionWeights ?? {})].join(' and '),
-  );
-  const [version = ''] = aliases;
-  return compared(
-    { 'version of each alias': aliases },
-    { 'version of each alias': /^\d+$/.test(version) ? version : 'one version by its number' },
-  );
+  const versions = (await Promise.all(answers)).flatMap(({ FunctionVersion = '', RoutingConfig }) => [
+    FunctionVersion,
+    ...Object.keys(RoutingConfig?.AdditionalVersionWeights ?? {}),
+  ]);
+  const detail = `Versions of the aliases: ${[...new Set(versions)].join(' and ')}`;
+  return /^(\d+)(?:,\1)*$/.test(`${versions}`)
+    ? good(detail)
+    : wrong(`${detail}, and must be a single number`, DIFFERS);
 }
 
 /** Checks that a subscription of the topic is confirmed, so that alarms and messages reach an operator. */
-async function examineSubscriptions({ as, environment, place, send }: World): Promise<Line> {
+async function examineSubscriptions({ environment, place, send }: World, who: Shell): Promise<Line> {
   const TopicArn = arn(environment, 'sns', topicName(environment.name));
-  const { Attributes } = await as('operator', (who) => {
-    const sns = openClient((config) => new SNS(config), 'SNS', who, place);
-    return sns.getTopicAttributes({ TopicArn }, send);
-  });
+  const sns = openClient((config) => new SNS(config), 'SNS', who, place);
+  const { Attributes } = await sns.getTopicAttributes({ TopicArn }, send);
   const confirmed = Attributes?.SubscriptionsConfirmed ?? '0';
   const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
   return confirmed === '0'
-    ? wrong(detail, 'docs/operations.md, "Alarms", says what to do about operators-unreachable.')
+    ? wrong(detail, 'docs/alarms.md, "Alarms", says what to do about operators-unreachable.')
     : good(detail);
 }
 
-async function examineAlarms({ look, synthesised }: World): Promise<Line> {
-  const AlarmNames: readonly string[] = synthesised('AWS::CloudWatch::Alarm').map(({ AlarmName }) => AlarmName);
-  const { MetricAlarms = [] } = await look('lookup', 'monitoring', 'DescribeAlarms', { AlarmNames, MaxRecords: 100 });
-  const namesOf = (alarms: readonly Properties[]) => alarms.map(({ AlarmName }) => AlarmName);
-  const missing = AlarmNames.filter((name) => !namesOf(MetricAlarms).includes(name));
-  const ringing = namesOf(MetricAlarms.filter(({ StateValue }: Properties) => StateValue === 'ALARM'));
-  const silent = namesOf(MetricAlarms.filter(({ StateReason }: Properties) => NO_DATA.test(StateReason)));
-  if (missing.length > 0) return wrong(`There is no ${missing.join(', ')}`, DIFFERS);
-  if (ringing.length > 0)
-    return wrong(`In ALARM: ${ringing.join(', ')}`, 'docs/operations.md, "Alarms", explains each.');
-  const none = `No alarm of ${MetricAlarms.length} in ALARM`;
+async function examineAlarms({ environment, place, send }: World, who: Shell): Promise<Line> {
+  const client = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', who, place);
+  const AlarmNames: string[] = [];
+  const stack = { StackName: stackName(environment.name) };
+  for await (const { StackResourceSummaries = [] } of paginateListStackResources({ client }, stack, send)) {
+    const alarms = StackResourceSummaries.filter(({ ResourceType = '' }) => /Alarm$/.test(ResourceType));
+    AlarmNames.push(...alarms.map(({ PhysicalResourceId = '' }) => PhysicalResourceId));
+  }
+  const cloudwatch = openClient((config) => new CloudWatch(config), 'CLOUDWATCH', who, place);
+  const AlarmTypes: AlarmType[] = ['MetricAlarm', 'CompositeAlarm'];
+  const asked = { AlarmNames, AlarmTypes, MaxRecords: 100 };
+  const { MetricAlarms = [], CompositeAlarms = [] } = await cloudwatch.describeAlarms(asked, send);
+  const ringing = [...MetricAlarms, ...CompositeAlarms].filter(({ StateValue }) => StateValue === 'ALARM');
+  const silent = MetricAlarms.filter(({ StateReason = '' }) => NO_DATA.test(StateReason));
+  const namesOf = (alarms: typeof ringing) => alarms.map(({ AlarmName }) => AlarmName).join(', ');
+  if (ringing.length > 0) return wrong(`In ALARM: ${namesOf(ringing)}`, 'docs/alarms.md, "Alarms", explains each.');
+  const none = `No alarm of ${AlarmNames.length} in ALARM`;
   return silent.length > 0
-    ? unproven(`${none}; no data yet for ${silent.join(', ')}`)
+    ? unproven(`${none}; no data yet for ${namesOf(silent)}`)
     : good(`${none}, and each has had data`);
 }
 

@@ -18,7 +18,7 @@ export async function* examineStack(
 ): AsyncGenerator<DoctorStep> {
   const at = new Date().toISOString();
   const world = await openWorld(shell, settings, options);
-  talk(shell, 'Looking at the stack, which takes at most two minutes.');
+  talk(shell, 'Looking at the stack, which takes at most three minutes.');
   const lines = Object.entries({ ...describedLines(world), ...calledLines(world) });
   // The advice of a single cause ends the command. A failed call comes first, because these lines contain their advice.
   const isCallGood = before.every(({ cause }) => cause === undefined);

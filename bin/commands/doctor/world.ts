@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { CloudFormation } from '@aws-sdk/client-cloudformation';
 import { STS } from '@aws-sdk/client-sts';
 import type { DoctorStep } from '../../../client/commands/doctor/step.ts';
@@ -9,7 +8,7 @@ import { stackName } from '../../../lib/settings/names.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 import { arn } from '../policy/statements.ts';
 import { cdkContext } from '../policy.ts';
-import { askService, awsFailure, isDenied, openClient } from '../shared/ask-aws.ts';
+import { awsFailure, isDenied, openClient } from '../shared/ask-aws.ts';
 import { awsConfig } from '../shared/aws-config.ts';
 
 /** The proof of each line, by the line's name. A proof throws CommandFailure when AWS does not answer. */
@@ -37,7 +36,7 @@ export interface StackOptions extends DoctorOptions {
 
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** Opens AWS, the stack's outputs and the template of today's settings. @throws CommandFailure without a stack */
+/** Opens AWS and the stack's outputs. @throws CommandFailure without a stack */
 export async function openWorld(shell: Shell, environment: Environment, options: StackOptions) {
   const { name, region } = environment;
   /** The stack's own region: `--region` and AWS_REGION are the region for which the caller signs. */
@@ -48,10 +47,8 @@ export async function openWorld(shell: Shell, environment: Environment, options:
   const output = (key: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === key)?.OutputValue ?? '';
   if (output('Url') === '') {
     const detail = `The stack has no outputs: its status is ${stack?.StackStatus}`;
-    throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/operations.md, "When a deployment fails".');
+    throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/deploy.md, "When a deployment fails".');
   }
-  const resources = await synthesise(environment);
-  const as = signIn(shell, environment, options);
   return {
     shell,
     environment,
@@ -59,33 +56,8 @@ export async function openWorld(shell: Shell, environment: Environment, options:
     place,
     send,
     outputUrl: output('Url'),
-    keyArn: output('KeyArn'),
-    /** Returns the properties of the resources of a type, as this checkout's settings make them. */
-    synthesised: (type: string) => resources.filter((one) => one.Type === type).map(({ Properties }) => Properties),
-    as,
-    /** Asks AWS a question as the role that may. */
-    look: (role: Role, ...question: Question): Promise<Properties> =>
-      as(role, (who) => askService(who, region)(...question)),
+    as: signIn(shell, environment, options),
   };
-}
-
-export type Question = Parameters<ReturnType<typeof askService>>;
-
-// biome-ignore lint/suspicious/noExplicitAny: a resource has any of a hundred shapes, and each line reads its own
-export type Properties = any;
-
-/** Synthesises the template without the functions' code, which takes seconds to bundle. */
-async function synthesise(environment: Environment): Promise<readonly { Type: string; Properties: Properties }[]> {
-  const { App } = await import('aws-cdk-lib');
-  const { TokenBrokerStack } = await import('../../../lib/token-broker-stack.ts');
-  const context = { 'aws:cdk:bundling-stacks': [] };
-  const app = new App({ analyticsReporting: false, builtinCloudFormationValidation: false, context });
-  try {
-    const { artifactId } = new TokenBrokerStack(app, stackName(environment.name), { environment });
-    return Object.values(app.synth().getStackArtifact(artifactId).template.Resources);
-  } finally {
-    rmSync(app.outdir, { recursive: true });
-  }
 }
 
 /** The roles that may ask AWS, with the option that names the profile of each role. */

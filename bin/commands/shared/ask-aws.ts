@@ -1,12 +1,8 @@
-import { STATUS_CODES } from 'node:http';
 import type { SecretsManager } from '@aws-sdk/client-secrets-manager';
-import { askAws } from '../../../client/commands/doctor/identity.ts';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
-import { parseJsonObject } from '../../../functions/broker/json.ts';
 import { awsConfig, awsRegion, type CommandOptions } from './aws-config.ts';
-import { pause } from './operate.ts';
 
 /** Creates an SDK client whose calls fail with a CommandFailure: that of `conflict`, otherwise `awsFailure`. */
 export function openClient<Client extends { readonly middlewareStack: object }>(
@@ -17,7 +13,7 @@ export function openClient<Client extends { readonly middlewareStack: object }>(
   conflict: (error: unknown, operation: string) => CommandFailure | undefined = () => undefined,
 ): Client {
   const client = create(awsConfig(shell, options, service));
-  const prefix = service.toLowerCase().replace('_', '');
+  const prefix = service.replace('CLOUDWATCH_', '').replace('_', '').toLowerCase();
   // The stacks of all clients are the same. Only their types differ.
   const stack = client.middlewareStack as SecretsManager['middlewareStack'];
   stack.add(
@@ -36,50 +32,6 @@ export function openClient<Client extends { readonly middlewareStack: object }>(
   );
   return client;
 }
-
-/** Calls AWS in JSON, for operations that are not worth an SDK client. @throws CommandFailure */
-export function askService(shell: Shell, region: string | undefined) {
-  return async (service: keyof typeof TARGETS, operation: string, content?: object, path = '/') => {
-    const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
-    if (region === undefined) throw fail(new Error('Region is missing'));
-    const credentials = await shell.credentials().catch((error) => Promise.reject(fail(error)));
-    const [type, prefix] = TARGETS[service];
-    const headers = {
-      'content-type': `application/${type}`,
-      ...(prefix && { 'x-amz-target': `${prefix}.${operation}` }),
-    };
-    const sent = { path, ...(content && { body: JSON.stringify(content), headers }) };
-    for (let attempt = 1; ; attempt += 1) {
-      const { status, word, text, errorType } = await askAws(shell, { service, region, credentials, ...sent });
-      const answer = parseJsonObject(text === '' ? '{}' : text);
-      if (status === 200 && answer !== undefined) return answer;
-      // AWS's name of the error, if it looks like a name. A proxy's answer contains no such name.
-      const told = `${answer?.__type ?? errorType}`.replace(/^.*#/, '');
-      const [called = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(told) ?? [];
-      const name = called || STATUS_CODES[status]?.replaceAll(' ', '') || word;
-      const failure = fail(Object.assign(new Error('refused'), { name }));
-      if (failure.type !== 'aws-throttled' || attempt === MAX_ATTEMPTS) throw failure;
-      await pause(shell, 250 * 2 ** attempt);
-    }
-  };
-}
-
-/** The JSON type, and the prefix of an operation's name. Without a prefix, the path names the operation. */
-const TARGETS = {
-  cloudtrail: ['x-amz-json-1.1', 'CloudTrail_20131101'],
-  codedeploy: ['x-amz-json-1.1', 'CodeDeploy_20141006'],
-  dynamodb: ['x-amz-json-1.0', 'DynamoDB_20120810'],
-  events: ['x-amz-json-1.1', 'AWSEvents'],
-  kms: ['x-amz-json-1.1', 'TrentService'],
-  lambda: ['json', ''],
-  logs: ['x-amz-json-1.1', 'Logs_20140328'],
-  monitoring: ['x-amz-json-1.0', 'GraniteServiceVersion20100801'],
-  scheduler: ['json', ''],
-  secretsmanager: ['x-amz-json-1.1', 'secretsmanager'],
-} as const;
-
-/** Attempts for a throttled call, which AWS has not started. */
-const MAX_ATTEMPTS = 5;
 
 /**
  * Explains why a call to AWS failed, with the permission that it needs, such as `secretsmanager:ListSecrets`. Omits

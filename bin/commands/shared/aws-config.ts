@@ -22,7 +22,7 @@ export function awsRegion(shell: Shell, { environment, region }: CommandOptions)
 /** A service that has a stand-in in `npm start`. */
 export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
 
-type SdkService = 'CLOUDFORMATION' | 'LAMBDA' | 'SNS' | 'STS';
+type SdkService = 'CLOUDFORMATION' | 'CLOUDWATCH' | 'CODEDEPLOY' | 'LAMBDA' | 'SNS' | 'STS';
 
 /** Returns the configuration of an SDK client. Its limits suit a person, who waits longer than a caller. */
 export function awsConfig(shell: Shell, options: CommandOptions, service: StandIn | SdkService) {

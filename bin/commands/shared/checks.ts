@@ -1,5 +1,5 @@
 import { adviceFor, asProblem, withNames } from '../../../client/commands/failure.ts';
-import { printTable, talk, talkOfProgress, timeText } from '../../../client/commands/output.ts';
+import { tableText, talk, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
@@ -91,6 +91,16 @@ export async function mapConcurrently<Item, Result>(
 /** The scheduled check uses the same number. */
 const AT_A_TIME = 5;
 
+/** Reports the progress of long work on stderr, every three seconds. Short work prints nothing. */
+export function talkOfProgress(shell: Pick<Shell, 'stderr'>, what: string, now = Date.now) {
+  let toldAt = now();
+  return (done: number, total: number): void => {
+    if (now() - toldAt < 3_000) return;
+    toldAt = now();
+    talk(shell, `${what}: ${done} of ${total}`);
+  };
+}
+
 /** Returns the finding of a check, or the type of its failure. */
 export function findingOf(check: PairCheck): string {
   return 'finding' in check ? check.finding : check.failure.type;
@@ -132,7 +142,7 @@ export function printChecks(shell: Shell, checks: readonly PairCheck[], environm
     return [check.service, findingOf(check), ...tried, ...evidence];
   });
   const header = ['SERVICE', 'FINDING', ...(promoted === undefined ? [] : ['TRIED']), 'VERSION'];
-  printTable(shell, [...header, 'PROVEN BY', 'CHECKED AT'], rows);
+  shell.stdout.write(tableText([...header, 'PROVEN BY', 'CHECKED AT'], rows, shell));
   for (const [advice, about] of Map.groupBy(checks, (check) => adviceOn(check, environment))) {
     if (advice !== undefined) talk(shell, `${about.map(({ service }) => service).join(', ')}: ${advice}`);
   }

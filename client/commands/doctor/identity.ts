@@ -3,10 +3,9 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { type Members, membersOf, parseJson } from '../../../functions/broker/json.ts';
 import { Sha256 } from '../../../functions/sha256.ts';
 import { ASSUMED_ROLE_ARN } from '../../../functions/vocabulary.ts';
-import type { Endpoint } from '../../index.ts';
+import { type Endpoint, safeCause } from '../../index.ts';
 import { aborted, emptyProfile } from '../failure.ts';
 import type { Shell } from '../shell.ts';
-import { causeWord } from './reach.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
@@ -100,49 +99,34 @@ interface AwsRequest {
   readonly credentials: Credentials;
   readonly path?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** A form, unless `headers` contain another type. */
+  /** A form. */
   readonly body?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
 }
-
-/** The service's part of `AWS_ENDPOINT_URL_…`, where it differs from the service's name. */
-const ENDPOINTS: Readonly<Record<string, string>> = {
-  logs: 'CLOUDWATCH_LOGS',
-  monitoring: 'CLOUDWATCH',
-  events: 'EVENTBRIDGE',
-  secretsmanager: 'SECRETS_MANAGER',
-};
 
 /**
  * Calls AWS with a signature made here, because an SDK client would be too large for it. Without an answer, the status
- * is 0 and `word` is the reason. `errorType` is AWS's name of the error, if a header contains it.
+ * is 0 and `word` is the reason.
  *
  * @throws CommandFailure `aborted`
  */
-export async function askAws(shell: Shell, asked: AwsRequest) {
-  const { service, region, credentials, body, query = {} } = asked;
-  const method = body === undefined ? 'GET' : 'POST';
-  const standIn =
-    shell.env[`AWS_ENDPOINT_URL_${ENDPOINTS[service] ?? service.toUpperCase()}`] || shell.env.AWS_ENDPOINT_URL;
-  const url = new URL(
-    asked.path ?? '/',
-    standIn || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
-  );
-  const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
-  const headers = { host: url.host, ...form, ...asked.headers };
-  const { protocol, hostname, pathname: path } = url;
+async function askAws(shell: Shell, { service, region, credentials, path = '/', query = {}, body }: AwsRequest) {
+  const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
+  const standIn = shell.env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`] || shell.env.AWS_ENDPOINT_URL;
+  const url = new URL(path, standIn || `https://${service}.${region}.${suffix}`);
   url.search = `${new URLSearchParams(query)}`;
-  const request = { method, protocol, hostname, path, query: { ...query }, headers, ...(body && { body }) };
+  const { protocol, hostname, host } = url;
+  const sent = body === undefined ? { method: 'GET' } : { method: 'POST', body };
+  const headers = { host, ...(body && { 'content-type': 'application/x-www-form-urlencoded' }) };
   try {
     const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
-    const { host: _writtenByFetch, ...signed } = (await signer.sign(request)).headers;
+    const signed = await signer.sign({ ...sent, protocol, hostname, path, query: { ...query }, headers });
+    const { host: _writtenByFetch, ...fields } = signed.headers;
     const signal = AbortSignal.any([shell.signal, AbortSignal.timeout(10_000)]);
-    const response = await fetch(url, { method, headers: signed, redirect: 'manual', signal, ...(body && { body }) });
-    const errorType = response.headers.get('x-amzn-errortype') ?? undefined;
-    return { status: response.status, word: `${response.status}`, text: await response.text(), errorType };
+    const response = await fetch(url, { ...sent, headers: fields, redirect: 'manual', signal });
+    return { status: response.status, word: `${response.status}`, text: await response.text() };
   } catch (error) {
     if (shell.signal.aborted) throw aborted();
-    return { status: 0, word: causeWord(error), text: '' };
+    return { status: 0, word: safeCause(error).message, text: '' };
   }
 }
 

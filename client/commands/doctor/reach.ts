@@ -1,5 +1,5 @@
 import { membersOf, parseJson } from '../../../functions/broker/json.ts';
-import { type Endpoint, parseEndpoint } from '../../index.ts';
+import { type Endpoint, parseEndpoint, safeCause } from '../../index.ts';
 import { aborted } from '../failure.ts';
 import { type Cause, type DoctorStep, failed, ok } from './step.ts';
 
@@ -60,7 +60,7 @@ export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal)
     return { status: response.status, headers: response.headers, text: await beginningOf(response) };
   } catch (error) {
     if (signal.aborted) throw aborted();
-    return { code: deadline.aborted ? 'ETIMEDOUT' : causeWord(error) };
+    return { code: deadline.aborted ? 'ETIMEDOUT' : safeCause(error).message };
   }
 }
 
@@ -68,12 +68,4 @@ export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal)
 async function beginningOf({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) return Buffer.from(chunk).toString('utf8');
   return '';
-}
-
-/** Returns a word for a missing answer, because error messages may quote the request. */
-export function causeWord(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (!(cause instanceof Error)) return 'unknown';
-  const word = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name;
-  return /^[A-Za-z0-9_]{1,64}$/.test(word) ? word : 'unknown';
 }

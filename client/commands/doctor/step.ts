@@ -24,7 +24,7 @@ const CAUSES = {
   'permission-invoke-function-url': 'Deploy the stack again: it grants your account lambda:InvokeFunctionUrl, too.',
   'permission-invoke-function': 'Deploy the stack again: it grants your account lambda:InvokeFunction by the URL, too.',
   'permission-identity': "Attach what policy <role-arn> prints: your role's own policy lacks one of both permissions.",
-  'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
+  'secret-deleted': 'An operator must restore the secret: docs/runbook.md, "Restore a deleted secret".',
   'secret-denied':
     "The broker's own role may not read the secret: check that the secret is encrypted with the key of the stack (output KeyArn), the stack is deployed, and the client is enabled (client enable).",
   'auth-url-unreachable':

@@ -50,7 +50,7 @@ export function createAuditLog(options: Options): Audit {
       cache,
       fingerprint: record.fingerprint,
       credentialVersion: record.credentialVersion,
-      credentialExpiresAt: record.credentialExpiresAt,
+      credentialExpiresAt: record.credentialEnd,
       expirySource: record.expirySource,
       rulesDigest,
       warnings: [...warnings],

@@ -4,15 +4,8 @@ import type { TaggedRecord } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import type { CLOSED_OUTCOMES } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
-import {
-  type Attempts,
-  type CircuitBreaker,
-  createCircuitBreaker,
-  isConditionFailed,
-  type StoreCall,
-  unavailable,
-  withRetry,
-} from '../calls.ts';
+import type { Attempts, CircuitBreaker } from '../calls.ts';
+import { createCircuitBreaker, isConditionFailed, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
@@ -37,23 +30,17 @@ export function createPairTable(dependencies: Dependencies) {
     async read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord> {
       // The key and the item are read in parallel. Even a failed read ends only after both.
       const hasKey = Promise.resolve(sealer?.hasKey(deadline));
-      const look: StoreCall<Item> = (signal, attempts) => getItem(pair, signal, attempts);
-      const item = await breaker({ deadline, isPatient }, look).finally(() => hasKey);
+      const item = await breaker({ deadline, isPatient }, (...term) => getItem(pair, ...term)).finally(() => hasKey);
       const token = await openToken(pair, item, (await hasKey) === true, deadline);
       return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
-    async replace(
-      pair: Pair,
-      seen: TaggedRecord,
-      next: PairRecord,
-      deadline: number,
-    ): Promise<TaggedRecord | undefined> {
+    async replace(pair: Pair, seen: TaggedRecord, next: PairRecord, deadline: number) {
       const tag = newTag();
       const token = next.token === seen.record.token ? {} : await sealToken(pair, seen.record, next.token, deadline);
       const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
       const terms = { deadline, endsLease: next.lease === undefined, isWrite: true };
-      const isWritten = await breaker(terms, (signal, attempts) => update(pair, input, signal, attempts));
+      const isWritten = await breaker(terms, (...term) => update(pair, input, ...term));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
 

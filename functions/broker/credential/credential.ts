@@ -62,7 +62,7 @@ export function credentialEnd(text: Redacted, service: ServiceName): string {
   const secret = membersOf(parseJsonObject(text.reveal()));
   const { client_secret_expires_at: seconds = 0 } = { ...secret, ...membersOf(membersOf(secret.services)[service]) };
   if (seconds === 0) return 'never';
-  const isTime = typeof seconds === 'number' && Number.isInteger(seconds) && seconds > 0 && seconds <= YEAR_9999_S;
+  const isTime = typeof seconds === 'number' && seconds % 1 === 0 && seconds > 0 && seconds <= YEAR_9999_S;
   return isTime ? new Date(seconds * 1_000).toISOString() : 'malformed';
 }
 

@@ -87,7 +87,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
       const result = await broker.check(caller, wanted, deadline, record.trace);
       record.credentialVersion = result.version;
       record.cause = result.cause;
-      record.credentialExpiresAt = result.credentialExpiresAt;
+      record.credentialEnd = result.credentialEnd;
       return { outcome: result.finding, response: checkResponse(wanted, result, now()) };
     }
     const wanted = tokenBody.parse();
@@ -154,7 +154,7 @@ function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: 
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
     expires_in: expiresAt === undefined ? undefined : secondsLeft(checkedAt, expiresAt, now),
-    credential_expires_at: result.credentialExpiresAt,
+    credential_expires_at: result.credentialEnd,
   };
   return respond(200, members, retryAfter(retryAfterSeconds));
 }

@@ -50,10 +50,7 @@ export function startProgress(call: Call, now: number) {
     call,
     /** The lease of another call, as this call has watched it. */
     watched: undefined as ReturnType<typeof watch>,
-    /**
-     * Every lease that this call has asked for, by id. A write without an answer may still arrive, so old ids stay.
-     * `undefined` marks a used lease.
-     */
+    /** Every lease that this call asked for. A write without an answer may still arrive. `undefined`: it is used. */
     unconfirmed: new Map<string, LeasedRequest | undefined>(),
     /** The versions that this call has sent. It sends no version twice. */
     sent: new Map<string, Rejection>(),
@@ -61,8 +58,8 @@ export function startProgress(call: Call, now: number) {
     readSince: call.stage === undefined ? -Infinity : now,
     /** Writes without an answer. After the second one the call goes on alone. */
     unanswered: 0,
-    /** Before it sends a request alone, a call looks once with the patience of a first call. */
-    patience: 'unused' as 'unused' | 'now' | 'used',
+    /** While the table is silent, a call looks once more with the patience of a first call before it sends alone. */
+    isPatient: false,
     polls: 0,
   };
 }

@@ -6,12 +6,7 @@ import { Problem } from '../problem.ts';
 import type { Call } from './call.ts';
 import { holdKey, isLatched, type PairRecord, waitProblem } from './record.ts';
 
-/**
- * Chooses the first candidate that is not latched. A latched version makes the previous version be sent. A held version
- * does not.
- *
- * @throws Problem why no version may be sent
- */
+/** Chooses the first candidate that is not latched, even if it is held. @throws Problem why no version may be sent */
 export function chooseVersion(call: Call, versions: StagedVersions, { rejected, held }: PairRecord, now: number) {
   const { pair, service, isOnlyService, settingsDigest } = call;
   const gone = goneProblem(versions, pair);
@@ -43,9 +38,8 @@ export function rejectedProblem({ client, service }: Pair, version: string): Pro
 }
 
 /**
- * Returns why the client has no credential for the service any more, or why the broker may not read it. An instance
- * that is alone or busy then issues no living token either. `undefined` while Secrets Manager is down, unless it
- * reported a stop before.
+ * Returns why the broker has no credential for the service: an instance that is alone or busy then issues no living
+ * token either. `undefined` while Secrets Manager is down, unless it reported a stop before.
  */
 export function goneProblem({ listing, name }: StagedVersions, { client, service }: Pair): Problem | undefined {
   if ((listing.outcome === 'unavailable' && !listing.afterStop) || listing.outcome === 'binary') return undefined;

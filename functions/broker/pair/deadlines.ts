@@ -6,8 +6,7 @@ import { MAX_CLOCK_DIFFERENCE_MS, type PairRecord } from './record.ts';
  *
  * ```
  *   0 s        the call arrives
- *   │ ≤ 1 s    the record is read, patiently if the table is silent (1 s more)
- *   │          while another call holds the lease, this call waits for at most one lease
+ *   │ ≤ 1 s    the record is read (1 s more if the table is silent), and another call's lease is waited for, once
  *   │ ≤ 1 s    the secret is read
  *   │ ≤ 1 s    the lease is taken, for `leaseMs`: requestTimeoutMs + 2 s
  *   │ ≤ 1 s      the secret is read again, if it was read before the call began

@@ -29,11 +29,7 @@ export class PairMemory {
    * start of the call, unless another call has changed the memory since. A confirmed write ends the instance's own
    * outcomes, unless the table's token cannot be opened here: then the instance's own token serves on.
    */
-  async remember(
-    pair: Pair,
-    call: () => Promise<TaggedRecord | undefined>,
-    isWritten = false,
-  ): Promise<TaggedRecord | undefined> {
+  async remember(pair: Pair, call: () => Promise<TaggedRecord | undefined>, isWritten = false) {
     const began = { at: this.#now(), changes: this.#changes };
     const seen = await call();
     const before = this.#entryOf(pair);
@@ -48,14 +44,12 @@ export class PairMemory {
   }
 
   /** Keeps an outcome that is not in the table. A rejection keeps only its latch. */
-  keepOutcome(pair: Pair, own: PairRecord, { kind, version }: Pick<Outcome, 'kind' | 'version'>): void {
+  keepOutcome(pair: Pair, own: PairRecord, { kind, version }: Pick<Outcome, 'kind' | 'version'>) {
     const rejection = kind === 'rejected' ? own.rejected.get(version) : undefined;
-    if (rejection === undefined) this.keepOwn(pair, own);
-    else {
-      const key = pairKey(pair);
-      const kept = [...(this.#untold.get(key) ?? [])].filter(([name]) => name !== version).slice(1 - MAX_VERSIONS);
-      this.#untold.set(key, new Map([...kept, [version, rejection]]));
-    }
+    if (rejection === undefined) return this.keepOwn(pair, own);
+    const key = pairKey(pair);
+    const kept = [...(this.#untold.get(key) ?? [])].filter(([name]) => name !== version).slice(1 - MAX_VERSIONS);
+    this.#untold.set(key, new Map([...kept, [version, rejection]]));
   }
 
   /** Keeps changes that are not in the table. A failure leaves the token of another call in place. */
@@ -66,9 +60,8 @@ export class PairMemory {
   }
 
   /**
-   * Returns the table's record, by default the remembered record. Adds what the table does not have: rejections that
-   * could not be written, and the instance's own outcomes. Those count until a write is confirmed
-   * again, or while the table's token cannot be opened.
+   * Returns the table's record, by default as remembered, with the rejections that could not be written. Own outcomes
+   * count until a write is confirmed again, or while the table's token cannot be opened.
    */
   withOwn(pair: Pair, shared: PairRecord = this.#entryOf(pair).record): PairRecord {
     const now = this.#now();

@@ -59,8 +59,7 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
     if (isSame && forced) trace.warnings.add('same-token-again');
     const { requestStartedAt: issuedAt } = times;
     const { expiresAt } = served;
-    // A service may return the same token with less time left. Its longest life time counts, so the windows do not
-    // shrink.
+    // The same token may come again with less time left. The longest life time counts, so the windows do not shrink.
     const lifetimeSeenMs = Math.max(isSame ? record.token.lifetimeSeenMs : 0, expiresAt - issuedAt);
     const life = { issuedAt, expiresAt, lifetimeSeenMs };
     if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, expiresAt - now()) };

@@ -16,10 +16,7 @@ export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
     | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean; readonly cause?: unknown }
   );
 
-/**
- * Says what a token request changes in the record. A trial publishes nothing, nor a request next to a token that
- * must stay.
- */
+/** Returns what a request changes in the record. A trial publishes no token, nor a request next to a foreign token. */
 export function outcomeOf(call: Call, attempt: LeasedRequest, renewal: Obtained, at: number): Outcome {
   const { holdKey, record, isShared } = attempt;
   const { versionId: version } = attempt.version;
@@ -34,17 +31,14 @@ export function outcomeOf(call: Call, attempt: LeasedRequest, renewal: Obtained,
   // unheard request holds its version too, because the service may have rejected it too late, unless the version is
   // proven. A trial holds only its own version, because it must not disturb callers.
   const holds = renewal.outcome === 'held' || isTrial(call) || (renewal.isUnheard === true && !isSafe);
-  const wait = waitAfter(renewal, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
+  const wait = nextWait(renewal, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
   return { kind: 'failed', wait, holds, cause: renewal.problem.cause, ...about };
 }
 
+type Failure = Extract<Obtained, { readonly problem: unknown }>;
+
 /** Doubles each wait, without jitter, up to its limit. A service that asks for a longer wait gets it. */
-function waitAfter(
-  { outcome, problem, isUnheard }: Extract<Obtained, { readonly problem: unknown }>,
-  last: Wait | undefined,
-  isSafe: boolean,
-  at: number,
-): Wait {
+function nextWait({ outcome, problem, isUnheard }: Failure, last: Wait | undefined, isSafe: boolean, at: number): Wait {
   const isSafelyUnheard = isUnheard === true && isSafe;
   // Unheard waits of a proven version are counted apart from the waits that the service asked for.
   const isCounted = last !== undefined && at - last.until <= KEPT_WAIT_MS && (!isSafelyUnheard || last.unheard);
@@ -68,9 +62,6 @@ function findingOf(renewal: Obtained): (typeof CHECKED_FINDINGS)[number] {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_OWN_PAUSE_MS = 15_000;
-/**
- * A proven version is sent once a minute while the service does not answer, and every five minutes after this many
- * requests.
- */
+/** The longest pause of a silent service, for this many requests in a row. Later pauses are `MAX_PAUSE_MS` long. */
 const MAX_UNHEARD_PAUSE_MS = 60_000;
 const MANY_UNHEARD = 30;

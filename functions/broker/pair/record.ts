@@ -103,9 +103,8 @@ export function livingToken(record: Partial<PairRecord>, now: number): StoredTok
 }
 
 /**
- * Returns a token that this instance must not replace: other instances can open it, and two releases would replace
- * each other's tokens in turn. An instance without a sealing key leaves it while it lives, other instances for 60 s
- * after its last use.
+ * Returns a token that this instance must not replace, because two releases would replace each other's in turn. An
+ * instance without a sealing key leaves it while it lives, other instances for 60 s after its last use.
  */
 export function foreignToken({ token, attemptedAt }: PairRecord, now: number): ClosedToken | undefined {
   if (token?.accessToken !== undefined || token === undefined) return undefined;

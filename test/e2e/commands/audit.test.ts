@@ -55,7 +55,8 @@ describe('audit', () => {
     const throttled = answerWith(400, { __type: 'ThrottlingException' });
     const first = answerWith(200, { ...log('1'), nextToken: 'second page' });
     const again = answerWith(200, log('1', '2', '3'));
-    const answers = [first, answerWith(200, log('2')), answerWith(503, ''), throttled, again];
+    const failed = answerWith(400, { __type: 'SomethingElse' });
+    const answers = [first, answerWith(200, log('2')), answerWith(503, ''), throttled, failed, again];
     const { url, requests } = await answering((...call) => (answers.shift() ?? answerWith(200, {}))(...call));
     const args = ['audit', 'acme', '--since', '99999d', '--follow', '--json'];
     const following = beginCommandLine(args, { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: url });
@@ -64,10 +65,10 @@ describe('audit', () => {
     const { exitCode, stdout, stderr } = await following.finished;
     expect(exitCode).toBe(130);
     expect(stdout.match(/(?<="requestId":")\d/g)).toEqual(['1', '2', '3']);
-    expect(stderr).toMatch(/^error: aws-unavailable: .*\(ServiceUnavailable\)\n$/);
+    expect(stderr).toMatch(/^error: aws-unavailable: .*\(SomethingElse\)\n$/);
     const asked = requests.map(({ body }) => JSON.parse(body));
     expect(asked[1]).toMatchObject({ startTime: 0, nextToken: 'second page' });
-    expect(new Set(asked.slice(2, 5).map(({ startTime }) => startTime)).size).toBe(1);
+    expect(new Set(asked.slice(2, 6).map(({ startTime }) => startTime)).size).toBe(1);
   });
 
   it('finds the log of an environment in AWS by asking for its function', async ({ asked }) => {

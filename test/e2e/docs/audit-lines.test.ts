@@ -6,7 +6,7 @@ import { functionUrlEvent, requestContext, signedBy } from '../../support/aws/fu
 import { AUDIT_LINE_SCHEMA, lineFaults } from '../../support/contract/contract.ts';
 import { blocks } from '../../support/readme.ts';
 
-const PAGE = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../../docs/alarms.md', import.meta.url), 'utf8');
 const SECTION = PAGE.split('\n## ').find((part) => part.startsWith('Audit lines\n')) ?? '';
 const QUERIES = blocks('text', SECTION);
 const ACME = { client: 'acme', service: 'customer-insights' };
@@ -31,7 +31,7 @@ async function linesOfADay() {
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
 
-it('the queries of the operations guide read members that lines have, or that the query has made', async () => {
+it('the queries of the page about alarms read members that lines have, or that the query has made', async () => {
   expect(QUERIES).toHaveLength(3);
   const written = (await linesOfADay()).flatMap(Object.keys);
   for (const query of QUERIES) {
@@ -64,7 +64,7 @@ describe('docs/audit-line.schema.json', () => {
   });
 });
 
-it('the operations guide explains every member of a line', async () => {
+it('the page about alarms explains every member of a line', async () => {
   const documented = new Set([...SECTION.matchAll(/`(\w+)`/g)].map(([, name]) => name));
   const written = new Set((await linesOfADay()).flatMap(Object.keys));
   expect([...written].filter((name) => !documented.has(name))).toEqual(['_aws', '@timestamp']);

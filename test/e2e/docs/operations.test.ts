@@ -13,7 +13,9 @@ import { blocks } from '../../support/readme.ts';
 import { ISOLATED } from '../commands/shared/command-line.ts';
 import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/shared/operator-world.ts';
 
-const PAGE = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+const PAGE = ['runbook', 'deploy', 'alarms']
+  .map((page) => readFileSync(new URL(`../../../docs/${page}.md`, import.meta.url), 'utf8'))
+  .join('\n');
 const ACME = { SecretId: 'token-broker/local/acme' };
 
 interface Run {
@@ -28,9 +30,8 @@ interface Run {
   readonly prepare?: (world: OperatorWorld) => unknown;
 }
 
-/** The blocks of each section, in the order of the page, as they are run against a local broker. */
+/** The blocks of each section, in the order of the pages, as they are run against a local broker. */
 const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
-  'Before you begin': [{ about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s }],
   'Onboard a client': [
     { about: /client put hooli/, input: NEW, shows: /accepted .*hooli: version .* is AWSCURRENT/s },
     { about: /policy/, shows: /lambda:InvokeFunctionUrl.*token-broker-prod/s },
@@ -67,6 +68,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /--run/, shows: /^acme +accepted +accepted$/m },
     { about: /client retry --service/, shows: /^acme +customer-insights +- +- +(?:-|ended)$/m },
   ],
+  'A silent health': [{ about: /health$/, shows: /acme +accepted/ }],
   'A leaked credential': [
     { about: /client disable acme/, shows: /acme is disabled.*ends it\.\n$/s },
     { about: /client put acme --force/, input: NEW, shows: /disabled .*is AWSCURRENT/s },
@@ -82,11 +84,10 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /doctor/, shows: /ok +call +A token was issued/ },
     { about: /token --client/, shows: /fingerprint +[0-9a-f]{16}/ },
   ],
-  Deploy: [
-    { about: /config prod/, shows: /^canary\.percent +10 +written$/m },
-    { about: /policy --execution/, shows: /MakeTheKey.*UseTheBootstrap/s },
-    { about: /--key-policy/, shows: /"Sid": "UseForLogs"/ },
-  ],
+  Deploy: [{ about: /config prod/, shows: /^canary\.percent +10 +written$/m }],
+  'Who deploys': [{ about: /policy --execution/, shows: /MakeTheKey.*UseTheBootstrap/s }],
+  'Roles of operators': [{ about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s }],
+  Settings: [{ about: /--key-policy/, shows: /"Sid": "UseForLogs"/ }],
   'Rotate the sealing key': [
     { about: /sealing-key rotate/, shows: /^sealing key: version .* is AWSCURRENT$/m },
     { about: /sealing-key retire/, exitCode: 1, shows: /too-early/ },
@@ -97,15 +98,15 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
 
 /** Blocks that are about a deployed stack, which is not on this machine. */
 const EXCEPTIONS = [
-  ...[/aws cloudformation describe-stacks/, /npm run deploy/, /-concurrency/, /-- release /, /resource-policy/],
-  /doctor --stack/,
+  ...[/aws cloudformation describe-stacks/, /npm run deploy/, /-concurrency/, /^tb release /, /resource-policy/],
+  ...[/npm run bootstrap/, /doctor --stack/],
   ...[/aws organizations/, /aws lambda (?:invoke|delete-function)/, /^output KeyArn$/, /cdk -- destroy/],
 ];
 
 const hasAws = runs('aws', '--version');
 const note = hasAws ? '' : ' (skipped: the AWS command line is not installed)';
 
-describe('the page about operations', () => {
+describe('the pages about operations', () => {
   it('has a test for every section with commands, and no exception in vain', () => {
     const sections = sectionsOf(PAGE);
     expect(sections.filter(({ blocks }) => blocks.length > 0).map(({ title }) => title)).toEqual(Object.keys(SECTIONS));
@@ -147,7 +148,7 @@ describe('the page about operations', () => {
   });
 });
 
-describe.skipIf(!hasAws)(`the commands of the page about operations${note}`, () => {
+describe.skipIf(!hasAws)(`the commands of the pages about operations${note}`, () => {
   it.each(Object.entries(SECTIONS))('%s', { timeout: 120_000 }, async (title, expected) => {
     const world = await startOperatorWorld();
     const steps = sectionsOf(PAGE).find((section) => section.title === title)?.blocks ?? [];
@@ -185,7 +186,11 @@ async function runBlock(block: string, world: OperatorWorld, input?: object, unt
     AUTH_URL: world.tokenService.authUrl('customer-insights'),
   };
   const cwd = new URL('../../..', import.meta.url);
-  const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', NPM + unasked(block)], { env, cwd, detached: true });
+  const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', NPM + TB + unasked(block)], {
+    env,
+    cwd,
+    detached: true,
+  });
   onTestFinished(() => interrupt(child, 'SIGKILL'));
   child.stdin.on('error', () => undefined).end(input === undefined ? '' : JSON.stringify(input));
   let output = '';
@@ -211,6 +216,9 @@ const NPM = `npm() {
   node bin/token-broker.ts "\${@:2}"
 }
 `;
+
+/** The function that the runbook has its reader define first. */
+const [TB = ''] = /^tb\(\) \{.*\}\n/m.exec(PAGE) ?? [];
 
 /** Signals as a terminal does: every process in the foreground gets the signal. */
 function interrupt({ pid, exitCode, signalCode }: ChildProcess, signal: 'SIGINT' | 'SIGKILL'): void {

@@ -34,6 +34,11 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
     expect(server.requests).toHaveLength(2);
   });
 
+  it('waits no longer than its timeout while another thread searches for AWS keys', async () => {
+    const { url } = await answering(TOKEN);
+    expect(await python(url, SEARCHING)).toEqual({ waited: ['TokenBrokerError timeout'], first: SECRET });
+  });
+
   it('renews a living token in one thread, while the others go on with it', async () => {
     const server = await answering(TOKEN);
     expect(await python(server.url, RENEWAL)).toEqual({ doneBeforeRenewal: 19, renewals: 1 });
@@ -226,6 +231,22 @@ const HANGING = `
 broker, began = TokenBroker(URL, timeout=1, read_limits=(0.7, 0.4)), monotonic()
 failures = sorted(set(together(20, lambda: ask(broker))))
 tell(failures=failures, isInTime=monotonic() - began < 1 + 0.7 + 1)`;
+
+const SEARCHING = `
+broker = TokenBroker(URL, timeout=0.2)
+search, waiters_are_done = broker.session.get_credentials, threading.Event()
+begun = threading.Event()
+def slow():
+    begun.set()
+    waiters_are_done.wait(5)
+    return search()
+broker.session.get_credentials = slow
+with ThreadPoolExecutor(1) as pool:
+    first = pool.submit(lambda: ask(broker))
+    begun.wait(5)
+    waited = sorted(set(together(19, lambda: ask(broker))))
+    waiters_are_done.set()
+    tell(waited=waited, first=first.result())`;
 
 const RENEWAL = `
 broker, renewals, done = TokenBroker(URL), [], []

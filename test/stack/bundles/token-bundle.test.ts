@@ -7,6 +7,7 @@ import { startVariant } from '../../../bench/start/cold-start.ts';
 import { EVENT } from '../../../bench/start/exchange.ts';
 import { startStandIns } from '../../../bench/start/stand-ins.ts';
 import { environments } from '../../../lib/environments.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { BUNDLE, bundleAsStack } from '../../support/stack/stack-bundle.ts';
 import { synthesise } from '../../support/stack/synthesise.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -24,6 +25,11 @@ describe('the bundle of the token function', () => {
 
   it('has parts of exactly these packages', () => {
     expect(bundle.packages).toEqual(PACKAGES);
+  });
+
+  it('names the version of the package to AWS', () => {
+    const [, release] = /`token-broker\/\$\{(\w+)\} \(\$\{/.exec(bundle.code) ?? [];
+    expect(bundle.code).toContain(`${release}="${packageJson.version}"`);
   });
 
   it(`has at most ${MAX_KILOBYTES} kB`, () => {

@@ -7,7 +7,7 @@ import type { SendHttp } from '../../../functions/broker/token-request/send-http
 import { ACCESS as EXAMPLE } from '../../support/example.ts';
 
 const { signal } = new AbortController();
-const ACCESS = { region: 'eu-west-1', credentials: { ...EXAMPLE.credentials, sessionToken: 'session' } };
+const ACCESS = { ...EXAMPLE, region: 'eu-west-1', credentials: { ...EXAMPLE.credentials, sessionToken: 'session' } };
 const ENDPOINTS = ['AWS_ENDPOINT_URL_DYNAMODB', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'];
 const EMPTY = { status: 200, headers: {}, body: Buffer.from('{}') };
 const SECRET = { SecretId: 'token-broker/dev/acme', VersionStage: 'AWSCURRENT' };
@@ -50,7 +50,7 @@ describe('the endpoint', () => {
       asked = url;
       return EMPTY;
     };
-    const access = { credentials: ACCESS.credentials, ...(region && { region }), send };
+    const access = { ...ACCESS, region, send };
     if (service === 'dynamodb') await createDynamoDB(access).getItem(LOOK, signal);
     else await createSecretsManager(access).getSecretValue(SECRET, signal);
     return `${asked}`;
@@ -63,7 +63,7 @@ it('the credentials are those of the variables at the time of a call, and withou
     sent.push([/Credential=(\w+)/.exec(`${headers.authorization}`)?.[1], headers['x-amz-security-token']]);
     return EMPTY;
   };
-  const { getItem } = createDynamoDB({ region: 'eu-west-1', send });
+  const { getItem } = createDynamoDB({ environment: 'test', region: 'eu-west-1', send });
   const key = { AWS_ACCESS_KEY_ID: 'ASIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'example', AWS_SESSION_TOKEN: 'session' };
   for (const changes of [{}, { AWS_SESSION_TOKEN: undefined }]) {
     for (const [name, value] of Object.entries({ ...key, ...changes })) vi.stubEnv(name, value);

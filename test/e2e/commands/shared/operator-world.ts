@@ -137,7 +137,7 @@ export async function startOperatorWorld() {
         tableName: tableName(LOCAL_ENVIRONMENT),
         settings: broker.config,
         write: () => undefined,
-        dynamodb: createDynamoDB({ send: createHttpsSender(), endpoint }),
+        dynamodb: createDynamoDB({ send: createHttpsSender(), environment: LOCAL_ENVIRONMENT, endpoint }),
         storeLimits: LOCAL_STORE_LIMITS,
       });
       const { url, close } = await startFunctionUrl({ handler, callers: [BILLING], port: 0 });
