@@ -105,7 +105,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   'credential-expiring': {
     ...ofRuns('PairsExpiring'),
     means: 'A credential ends within seven days, or has ended.',
-    act: 'Follow "A credential that ends": the messages of health name the client, and `client list` shows each end.',
+    act: 'Follow "A credential that ends" (docs/runbook.md): the messages of health name the client, and `client list` shows each end.',
   },
   'service-incident': {
     ...ofRuns('ServiceIncidents'),

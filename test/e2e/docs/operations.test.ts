@@ -11,7 +11,7 @@ import { environmentSchema, parseEnvironment } from '../../../lib/settings/setti
 import { runs } from '../../support/aws/signers.ts';
 import { blocks } from '../../support/readme.ts';
 import { ISOLATED } from '../commands/shared/command-line.ts';
-import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/shared/operator-world.ts';
+import { NEW, OLD, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/shared/operator-world.ts';
 
 const PAGE = ['runbook', 'deploy', 'alarms']
   .map((page) => readFileSync(new URL(`../../../docs/${page}.md`, import.meta.url), 'utf8'))
@@ -42,6 +42,14 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /client promote acme/, prepare: (world) => store(world, NEW, 'AWSPENDING'), shows: /is AWSCURRENT/ },
     { about: /client rollback acme/, shows: /is AWSCURRENT/ },
     { about: /client discard acme/, prepare: (world) => store(world, WRONG, 'AWSPENDING'), shows: /is discarded/ },
+  ],
+  'A credential that ends': [
+    {
+      about: /client list/,
+      prepare: ({ run }) => run('client put acme --yes --expires 2098-03-01', { input: NEW }),
+      shows: / ENDS\nacme .* 2098-03-01T00:00:00Z\n/,
+    },
+    { about: /client put acme --expires/, input: OLD, shows: /stores the end .*2099-03-01.*is AWSCURRENT/s },
   ],
   'A rejected credential': [
     {
