@@ -16,7 +16,7 @@ import { brokerMetrics, newVersionMetric } from '../monitoring/metrics.ts';
 import { createAlarms } from '../monitoring/monitoring.ts';
 import { ALIAS, functionName, NEXT_ALIAS, releaseCheckName } from '../settings/names.ts';
 import type { Environment } from '../settings/settings.ts';
-import { createLambdaFunction, type Observability } from './lambda-function.ts';
+import { createLambdaFunction } from './lambda-function.ts';
 
 interface CanaryProps {
   readonly environment: Environment;
@@ -103,7 +103,6 @@ interface ReleaseCheckProps {
   /** The version of the token function that this deployment creates. */
   readonly version: IVersion;
   readonly secrets: ClientSecrets;
-  readonly observability: Observability;
 }
 
 /**
@@ -117,7 +116,7 @@ export class ReleaseCheck extends Construct {
   /** The ARN of `hook` as a string. A reference would be circular: hook, deployment group, policy, hook. */
   readonly hookArn: string;
 
-  constructor(scope: Construct, id: string, { environment, version, secrets, observability }: ReleaseCheckProps) {
+  constructor(scope: Construct, id: string, { environment, version, secrets }: ReleaseCheckProps) {
     super(scope, id);
     const { name, services } = environment;
     const next = new Alias(this, 'Alias', { aliasName: NEXT_ALIAS, version });
@@ -133,8 +132,9 @@ export class ReleaseCheck extends Construct {
       entry: 'release-check.ts',
       memorySize: 256,
       timeout: Duration.minutes(2),
-      environment: { ...variables },
-      observability,
+      environment,
+      variables: { ...variables },
+      key: secrets.key,
     });
     allowUrlCalls(role, next);
     secrets.allowListing(role);

@@ -1,37 +1,24 @@
-import { Duration, Lazy, Stack } from 'aws-cdk-lib';
-import {
-  AccountPrincipal,
-  Effect,
-  type IPrincipal,
-  type IRole,
-  OrganizationPrincipal,
-  PolicyStatement,
-} from 'aws-cdk-lib/aws-iam';
-import {
-  type Alias,
-  CfnFunction,
-  FunctionUrlAuthType,
-  type IVersion,
-  type Function as LambdaFunction,
-} from 'aws-cdk-lib/aws-lambda';
-import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
+import { Duration, Lazy } from 'aws-cdk-lib';
+import { AccountPrincipal, type IPrincipal, type IRole, OrganizationPrincipal } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { type Alias, FunctionUrlAuthType, type IVersion } from 'aws-cdk-lib/aws-lambda';
+import { CfnSubscriptionFilter, type ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import type { BrokerVariables } from '../../functions/variables.ts';
-import { allow, allowUrlCalls } from '../data/allow.ts';
-import { asTokenFunction } from '../data/client-secrets.ts';
+import { allowUrlCalls } from '../data/allow.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
 import { ALIAS, functionName, tokenRoleName, urlParameterName } from '../settings/names.ts';
 import { type Environment, toBrokerSettings } from '../settings/settings.ts';
 import { Canary, type ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
-import { createLambdaFunction, type Observability } from './lambda-function.ts';
+import { createLambdaFunction } from './lambda-function.ts';
 
 interface TokenEndpointProps {
   readonly environment: Environment;
   readonly tableName: string;
-  readonly observability: Observability;
+  readonly key: IKey;
 }
 
 /** The function that issues tokens. Only this stack, and the rules' accounts or an organization, can call its URL. */
@@ -50,9 +37,9 @@ export class TokenEndpoint extends Construct {
   readonly #checkers: IRole[] = [];
   #probe: IRole | undefined;
 
-  constructor(scope: Construct, id: string, { environment, tableName, observability }: TokenEndpointProps) {
+  constructor(scope: Construct, id: string, { environment, tableName, key }: TokenEndpointProps) {
     super(scope, id);
-    const { name, canary, reservedConcurrency, provisionedConcurrency } = environment;
+    const { name, canary, reservedConcurrency, provisionedConcurrency, logDestinationArn } = environment;
     const variables: BrokerVariables = {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_TABLE: tableName,
@@ -70,13 +57,19 @@ export class TokenEndpoint extends Construct {
       settings: toBrokerSettings(environment),
       memorySize: 512,
       timeout: Duration.seconds(15),
-      environment: { ...variables },
-      observability,
+      environment,
+      variables: { ...variables },
+      key,
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
     this.role = role;
     this.log = lambdaFunction.logGroup;
-    placeIntoVpc(lambdaFunction, role, environment);
+    if (logDestinationArn !== undefined) {
+      const { logGroupName } = this.log;
+      // The empty pattern matches every line.
+      const subscription = { logGroupName, destinationArn: logDestinationArn, filterPattern: '' };
+      new CfnSubscriptionFilter(this, 'LogDestination', subscription);
+    }
 
     this.#alias = lambdaFunction.addAlias(
       ALIAS,
@@ -136,42 +129,4 @@ function callingPrincipals({ callers, principalOrgId, accessRules }: Environment
     return [['Organization', new OrganizationPrincipal(principalOrgId)]];
   }
   return callerAccounts(accessRules).map((account) => [account, new AccountPrincipal(account)]);
-}
-
-/**
- * Moves the token function into a VPC, so that its requests come from the addresses of that VPC's NAT gateways.
- *
- * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
- */
-function placeIntoVpc(lambdaFunction: LambdaFunction, role: IRole, { name, vpc }: Environment): void {
-  if (vpc === undefined) return;
-  const { subnetIds, securityGroupIds } = vpc;
-  const resource = lambdaFunction.node.defaultChild;
-  if (!(resource instanceof CfnFunction)) throw new TypeError('A function is a resource of CloudFormation.');
-  // The CDK's `vpc` property requires the id and the zones of the VPC, which Lambda does not need.
-  resource.vpcConfig = { subnetIds: [...subnetIds], securityGroupIds: [...securityGroupIds] };
-
-  const arn = (type: string, id: string) =>
-    Stack.of(lambdaFunction).formatArn({ service: 'ec2', resource: type, resourceName: id });
-  const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
-  const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
-  const places = [
-    arn('network-interface', '*'),
-    ...subnetIds.map((id) => arn('subnet', id)),
-    ...securityGroupIds.map((id) => arn('security-group', id)),
-  ];
-  for (const place of places) allow(role, ['ec2:CreateNetworkInterface'], place);
-  // Lambda first tests the rights by deleting an interface without an id. These actions apply to interfaces only.
-  allow(role, changes, arn('*', '*'));
-  // EC2 supports no narrower resource for these actions.
-  allow(role, looks, '*');
-  // Lambda itself needs these rights. The code that runs under the role must not use them.
-  role.addToPrincipalPolicy(
-    new PolicyStatement({
-      effect: Effect.DENY,
-      actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
-      resources: ['*'],
-      conditions: asTokenFunction(lambdaFunction, name),
-    }),
-  );
 }
