@@ -12,7 +12,6 @@ import { parseRoleArn } from './settings/access-rules.ts';
 import { endOfCertificates } from './settings/certificates.ts';
 import { listAccess } from './settings/listing.ts';
 import type { Environment } from './settings/settings.ts';
-import { ReleaseCheck } from './token/canary.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
 interface TokenBrokerStackProps {
@@ -57,16 +56,12 @@ export class TokenBrokerStack extends Stack {
 
     const pairs = new PairTable(this, 'PairTable', { environment: name, key });
     const { tableName } = pairs;
-    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', { environment, tableName, key });
+    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', { environment, tableName, secrets });
     secrets.allowReading(endpoint.role);
     pairs.allowSharing(endpoint.role);
 
     const parts = { secrets, pairs, endpoint, operators, failedEvents };
     const checks = new CredentialHealth(this, 'CredentialHealth', { environment, ...parts });
-    if (environment.canary !== 'off') {
-      const { version } = endpoint;
-      endpoint.checkFirst(new ReleaseCheck(this, 'ReleaseCheck', { environment, version, secrets }));
-    }
     const monitoring = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,

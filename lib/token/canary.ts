@@ -23,16 +23,13 @@ interface CanaryProps {
   readonly alias: Alias;
   readonly percent: number;
   readonly minutes: number;
+  /** Keeps traffic from a new version until it has passed. A failed check fails the deployment. */
+  readonly check: ReleaseCheck;
 }
 
 /** Sends a part of the traffic to a new version first, and the rest unless an alarm of that version rings. */
 export class Canary extends Construct {
-  readonly #alias: Alias;
-  readonly #group: LambdaDeploymentGroup;
-  readonly #policy: Policy;
-  readonly #isTurnedOff: boolean;
-
-  constructor(scope: Construct, id: string, { environment, alias, percent, minutes }: CanaryProps) {
+  constructor(scope: Construct, id: string, { environment, alias, percent, minutes, check }: CanaryProps) {
     super(scope, id);
     const name = functionName(environment.name);
     const { version } = alias.version;
@@ -41,10 +38,7 @@ export class Canary extends Construct {
       requests: (outcome) => brokerMetrics(environment.name)('Requests', { outcome, version }),
     });
     const { role, policy } = this.#serviceRole(name);
-    this.#alias = alias;
-    this.#policy = policy;
-    this.#isTurnedOff = environment.reservedConcurrency === 0;
-    this.#group = new LambdaDeploymentGroup(this, 'Group', {
+    const group = new LambdaDeploymentGroup(this, 'Group', {
       application: new LambdaApplication(this, 'Application', { applicationName: name }),
       deploymentGroupName: name,
       alias,
@@ -56,17 +50,13 @@ export class Canary extends Construct {
       alarms: [...alarms],
       autoRollback: { failedDeployment: true, stoppedDeployment: true, deploymentInAlarm: alarms.length > 0 },
     });
-    this.#group.node.addDependency(policy);
-  }
-
-  /** Keeps traffic from a new version until the check has passed. A failed check fails the deployment. */
-  checkFirst(check: ReleaseCheck): void {
+    group.node.addDependency(policy);
     // A broker that is turned off answers no request, but its deployment must succeed.
-    if (this.#isTurnedOff) return;
-    this.#group.addPreHook(check.hook);
-    this.#policy.addStatements(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [check.hookArn] }));
+    if (environment.reservedConcurrency === 0) return;
+    group.addPreHook(check.hook);
+    policy.addStatements(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [check.hookArn] }));
     // CloudFormation starts the deployment when it updates this alias, so `next` and the check must be updated before.
-    this.#alias.node.defaultChild?.node.addDependency(check);
+    alias.node.defaultChild?.node.addDependency(check);
   }
 
   /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/security_confused_deputy.html */

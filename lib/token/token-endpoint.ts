@@ -1,24 +1,24 @@
-import { Duration, Lazy } from 'aws-cdk-lib';
+import { Duration, Lazy, Stack } from 'aws-cdk-lib';
 import { AccountPrincipal, type IPrincipal, type IRole, OrganizationPrincipal } from 'aws-cdk-lib/aws-iam';
-import type { IKey } from 'aws-cdk-lib/aws-kms';
-import { type Alias, FunctionUrlAuthType, type IVersion } from 'aws-cdk-lib/aws-lambda';
+import { type Alias, FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import { CfnSubscriptionFilter, type ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import type { BrokerVariables } from '../../functions/variables.ts';
 import { allowUrlCalls } from '../data/allow.ts';
+import type { ClientSecrets } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
 import { ALIAS, functionName, tokenRoleName, urlParameterName } from '../settings/names.ts';
 import { type Environment, toBrokerSettings } from '../settings/settings.ts';
-import { Canary, type ReleaseCheck } from './canary.ts';
+import { Canary, ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
 import { createLambdaFunction } from './lambda-function.ts';
 
 interface TokenEndpointProps {
   readonly environment: Environment;
   readonly tableName: string;
-  readonly key: IKey;
+  readonly secrets: ClientSecrets;
 }
 
 /** The function that issues tokens. Only this stack, and the rules' accounts or an organization, can call its URL. */
@@ -29,15 +29,12 @@ export class TokenEndpoint extends Construct {
   readonly called: CalledFunction;
   /** The log that contains the audit lines. */
   readonly log: ILogGroup;
-  /** The version of the newest deployment. */
-  readonly version: IVersion;
-  readonly #canary: Canary | undefined;
   /** The version in use. No role may call another version, or the function without its alias. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
   #probe: IRole | undefined;
 
-  constructor(scope: Construct, id: string, { environment, tableName, key }: TokenEndpointProps) {
+  constructor(scope: Construct, id: string, { environment, tableName, secrets }: TokenEndpointProps) {
     super(scope, id);
     const { name, canary, reservedConcurrency, provisionedConcurrency, logDestinationArn } = environment;
     const variables: BrokerVariables = {
@@ -59,7 +56,7 @@ export class TokenEndpoint extends Construct {
       timeout: Duration.seconds(15),
       environment,
       variables: { ...variables },
-      key,
+      key: secrets.key,
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
     this.role = role;
@@ -75,7 +72,6 @@ export class TokenEndpoint extends Construct {
       ALIAS,
       provisionedConcurrency > 0 ? { provisionedConcurrentExecutions: provisionedConcurrency } : {},
     );
-    this.version = this.#alias.version;
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
     new StringParameter(this, 'UrlParameter', {
@@ -97,7 +93,11 @@ export class TokenEndpoint extends Construct {
       });
     }
     if (canary !== 'off') {
-      this.#canary = new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias });
+      const { version } = this.#alias;
+      // Next to this construct, so that its resources keep their ids.
+      const check = new ReleaseCheck(Stack.of(this), 'ReleaseCheck', { environment, version, secrets });
+      this.#checkers.push(check.role);
+      new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias, check });
     }
   }
 
@@ -105,12 +105,6 @@ export class TokenEndpoint extends Construct {
   allowChecks(role: IRole): void {
     allowUrlCalls(role, this.#alias);
     this.#checkers.push(role);
-  }
-
-  /** Keeps calls from a new version until the check has passed. Without a canary, only allows the check. */
-  checkFirst(check: ReleaseCheck): void {
-    this.#checkers.push(check.role);
-    this.#canary?.checkFirst(check);
   }
 
   /** Lets a role of this stack call the URL, to prove that the broker refuses a role without an access rule. */
