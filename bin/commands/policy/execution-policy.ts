@@ -48,7 +48,7 @@ export function execution(environment: Environment, { qualifier, boundary }: Boo
     // Logs asks for the right on both ends.
     ...(logDestinationArn === undefined
       ? []
-      : [allow('SendTheLog', 'logs', SUBSCRIBE, [...at('logs', `log-group:${own}`), logDestinationArn])]),
+      : [allow('SendTheLog', 'logs', '*SubscriptionFilter*', [...at('logs', `log-group:${own}`), logDestinationArn])]),
     life('Alarms', 'cloudwatch', [
       ...at('cloudwatch', `alarm:token-broker-*-${name}`),
       arn(environment, 'cloudwatch', `dashboard/${functionName(name)}-${region}`, ''),
@@ -103,8 +103,6 @@ function makeTheKey(environment: Environment): readonly object[] {
 }
 
 const LEND = 'CreateGrant DescribeKey Encrypt RevokeGrant';
-
-const SUBSCRIBE = 'DeleteSubscriptionFilter DescribeSubscriptionFilters PutSubscriptionFilter';
 
 const LOOK = [
   'cloudwatch:DescribeAlarms',
