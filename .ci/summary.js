@@ -60,9 +60,9 @@ function secondsOf({ startTime, endTime }) {
   return (endTime - startTime) / 1_000;
 }
 
-/** It could not be loaded, or what it does before or after its tests failed. */
-function brokeAsAWhole({ status, assertionResults }) {
-  return status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
+/** It could not be loaded, or what it does before or after its tests failed, which alone has a message. */
+function brokeAsAWhole({ status, message, assertionResults }) {
+  return status === 'failed' && (message !== '' || assertionResults.every((test) => test.status !== 'failed'));
 }
 
 function shown(path) {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { printJson, talk } from '../client/commands/output.ts';
-import { tokenRequestChart } from '../test/support/fleet/day/chart.ts';
-import { simulateDay } from '../test/support/fleet/day/day.ts';
-import { type Outcome, reportOf } from '../test/support/fleet/day/outcome.ts';
-import { type Scale, WAYS, type Way } from '../test/support/fleet/day/world.ts';
+import { tokenRequestChart } from './day/chart.ts';
+import { simulateDay } from './day/day.ts';
+import { type Outcome, reportOf } from './day/outcome.ts';
+import { type Scale, WAYS, type Way } from './day/world.ts';
 
 /** `npm run simulate`: data on stdout, progress on stderr. Exits with 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('simulate')

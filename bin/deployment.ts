@@ -55,15 +55,12 @@ async function hasConcurrency(shell: Shell, environment: Environment): Promise<b
   if (needed === 0) return true;
   const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment: name, region });
   const send = { abortSignal: shell.signal };
-  const reservedToday = async (FunctionName: string): Promise<number> => {
-    try {
-      return (await lambda.getFunctionConcurrency({ FunctionName }, send)).ReservedConcurrentExecutions ?? 0;
-    } catch (error) {
-      // Before the first deployment there is no function.
-      if (isRefused(error) && error.type === 'aws-not-found') return 0;
-      throw error;
-    }
-  };
+  // Before the first deployment there is no function.
+  const reservedToday = (FunctionName: string) =>
+    lambda.getFunctionConcurrency({ FunctionName }, send).then(
+      ({ ReservedConcurrentExecutions = 0 }) => ReservedConcurrentExecutions,
+      (error) => (isRefused(error) && error.type === 'aws-not-found' ? 0 : Promise.reject(error)),
+    );
   try {
     const { AccountLimit } = await lambda.getAccountSettings({}, send);
     const own = await Promise.all([functionName(name), healthFunctionName(name)].map(reservedToday));

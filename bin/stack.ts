@@ -52,7 +52,7 @@ async function run(): Promise<number> {
   const environment = parseEnvironment(name, environments[name], folder);
   const { account, region } = environment;
   const own = await signedInAccount(region);
-  if (own === SIGNED_OUT && verb === 'bootstrap' && !rest.some((one) => CHANGES_NOTHING.test(one))) {
+  if (own === SIGNED_OUT && verb !== 'diff' && !rest.some((one) => CHANGES_NOTHING.test(one))) {
     return fail(1, 'You are not signed in: set AWS_PROFILE, or run aws sso login. Nothing was done.');
   }
   if (own !== undefined && own !== SIGNED_OUT && own !== account) {

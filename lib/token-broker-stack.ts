@@ -12,7 +12,6 @@ import { parseRoleArn } from './settings/access-rules.ts';
 import { endOfCertificates } from './settings/certificates.ts';
 import { listAccess } from './settings/listing.ts';
 import type { Environment } from './settings/settings.ts';
-import { ReleaseCheck } from './token/canary.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
 interface TokenBrokerStackProps {
@@ -42,7 +41,7 @@ export class TokenBrokerStack extends Stack {
     };
 
     warnOfOwnCallers(this, environment);
-    const { name, keyArn, health, logRetentionDays, tracing } = environment;
+    const { name, keyArn, health } = environment;
     if (environment.canary !== 'off' && health.notify.length === 0) {
       Annotations.of(this).addWarningV2(
         'token-broker:no-subscriber',
@@ -52,29 +51,17 @@ export class TokenBrokerStack extends Stack {
     warnOfCertificates(this, environment);
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
-    const observability = { key, logRetentionDays, tracing };
     const operators = new OperatorTopic(this, 'OperatorTopic', { environment: name, key, notify: health.notify });
     const failedEvents = new FailedEvents(this, 'FailedEvents', { key });
 
     const pairs = new PairTable(this, 'PairTable', { environment: name, key });
     const { tableName } = pairs;
-    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', { environment, tableName, observability });
+    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', { environment, tableName, secrets });
     secrets.allowReading(endpoint.role);
     pairs.allowSharing(endpoint.role);
 
-    const { services } = environment;
-    const parts = { secrets, pairs, endpoint, operators, failedEvents, observability };
-    const checks = new CredentialHealth(this, 'CredentialHealth', {
-      environment: name,
-      every: health.every,
-      services,
-      concurrency: environment.healthConcurrency,
-      ...parts,
-    });
-    if (environment.canary !== 'off') {
-      const { version } = endpoint;
-      endpoint.checkFirst(new ReleaseCheck(this, 'ReleaseCheck', { environment, version, secrets, observability }));
-    }
+    const parts = { secrets, pairs, endpoint, operators, failedEvents };
+    const checks = new CredentialHealth(this, 'CredentialHealth', { environment, ...parts });
     const monitoring = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,

@@ -1,4 +1,4 @@
-import { bar, drawing, line, text, ticksUpTo } from '../../test/support/svg.ts';
+import { bar, drawing, line, text, ticksUpTo } from '../svg.ts';
 import { KINDS, type KindName } from './cold-start.ts';
 import { CONDITIONS, type Condition, isLoaded, median, type Samples, timesOf } from './goals.ts';
 

@@ -7,10 +7,9 @@ import { parseJsonObject } from '../../functions/broker/json.ts';
 import { parsePairKey } from '../../functions/broker/pair.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
-import { functionName, LOCAL_ACCOUNT } from '../../lib/settings/names.ts';
+import { functionName, LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { isPassing, isRefused, openClient } from './shared/ask-aws.ts';
 import { nearestNames } from './shared/client-secret.ts';
-import { isLocal } from './shared/environment-name.ts';
 import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
 import { openSecrets } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
@@ -68,7 +67,7 @@ async function tellOfTypos(shell: Shell, options: AuditOptions): Promise<void> {
   if (caller && rules && !isOwn && !rules.some((role) => role?.name === caller.name)) {
     talk(shell, `No access rule of ${environment} names the role ${caller.name}.`);
   }
-  if (isLocal(environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) return;
+  if (environment === LOCAL_ENVIRONMENT && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) return;
   const found = openSecrets(shell, options).list();
   const clients = (await found.catch((error) => (isRefused(error) ? [] : Promise.reject(error)))).map(
     (one) => one.client,
@@ -117,7 +116,7 @@ function linesOf(shell: Shell, calls: readonly AuditLine[], options: AuditOption
   if (json) return calls.map((call) => JSON.stringify(call));
   // A script reads every call.
   const isShort = Boolean(shell.stdout.columns) && !follow;
-  const ownAccount = isLocal(environment) ? LOCAL_ACCOUNT : settingsOf(environment)?.account;
+  const ownAccount = environment === LOCAL_ENVIRONMENT ? LOCAL_ACCOUNT : settingsOf(environment)?.account;
   const rows = (isShort ? folded(calls) : calls).map((call) => {
     const { account, name, session } = callerOf(call);
     const { time, operation, pair, outcome, probe, cache, fingerprint, count } = call;
@@ -161,7 +160,7 @@ async function openLog(
   const client = openClient((config) => new CloudWatchLogs(config), 'CLOUDWATCH_LOGS', shell, options);
   const FunctionName = functionName(environment);
   let logGroupName: string | undefined = FunctionName;
-  if (!isLocal(environment)) {
+  if (environment !== LOCAL_ENVIRONMENT) {
     const { Lambda } = await import('@aws-sdk/client-lambda');
     const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, options);
     const { LoggingConfig } = await lambda.getFunctionConfiguration({ FunctionName }, { abortSignal: shell.signal });

@@ -6,11 +6,10 @@ import type { Shell } from '../../client/commands/shell.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
-import { ALIAS, functionName } from '../../lib/settings/names.ts';
+import { ALIAS, functionName, LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import type { StackOptions } from './doctor/world.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { versionWith } from './shared/client-secret.ts';
-import { isLocal } from './shared/environment-name.ts';
 import { openSecrets } from './shared/secrets.ts';
 import { knownSettings, settingsOf } from './shared/settings.ts';
 
@@ -104,7 +103,7 @@ async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair)
   const step = 'secret';
   const name = secretName(options.environment, pair.client);
   // A local broker's secrets are only at the endpoint of this variable.
-  if (isLocal(options.environment) && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
+  if (options.environment === LOCAL_ENVIRONMENT && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
     return unknown(step, `Where ${name} is stored is not set`);
   }
   try {

@@ -5,10 +5,10 @@ import { parseName } from '../../client/commands/options.ts';
 import { printLine, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
+import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { readPort } from '../local/config.ts';
 import { exportLine, powershellLines, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
 import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
-import { isLocal } from './shared/environment-name.ts';
 import { checkService } from './shared/settings.ts';
 
 /** Adds `env`, which prints the variables that make a terminal a caller of the broker of `npm start`. */
@@ -82,7 +82,7 @@ export function addServiceCommand(program: Command, shell: Shell): void {
     const [mode] = modes;
     const flags = Object.keys(INCIDENTS).map((each) => `--${each}`);
     if (mode === undefined || modes.length > 1) return command.error(`error: choose one of ${flags.join(', ')}`);
-    if (!isLocal(options.environment)) {
+    if (options.environment !== LOCAL_ENVIRONMENT) {
       return command.error(
         `error: only a service of npm start can be told to fail, not a service of "${options.environment}"`,
       );

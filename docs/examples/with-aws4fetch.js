@@ -36,6 +36,7 @@ async function issueToken(client, service) {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ client, service }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
+      redirect: 'manual', // Another host would get the session token.
     });
     // AWS calls even a plain text JSON.
     const body = await answer.json().catch(() => ({}));

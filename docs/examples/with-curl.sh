@@ -23,9 +23,8 @@ answer=$(printf '%s\n' "$keys" | curl --silent --show-error --fail-with-body --m
   --data-urlencode "client=$1" --data-urlencode "service=$2" \
   "${TOKEN_BROKER_URL%/}/token") || status=$?
 
-# A refusal by AWS may repeat the signed request, session token included.
-if [ "${status:-0}" -ne 0 ]; then
-  answer=$(printf '%s' "$answer" | sed 's/[Xx]-[Aa]mz-.*//')
-fi
-printf '%s\n' "$answer"
-exit "${status:-0}"
+# curl takes a redirect for success, and a refusal by AWS may repeat the signed request, session token included.
+case $answer in
+*'"access_token"'*) printf '%s\n' "$answer" ;;
+*) printf '%s\n' "$answer" | sed 's/[Xx]-[Aa]mz-.*//' && exit "${status:-1}" ;;
+esac

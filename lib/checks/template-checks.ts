@@ -61,16 +61,16 @@ export function acknowledgements({ region, account }: Stack, environment: string
       'The operator decides which clients there are; the template does not know them',
     ],
     ['CredentialHealth/Role', everySecret, 'Clients come without a deployment; the role may only use DescribeSecret'],
-    ['TokenEndpoint/Role', 'IAM5[Resource::*]', lists],
-    ['CredentialHealth/Role', 'IAM5[Resource::*]', lists],
-    ['ReleaseCheck/Role', 'IAM5[Resource::*]', lists],
     [
       'TokenEndpoint/Canary',
       resource('cloudwatch', 'alarm:*'),
       'CodeDeploy reads the state of alarms without naming them, and changes nothing',
     ],
-    ['TokenEndpoint/Role', resource('ec2', 'network-interface/*'), interfaces],
-    ['TokenEndpoint/Role', resource('ec2', '*/*'), interfaces],
+    ...['TokenEndpoint/Role', 'CredentialHealth/Role', 'ReleaseCheck/Role'].flatMap((role) => [
+      [role, 'IAM5[Resource::*]', lists],
+      [role, resource('ec2', 'network-interface/*'), interfaces],
+      [role, resource('ec2', '*/*'), interfaces],
+    ]),
     ['PairTable/SealingKey', 'SMG4', 'An operator rotates it after a leak; a schedule would only make tokens misses'],
     [
       'PairTable/Table',

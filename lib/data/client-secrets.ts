@@ -51,7 +51,7 @@ export class ClientSecrets extends Construct {
   /** Lets a role read every client's secret, only as the token function, and use the key only for that. */
   allowReading(role: IRole): void {
     const secrets = this.#secretArns();
-    allow(role, ['secretsmanager:GetSecretValue'], secrets, asTokenFunction(this, this.#environment));
+    allow(role, ['secretsmanager:GetSecretValue'], secrets, asFunction(this, functionName(this.#environment)));
     allow(role, ['kms:Decrypt'], this.key.keyArn, {
       StringEquals: { 'kms:ViaService': viaService('secretsmanager', Stack.of(this).region) },
       ArnLike: { 'kms:EncryptionContext:SecretARN': secrets },
@@ -79,13 +79,13 @@ export class ClientSecrets extends Construct {
 }
 
 /**
- * The condition that a request comes from the token function, so that its role is useless to another function or a
+ * The condition that a request comes from the code of a function, so that its role is useless to another function or a
  * person. The ARN is a string, because the function depends on the policy of its role.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html
  */
-export function asTokenFunction(scope: Construct, environment: string) {
-  const arn = Stack.of(scope).formatArn({ service: 'lambda', resource: `function:${functionName(environment)}` });
+export function asFunction(scope: Construct, name: string) {
+  const arn = Stack.of(scope).formatArn({ service: 'lambda', resource: `function:${name}` });
   return { ArnEquals: { 'lambda:SourceFunctionArn': arn } };
 }
 

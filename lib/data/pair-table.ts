@@ -5,9 +5,9 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { CfnResourcePolicy, CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct, type IDependable } from 'constructs';
 import { sealingKeyName } from '../../functions/vocabulary.ts';
-import { tableName } from '../settings/names.ts';
+import { functionName, tableName } from '../settings/names.ts';
 import { allow, allowKey } from './allow.ts';
-import { asTokenFunction } from './client-secrets.ts';
+import { asFunction } from './client-secrets.ts';
 
 interface PairTableProps {
   readonly environment: string;
@@ -66,7 +66,8 @@ export class PairTable extends Construct {
   allowSharing(role: IRole): void {
     allow(role, ITEM_ACTIONS, this.#tableArn);
     this.#allowTableKey(role);
-    allow(role, ['secretsmanager:GetSecretValue'], this.#sealingKeyArn, asTokenFunction(this, this.#environment));
+    const asTokenFunction = asFunction(this, functionName(this.#environment));
+    allow(role, ['secretsmanager:GetSecretValue'], this.#sealingKeyArn, asTokenFunction);
     allowKey(role, this.#key, ['kms:Decrypt'], 'secretsmanager', { SecretARN: this.#sealingKeyArn });
     const denyOthers = new PolicyStatement({
       effect: Effect.DENY,

@@ -13,23 +13,17 @@ import type { PairTable } from '../data/pair-table.ts';
 import type { OperatorTopic } from '../monitoring/operator-topic.ts';
 import { healthFunctionName } from '../settings/names.ts';
 import { type Environment, rateSeconds } from '../settings/settings.ts';
-import { createLambdaFunction, type Observability } from '../token/lambda-function.ts';
+import { createLambdaFunction } from '../token/lambda-function.ts';
 import type { TokenEndpoint } from '../token/token-endpoint.ts';
 import type { FailedEvents } from './failed-events.ts';
 
 interface CredentialHealthProps {
-  readonly environment: string;
-  /** A rate such as `rate(1 hour)`. */
-  readonly every: string;
-  readonly services: Environment['services'];
-  /** How many changed secrets are checked at the same time. */
-  readonly concurrency: Environment['healthConcurrency'];
+  readonly environment: Environment;
   readonly secrets: ClientSecrets;
   readonly pairs: PairTable;
   readonly endpoint: TokenEndpoint;
   readonly operators: OperatorTopic;
   readonly failedEvents: FailedEvents;
-  readonly observability: Observability;
 }
 
 /**
@@ -39,28 +33,30 @@ interface CredentialHealthProps {
 export class CredentialHealth extends Construct {
   constructor(scope: Construct, id: string, props: CredentialHealthProps) {
     super(scope, id);
-    const { environment, every, services, concurrency, secrets, pairs, endpoint, operators } = props;
+    const { environment, secrets, pairs, endpoint, operators } = props;
+    const { services, health, healthConcurrency } = environment;
     const names = Object.keys(services);
     const singleTokenNames = names.filter((service) => services[service]?.singleActiveToken);
     const variables: HealthVariables = {
-      TOKEN_BROKER_ENVIRONMENT: environment,
+      TOKEN_BROKER_ENVIRONMENT: environment.name,
       TOKEN_BROKER_URL: endpoint.url,
       TOKEN_BROKER_TABLE: pairs.tableName,
       TOKEN_BROKER_SERVICES: names.join(' '),
       TOKEN_BROKER_SINGLE_TOKEN_SERVICES: singleTokenNames.join(' ') || '-',
       TOKEN_BROKER_TOPIC: operators.topic.topicArn,
       TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => probe.roleArn }),
-      TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${rateSeconds(every)}`,
+      TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${rateSeconds(health.every)}`,
     };
-    const name = healthFunctionName(environment);
+    const name = healthFunctionName(environment.name);
     const { lambdaFunction, role } = createLambdaFunction(this, {
       functionName: name,
-      description: `Proves the credentials of environment ${environment}`,
+      description: `Proves the credentials of environment ${environment.name}`,
       entry: 'health.ts',
       memorySize: 256,
       timeout: Duration.minutes(12),
-      environment: { ...variables },
-      observability: props.observability,
+      environment,
+      variables: { ...variables },
+      key: secrets.key,
       onFailure: props.failedEvents,
       // Applies to runs and to events of secrets. An event takes 70 s at most. Lambda repeats it after one and after
       // two minutes, within maxEventAge. A run that timed out is older, so the next run replaces it. A run that failed
@@ -68,7 +64,7 @@ export class CredentialHealth extends Construct {
       retryAttempts: 2,
       maxEventAge: Duration.minutes(10),
       // Each event of a secret takes a concurrent execution. Events above the limit wait.
-      ...(concurrency !== 'none' && { reservedConcurrentExecutions: concurrency }),
+      ...(healthConcurrency !== 'none' && { reservedConcurrentExecutions: healthConcurrency }),
     });
     endpoint.allowChecks(role);
     secrets.allowListing(role);
@@ -77,7 +73,7 @@ export class CredentialHealth extends Construct {
     operators.allowPublishing(role);
 
     const probe = new Role(this, 'Probe', {
-      description: `May call the token broker of environment ${environment}, which must refuse it`,
+      description: `May call the token broker of environment ${environment.name}, which must refuse it`,
       assumedBy: new ArnPrincipal(role.roleArn),
     });
     endpoint.allowProbe(probe);
@@ -86,8 +82,8 @@ export class CredentialHealth extends Construct {
     const schedulerRole = this.#schedulerRole(lambdaFunction);
     const schedule = new Schedule(this, 'Schedule', {
       scheduleName: name,
-      description: `Proves the credentials of environment ${environment}`,
-      schedule: ScheduleExpression.expression(every),
+      description: `Proves the credentials of environment ${environment.name}`,
+      schedule: ScheduleExpression.expression(health.every),
       target: new LambdaInvoke(lambdaFunction, {
         role: schedulerRole.withoutPolicyUpdates(),
         // Retries once, for a short throttle. The maximum age keeps the retry from overlapping the next run.
@@ -99,7 +95,7 @@ export class CredentialHealth extends Construct {
     schedule.node.addDependency(schedulerRole);
 
     new Rule(this, 'Rule', {
-      description: `A client secret of environment ${environment} has a new current version`,
+      description: `A client secret of environment ${environment.name} has a new current version`,
       eventPattern: {
         account: [Stack.of(this).account],
         source: ['aws.secretsmanager'],

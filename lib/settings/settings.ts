@@ -83,12 +83,16 @@ const further = {
     .default('off'),
   // Whether the guard denies direct invocations. Without it, roles of the broker's account should not be callers.
   guarded: z.boolean().default(false),
+  // The destination of CloudWatch Logs that gets every line of the token function, such as that of a SIEM.
+  logDestinationArn: text(logDestinationFault).optional(),
   // The network of the token function, for a service that identifies its callers by address.
   vpc: z
     .strictObject({
       // Lambda accepts at most 16 subnets, and a network interface at most five groups.
       subnetIds: idsOf('subnet').max(16),
       securityGroupIds: idsOf('sg').max(5),
+      // Whether the other functions move there too, which call no service.
+      all: z.boolean().default(false),
     })
     .optional(),
   // More tags on every resource, such as a cost centre. The two tags of the stack cannot be overridden.
@@ -180,7 +184,7 @@ function nameFaults(name: string): readonly Fault[] {
 
 /** Returns the contradictions between settings that are valid on their own. */
 function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly Fault[] {
-  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
+  const { account, region, keyArn, logDestinationArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
   return [
     settings.callers === 'accounts' &&
@@ -200,7 +204,12 @@ function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly
       },
     keyArn?.includes(`:${region}:${account}:`) === false && {
       path: ['keyArn'],
-      reason: 'must be in the account and the region of the environment',
+      reason:
+        'must be in the account and the region of the environment: AWS does not say that DynamoDB and CloudWatch Logs take a key of another account',
+    },
+    logDestinationArn?.includes(`:${region}:`) === false && {
+      path: ['logDestinationArn'],
+      reason: 'must be in the region of the environment, as its log is',
     },
     Map.groupBy(Object.keys(tags), (tag) => tag.toLowerCase()).size < Object.keys(tags).length && {
       path: ['tags'],
@@ -239,6 +248,13 @@ function tagValueFault(text: string): string | undefined {
 
 function keyArnFault(arn: string): string | undefined {
   return KEY_ARN.test(arn) ? undefined : 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
+}
+
+/** A stream or a function would need a role or a permission of its own. A destination brings its policy. */
+function logDestinationFault(arn: string): string | undefined {
+  return /^arn:aws(?:-[a-z]+)*:logs:[a-z0-9-]+:\d{12}:destination:[^:*]{1,512}$/.test(arn)
+    ? undefined
+    : 'must be the ARN of a destination of CloudWatch Logs: arn:aws:logs:<region>:<account>:destination:<name>';
 }
 
 /** Matches the ARN of a key, not of an alias. */

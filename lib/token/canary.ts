@@ -16,23 +16,20 @@ import { brokerMetrics, newVersionMetric } from '../monitoring/metrics.ts';
 import { createAlarms } from '../monitoring/monitoring.ts';
 import { ALIAS, functionName, NEXT_ALIAS, releaseCheckName } from '../settings/names.ts';
 import type { Environment } from '../settings/settings.ts';
-import { createLambdaFunction, type Observability } from './lambda-function.ts';
+import { createLambdaFunction } from './lambda-function.ts';
 
 interface CanaryProps {
   readonly environment: Environment;
   readonly alias: Alias;
   readonly percent: number;
   readonly minutes: number;
+  /** Keeps traffic from a new version until it has passed. A failed check fails the deployment. */
+  readonly check: ReleaseCheck;
 }
 
 /** Sends a part of the traffic to a new version first, and the rest unless an alarm of that version rings. */
 export class Canary extends Construct {
-  readonly #alias: Alias;
-  readonly #group: LambdaDeploymentGroup;
-  readonly #policy: Policy;
-  readonly #isTurnedOff: boolean;
-
-  constructor(scope: Construct, id: string, { environment, alias, percent, minutes }: CanaryProps) {
+  constructor(scope: Construct, id: string, { environment, alias, percent, minutes, check }: CanaryProps) {
     super(scope, id);
     const name = functionName(environment.name);
     const { version } = alias.version;
@@ -41,10 +38,7 @@ export class Canary extends Construct {
       requests: (outcome) => brokerMetrics(environment.name)('Requests', { outcome, version }),
     });
     const { role, policy } = this.#serviceRole(name);
-    this.#alias = alias;
-    this.#policy = policy;
-    this.#isTurnedOff = environment.reservedConcurrency === 0;
-    this.#group = new LambdaDeploymentGroup(this, 'Group', {
+    const group = new LambdaDeploymentGroup(this, 'Group', {
       application: new LambdaApplication(this, 'Application', { applicationName: name }),
       deploymentGroupName: name,
       alias,
@@ -56,17 +50,13 @@ export class Canary extends Construct {
       alarms: [...alarms],
       autoRollback: { failedDeployment: true, stoppedDeployment: true, deploymentInAlarm: alarms.length > 0 },
     });
-    this.#group.node.addDependency(policy);
-  }
-
-  /** Keeps traffic from a new version until the check has passed. A failed check fails the deployment. */
-  checkFirst(check: ReleaseCheck): void {
+    group.node.addDependency(policy);
     // A broker that is turned off answers no request, but its deployment must succeed.
-    if (this.#isTurnedOff) return;
-    this.#group.addPreHook(check.hook);
-    this.#policy.addStatements(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [check.hookArn] }));
+    if (environment.reservedConcurrency === 0) return;
+    group.addPreHook(check.hook);
+    policy.addStatements(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [check.hookArn] }));
     // CloudFormation starts the deployment when it updates this alias, so `next` and the check must be updated before.
-    this.#alias.node.defaultChild?.node.addDependency(check);
+    alias.node.defaultChild?.node.addDependency(check);
   }
 
   /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/security_confused_deputy.html */
@@ -103,7 +93,6 @@ interface ReleaseCheckProps {
   /** The version of the token function that this deployment creates. */
   readonly version: IVersion;
   readonly secrets: ClientSecrets;
-  readonly observability: Observability;
 }
 
 /**
@@ -117,7 +106,7 @@ export class ReleaseCheck extends Construct {
   /** The ARN of `hook` as a string. A reference would be circular: hook, deployment group, policy, hook. */
   readonly hookArn: string;
 
-  constructor(scope: Construct, id: string, { environment, version, secrets, observability }: ReleaseCheckProps) {
+  constructor(scope: Construct, id: string, { environment, version, secrets }: ReleaseCheckProps) {
     super(scope, id);
     const { name, services } = environment;
     const next = new Alias(this, 'Alias', { aliasName: NEXT_ALIAS, version });
@@ -133,8 +122,9 @@ export class ReleaseCheck extends Construct {
       entry: 'release-check.ts',
       memorySize: 256,
       timeout: Duration.minutes(2),
-      environment: { ...variables },
-      observability,
+      environment,
+      variables: { ...variables },
+      key: secrets.key,
     });
     allowUrlCalls(role, next);
     secrets.allowListing(role);

@@ -1,40 +1,40 @@
 import { fileURLToPath } from 'node:url';
 import { RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Effect, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
-import { Architecture, LoggingFormat, Runtime, SystemLogLevel, Tracing } from 'aws-cdk-lib/aws-lambda';
+import { Architecture, CfnFunction, LoggingFormat, Runtime, SystemLogLevel, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
-import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { allow } from '../data/allow.ts';
+import { asFunction } from '../data/client-secrets.ts';
 import { urlSuffixOf } from '../settings/regions.ts';
+import type { Environment } from '../settings/settings.ts';
 import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
-/** The logs and traces of all functions of an environment. */
-export interface Observability {
-  /** Encrypts the logs. */
-  readonly key: IKey;
-  readonly logRetentionDays: RetentionDays;
-  /** Whether Lambda writes a trace of each call. The code contains no tracing library. */
-  readonly tracing: boolean;
-}
-
 interface Props
-  extends Pick<NodejsFunctionProps, 'functionName' | 'description' | 'memorySize' | 'timeout'>,
+  extends Pick<NodejsFunctionProps, 'description' | 'memorySize' | 'timeout'>,
     Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'>,
     BundleOptions {
+  readonly functionName: string;
   readonly entry: 'token.ts' | 'health.ts' | 'release-check.ts';
-  readonly environment: Readonly<Record<string, string>>;
-  readonly observability: Observability;
+  readonly environment: Environment;
+  readonly variables: Readonly<Record<string, string>>;
+  /** Encrypts the log. */
+  readonly key: IKey;
   readonly roleName?: string;
 }
 
 /** Creates a function of `functions/` on Node 24 and arm64. Its role may only write its log and its traces. */
-export function createLambdaFunction(scope: Construct, { entry, settings, observability, roleName, ...props }: Props) {
+export function createLambdaFunction(
+  scope: Construct,
+  { entry, settings, environment, variables, key, roleName, ...props }: Props,
+) {
+  const { logRetentionDays, tracing, vpc } = environment;
   // Keeps the audit lines when the stack is destroyed, but deletes the log when its creation fails.
   const logGroup = new LogGroup(scope, 'Log', {
-    encryptionKey: observability.key,
-    retention: observability.logRetentionDays,
+    encryptionKey: key,
+    retention: logRetentionDays,
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   const role = new Role(scope, 'Role', {
@@ -44,7 +44,7 @@ export function createLambdaFunction(scope: Construct, { entry, settings, observ
   allow(role, ['logs:CreateLogStream', 'logs:PutLogEvents'], logGroup.logGroupArn);
   const lambdaFunction = new NodejsFunction(scope, 'Function', {
     ...props,
-    environment: { ...props.environment, ...endpointVariables(Stack.of(scope).region) },
+    environment: { ...variables, ...endpointVariables(Stack.of(scope).region) },
     entry: fileURLToPath(new URL(`../../functions/${entry}`, import.meta.url)),
     projectRoot: fileURLToPath(new URL('../..', import.meta.url)),
     depsLockFilePath: fileURLToPath(new URL('../../package-lock.json', import.meta.url)),
@@ -52,7 +52,7 @@ export function createLambdaFunction(scope: Construct, { entry, settings, observ
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
     // The CDK then allows the role to write traces to `*`, because X-Ray has no resources to name.
-    ...(observability.tracing && { tracing: Tracing.ACTIVE }),
+    ...(tracing && { tracing: Tracing.ACTIVE }),
     // Kept for a rollback. If a failed creation left it behind, Lambda would not publish the same code again.
     currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE },
     // The default adds a variable that only version 2 of the SDK reads.
@@ -63,7 +63,51 @@ export function createLambdaFunction(scope: Construct, { entry, settings, observ
     loggingFormat: LoggingFormat.JSON,
     systemLogLevelV2: SystemLogLevel.WARN,
   });
+  // The other functions call no service.
+  if (vpc !== undefined && (vpc.all || entry === 'token.ts'))
+    placeIntoVpc(lambdaFunction, role, props.functionName, vpc);
   return { lambdaFunction, role };
+}
+
+/**
+ * Moves a function into a VPC, so that its requests come from the addresses of that VPC's NAT gateways.
+ *
+ * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
+ */
+function placeIntoVpc(
+  lambdaFunction: NodejsFunction,
+  role: Role,
+  functionName: string,
+  { subnetIds, securityGroupIds }: NonNullable<Environment['vpc']>,
+): void {
+  const resource = lambdaFunction.node.defaultChild;
+  if (!(resource instanceof CfnFunction)) throw new TypeError('A function is a resource of CloudFormation.');
+  // The CDK's `vpc` property requires the id and the zones of the VPC, which Lambda does not need.
+  resource.vpcConfig = { subnetIds: [...subnetIds], securityGroupIds: [...securityGroupIds] };
+
+  const arn = (type: string, id: string) =>
+    Stack.of(lambdaFunction).formatArn({ service: 'ec2', resource: type, resourceName: id });
+  const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
+  const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
+  const places = [
+    arn('network-interface', '*'),
+    ...subnetIds.map((id) => arn('subnet', id)),
+    ...securityGroupIds.map((id) => arn('security-group', id)),
+  ];
+  for (const place of places) allow(role, ['ec2:CreateNetworkInterface'], place);
+  // Lambda first tests the rights by deleting an interface without an id. These actions apply to interfaces only.
+  allow(role, changes, arn('*', '*'));
+  // EC2 supports no narrower resource for these actions.
+  allow(role, looks, '*');
+  // Lambda itself needs these rights. The code that runs under the role must not use them.
+  role.addToPolicy(
+    new PolicyStatement({
+      effect: Effect.DENY,
+      actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
+      resources: ['*'],
+      conditions: asFunction(lambdaFunction, functionName),
+    }),
+  );
 }
 
 /** Returns the variables with AWS's hosts where they do not end as the functions' own calls assume. */

@@ -1,37 +1,24 @@
 import { Duration, Lazy, Stack } from 'aws-cdk-lib';
-import {
-  AccountPrincipal,
-  Effect,
-  type IPrincipal,
-  type IRole,
-  OrganizationPrincipal,
-  PolicyStatement,
-} from 'aws-cdk-lib/aws-iam';
-import {
-  type Alias,
-  CfnFunction,
-  FunctionUrlAuthType,
-  type IVersion,
-  type Function as LambdaFunction,
-} from 'aws-cdk-lib/aws-lambda';
-import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
+import { AccountPrincipal, type IPrincipal, type IRole, OrganizationPrincipal } from 'aws-cdk-lib/aws-iam';
+import { type Alias, FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
+import { CfnSubscriptionFilter, type ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import type { BrokerVariables } from '../../functions/variables.ts';
-import { allow, allowUrlCalls } from '../data/allow.ts';
-import { asTokenFunction } from '../data/client-secrets.ts';
+import { allowUrlCalls } from '../data/allow.ts';
+import type { ClientSecrets } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
 import { ALIAS, functionName, tokenRoleName, urlParameterName } from '../settings/names.ts';
 import { type Environment, toBrokerSettings } from '../settings/settings.ts';
-import { Canary, type ReleaseCheck } from './canary.ts';
+import { Canary, ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
-import { createLambdaFunction, type Observability } from './lambda-function.ts';
+import { createLambdaFunction } from './lambda-function.ts';
 
 interface TokenEndpointProps {
   readonly environment: Environment;
   readonly tableName: string;
-  readonly observability: Observability;
+  readonly secrets: ClientSecrets;
 }
 
 /** The function that issues tokens. Only this stack, and the rules' accounts or an organization, can call its URL. */
@@ -42,17 +29,14 @@ export class TokenEndpoint extends Construct {
   readonly called: CalledFunction;
   /** The log that contains the audit lines. */
   readonly log: ILogGroup;
-  /** The version of the newest deployment. */
-  readonly version: IVersion;
-  readonly #canary: Canary | undefined;
   /** The version in use. No role may call another version, or the function without its alias. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
   #probe: IRole | undefined;
 
-  constructor(scope: Construct, id: string, { environment, tableName, observability }: TokenEndpointProps) {
+  constructor(scope: Construct, id: string, { environment, tableName, secrets }: TokenEndpointProps) {
     super(scope, id);
-    const { name, canary, reservedConcurrency, provisionedConcurrency } = environment;
+    const { name, canary, reservedConcurrency, provisionedConcurrency, logDestinationArn } = environment;
     const variables: BrokerVariables = {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_TABLE: tableName,
@@ -70,19 +54,24 @@ export class TokenEndpoint extends Construct {
       settings: toBrokerSettings(environment),
       memorySize: 512,
       timeout: Duration.seconds(15),
-      environment: { ...variables },
-      observability,
+      environment,
+      variables: { ...variables },
+      key: secrets.key,
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
     this.role = role;
     this.log = lambdaFunction.logGroup;
-    placeIntoVpc(lambdaFunction, role, environment);
+    if (logDestinationArn !== undefined) {
+      const { logGroupName } = this.log;
+      // The empty pattern matches every line.
+      const subscription = { logGroupName, destinationArn: logDestinationArn, filterPattern: '' };
+      new CfnSubscriptionFilter(this, 'LogDestination', subscription);
+    }
 
     this.#alias = lambdaFunction.addAlias(
       ALIAS,
       provisionedConcurrency > 0 ? { provisionedConcurrentExecutions: provisionedConcurrency } : {},
     );
-    this.version = this.#alias.version;
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
     new StringParameter(this, 'UrlParameter', {
@@ -104,7 +93,11 @@ export class TokenEndpoint extends Construct {
       });
     }
     if (canary !== 'off') {
-      this.#canary = new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias });
+      const { version } = this.#alias;
+      // Next to this construct, so that its resources keep their ids.
+      const check = new ReleaseCheck(Stack.of(this), 'ReleaseCheck', { environment, version, secrets });
+      this.#checkers.push(check.role);
+      new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias, check });
     }
   }
 
@@ -112,12 +105,6 @@ export class TokenEndpoint extends Construct {
   allowChecks(role: IRole): void {
     allowUrlCalls(role, this.#alias);
     this.#checkers.push(role);
-  }
-
-  /** Keeps calls from a new version until the check has passed. Without a canary, only allows the check. */
-  checkFirst(check: ReleaseCheck): void {
-    this.#checkers.push(check.role);
-    this.#canary?.checkFirst(check);
   }
 
   /** Lets a role of this stack call the URL, to prove that the broker refuses a role without an access rule. */
@@ -136,42 +123,4 @@ function callingPrincipals({ callers, principalOrgId, accessRules }: Environment
     return [['Organization', new OrganizationPrincipal(principalOrgId)]];
   }
   return callerAccounts(accessRules).map((account) => [account, new AccountPrincipal(account)]);
-}
-
-/**
- * Moves the token function into a VPC, so that its requests come from the addresses of that VPC's NAT gateways.
- *
- * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
- */
-function placeIntoVpc(lambdaFunction: LambdaFunction, role: IRole, { name, vpc }: Environment): void {
-  if (vpc === undefined) return;
-  const { subnetIds, securityGroupIds } = vpc;
-  const resource = lambdaFunction.node.defaultChild;
-  if (!(resource instanceof CfnFunction)) throw new TypeError('A function is a resource of CloudFormation.');
-  // The CDK's `vpc` property requires the id and the zones of the VPC, which Lambda does not need.
-  resource.vpcConfig = { subnetIds: [...subnetIds], securityGroupIds: [...securityGroupIds] };
-
-  const arn = (type: string, id: string) =>
-    Stack.of(lambdaFunction).formatArn({ service: 'ec2', resource: type, resourceName: id });
-  const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
-  const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
-  const places = [
-    arn('network-interface', '*'),
-    ...subnetIds.map((id) => arn('subnet', id)),
-    ...securityGroupIds.map((id) => arn('security-group', id)),
-  ];
-  for (const place of places) allow(role, ['ec2:CreateNetworkInterface'], place);
-  // Lambda first tests the rights by deleting an interface without an id. These actions apply to interfaces only.
-  allow(role, changes, arn('*', '*'));
-  // EC2 supports no narrower resource for these actions.
-  allow(role, looks, '*');
-  // Lambda itself needs these rights. The code that runs under the role must not use them.
-  role.addToPrincipalPolicy(
-    new PolicyStatement({
-      effect: Effect.DENY,
-      actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
-      resources: ['*'],
-      conditions: asTokenFunction(lambdaFunction, name),
-    }),
-  );
 }

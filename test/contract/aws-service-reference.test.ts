@@ -21,8 +21,10 @@ interface Judged {
   readonly Condition?: Readonly<Record<string, object>> | undefined;
 }
 
-const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
-const all = { vpc, trail: {}, tracing: true, health: { notify: ['ops@example.com'] }, provisionedConcurrency: 1 };
+const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'], all: true };
+const logDestinationArn = 'arn:aws:logs:eu-west-1:999999999999:destination:siem';
+const health = { notify: ['ops@example.com'] };
+const all = { vpc, trail: {}, tracing: true, health, provisionedConcurrency: 1, logDestinationArn };
 const organization = { principalOrgId: 'o-example123', callers: 'organization' } as const;
 const FORMS: readonly EnvironmentForm[] = [exampleForm(), { ...exampleForm(), ...organization, ...all }];
 

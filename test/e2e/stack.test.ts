@@ -47,8 +47,8 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk diff TokenBroker-dev --exclusively --help\n' });
   });
 
-  it('bootstrap does nothing when nobody is signed in, and says so', async () => {
-    const { exitCode, stdout, stderr } = await run(['bootstrap', 'dev'], { HOME: '/nonexistent' });
+  it.each(['bootstrap', 'deploy'])('%s does nothing without credentials, and says so', async (verb) => {
+    const { exitCode, stdout, stderr } = await run([verb, 'dev'], { HOME: '/nonexistent' });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toBe('error: You are not signed in: set AWS_PROFILE, or run aws sso login. Nothing was done.\n');
   });

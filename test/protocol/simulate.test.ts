@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { simulateDay } from '../support/fleet/day/day.ts';
-import type { Outcome } from '../support/fleet/day/outcome.ts';
-import type { Scale, Way } from '../support/fleet/day/world.ts';
+import { simulateDay } from '../../bench/day/day.ts';
+import type { Outcome } from '../../bench/day/outcome.ts';
+import type { Scale, Way } from '../../bench/day/world.ts';
 
 describe('a simulated fleet', () => {
   it.each(['broker', 'memory-only'] as const)('gives the recorded result with a fixed seed: %s', async (way) => {

@@ -32,9 +32,21 @@ it('the functions have the traces, the network and the instances that the settin
   // The others call no service.
   const VpcConfig = { SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds };
   expect(functions.map((one) => one.VpcConfig)).toEqual([VpcConfig, undefined, undefined]);
+  const all = synthesise('test', { ...exampleForm(), vpc: { ...vpc, all: true } });
+  const moved = resourcesOf(all, 'AWS::Lambda::Function').map(({ Properties }) => Properties.VpcConfig);
+  expect(moved).toEqual([VpcConfig, VpcConfig, VpcConfig]);
   for (const { TracingConfig } of functions) expect(TracingConfig).toEqual({ Mode: 'Active' });
   // On the alias, so that it moves with the version.
   expect(aliasOf(other).ProvisionedConcurrencyConfig).toEqual({ ProvisionedConcurrentExecutions: 3 });
+});
+
+it('the log of the token function, and no other, goes to the destination that the settings name', () => {
+  const DestinationArn = 'arn:aws:logs:eu-west-1:999999999999:destination:siem';
+  const stack = synthesise('test', { ...exampleForm(), logDestinationArn: DestinationArn });
+  const LogGroupName = { Ref: resourceOf(stack, 'TokenEndpointLog', 'AWS::Logs::LogGroup').id };
+  const Properties = { DestinationArn, FilterPattern: '', LogGroupName };
+  expect(resourcesOf(stack, 'AWS::Logs::SubscriptionFilter')).toEqual([expect.objectContaining({ Properties })]);
+  expect(resourcesOf(other, 'AWS::Logs::SubscriptionFilter')).toEqual([]);
 });
 
 it('health runs as often as the settings say, and knows its interval and the services with one token at a time', () => {

@@ -22,7 +22,8 @@ const FORMS: Readonly<Record<string, unknown>> = {
     trail: { sealingKeyWriters: ['arn:aws:iam::111111111111:role/key-keeper'] },
     reservedConcurrency: 10,
     provisionedConcurrency: 2,
-    vpc: { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] },
+    vpc: { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'], all: true },
+    logDestinationArn: 'arn:aws:logs:eu-west-1:999999999999:destination:siem',
   },
   'all-options-off': { ...exampleForm(), canary: 'off', reservedConcurrency: 0 },
   'key-given-back': {

@@ -32,6 +32,12 @@ it.each<readonly [what: string, runs: readonly Run[], code: number, lines: reado
     1,
     [SKIPPED_LINE, 'failed: test/some.test.ts: No port', '0 passed, 1 failed, 1 skipped'],
   ],
+  [
+    'with a file in which a set-up and a test failed',
+    [[report([FAILED], { status: 'failed', message: 'No port' }), 1]],
+    1,
+    ['failed: test/some.test.ts: No port', '0 passed, 2 failed'],
+  ],
   ['with an error outside of every test', [[GOOD, 1]], 1, ['failed: the test run ended with 1', '1 passed, 1 failed']],
   [
     'in which every test was skipped',
@@ -81,6 +87,17 @@ it('the summary names the ten slowest files of all runs, the slowest first', asy
   const { slowest } = await summarise(paths.flatMap((path) => [path, '0']));
   expect(slowest.slice(0, 2)).toEqual(['  12.0 s test/12.test.ts', '  11.0 s test/11.test.ts']);
   expect(slowest).toHaveLength(10);
+});
+
+it('the summary of a real test run shows why the set-up of a group of tests failed', async () => {
+  const folder = temporaryFolder();
+  const group = `describe('with a port', () => { beforeAll(() => { throw new Error('No port') }); it('works', () => {}) })`;
+  await writeFile(join(folder, 'some.test.ts'), group);
+  const [report, vitest] = [join(folder, 'report.json'), resolve('node_modules/vitest/vitest.mjs')];
+  const args = ['run', '--globals', '--root', folder, '--reporter', resolve('.ci/reporter.js'), '--outputFile', report];
+  await new Promise((done) => void execFile(process.execPath, [vitest, ...args], done));
+  const { lines } = await summarise([report, '1']);
+  expect(lines[1]).toMatch(/^failed: \S+some\.test\.ts: No port$/);
 });
 
 type Summary = Readonly<{ code: unknown; slowest: readonly string[]; lines: readonly string[] }>;

@@ -5,11 +5,10 @@ import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { LOCAL_ACCOUNT } from '../../../lib/settings/names.ts';
+import { LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../../../lib/settings/names.ts';
 import { isPassing, isRefused } from '../shared/ask-aws.ts';
 import { awsRegion, type CommandOptions } from '../shared/aws-config.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
-import { isLocal } from '../shared/environment-name.ts';
 import { addAwsOptions, type ClientOptions } from '../shared/operate.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
 import { settingsOf } from '../shared/settings.ts';
@@ -65,7 +64,7 @@ export async function isConfirmed(
 ): Promise<boolean> {
   const { environment, client, yes, dryRun, json } = options;
   const [, , , arnRegion, arnAccount] = secret?.arn.split(':') ?? [];
-  const account = arnAccount ?? (isLocal(environment) ? LOCAL_ACCOUNT : settingsOf(environment)?.account);
+  const account = arnAccount ?? (environment === LOCAL_ENVIRONMENT ? LOCAL_ACCOUNT : settingsOf(environment)?.account);
   const region = arnRegion ?? awsRegion(shell, options);
   talk(
     shell,

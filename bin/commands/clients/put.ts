@@ -7,9 +7,9 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/pair.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { secretName } from '../../../functions/vocabulary.ts';
+import { LOCAL_ENVIRONMENT } from '../../../lib/settings/names.ts';
 import { askInTurn } from '../shared/checks.ts';
 import { type ClientSecret, firstEnd, servicesMissing } from '../shared/client-secret.ts';
-import { isLocal } from '../shared/environment-name.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
 import { checkService, configuredServices, settingsOf } from '../shared/settings.ts';
@@ -62,7 +62,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   // A typo must neither create a client nor replace another client's credential.
   const before = create ? await refuseTaken(secrets, client) : await findSecret(secrets, client, NOTHING_STORED);
   if (before?.deletedAt !== undefined) throw secretDeleted();
-  if (before === undefined && !kmsKeyId && !isLocal(environment)) command.error(KEY_MISSING);
+  if (before === undefined && !kmsKeyId && environment !== LOCAL_ENVIRONMENT) command.error(KEY_MISSING);
 
   const configured = configuredServices(shell, environment);
   const tagged = before?.servicesTag ?? 'all';

@@ -11,18 +11,11 @@ import { asProfile, good, type Line, type Lines, NO_REFUSAL, refusalOf, unproven
 
 /** Lines that send calls to AWS and the broker. The calls change nothing. */
 export function calledLines(world: World): Lines {
-  const { environment, options } = world;
   return {
     'unsigned-call': () => callUnsigned(world),
     'health-run': () => runOnce(world),
-    ...(options.guarded && { 'direct-invoke': () => tryDirectInvocation(world) }),
-    // No client has this name, and no version has this stage, so even an allowed call returns no value.
-    'words-denied': () =>
-      examineDenial(
-        world,
-        secretName(environment.name, 'no-such-client'),
-        'not authorized to perform: secretsmanager:GetSecretValue',
-      ),
+    ...(world.options.guarded && { 'direct-invoke': () => tryDirectInvocation(world) }),
+    'words-denied': () => examineDenied(world),
     'words-disabled': () => examineDisabled(world),
     'words-deleted': () => examineDeleted(world),
   };
@@ -75,9 +68,12 @@ async function tryDirectInvocation(world: World): Promise<Line> {
 
 const NEW_WORDS = 'Report it to the developers of the broker: AWS has changed its words.';
 
-/** Checks that AWS denies a secret in the words that the broker, or a reader of its log, relies on. */
-async function examineDenial(world: World, SecretId: string, words: string): Promise<Line> {
-  const { name, message } = await refusalToRead(world, world.shell, SecretId);
+/** Checks that AWS denies a secret in the words that a reader of the broker's log relies on. */
+async function examineDenied(world: World): Promise<Line> {
+  const words = 'not authorized to perform: secretsmanager:GetSecretValue';
+  // No client has this name, and no version has this stage, so even an allowed call returns no value.
+  const secret = secretName(world.environment.name, 'no-such-client');
+  const { name, message } = await refusalToRead(world, world.shell, secret);
   if (name === 'ResourceNotFoundException') {
     return unproven('Your identity may read secrets, so AWS does not deny the call');
   }

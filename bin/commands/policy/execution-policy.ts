@@ -16,7 +16,7 @@ import { allow, arn, type Bootstrap, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYM
  * role that it creates or grants rights to must have the permissions boundary, if it is set.
  */
 export function execution(environment: Environment, { qualifier, boundary }: Bootstrap): readonly object[] {
-  const { name, account, region, keyArn } = environment;
+  const { name, account, region, keyArn, logDestinationArn } = environment;
   const { functions, health, table, sealingKey } = resourcesOf(environment);
   const others = [health, arn(environment, 'lambda', `function:${releaseCheckName(name)}`)];
   const own = `${stackName(name)}-*`;
@@ -45,6 +45,10 @@ export function execution(environment: Environment, { qualifier, boundary }: Boo
     life('Topic', 'sns', at('sns', topicName(name), `${topicName(name)}:*`)),
     life('Queue', 'sqs', at('sqs', own)),
     life('Logs', 'logs', at('logs', `log-group:${own}`)),
+    // Logs asks for the right on both ends.
+    ...(logDestinationArn === undefined
+      ? []
+      : [allow('SendTheLog', 'logs', '*SubscriptionFilter*', [...at('logs', `log-group:${own}`), logDestinationArn])]),
     life('Alarms', 'cloudwatch', [
       ...at('cloudwatch', `alarm:token-broker-*-${name}`),
       arn(environment, 'cloudwatch', `dashboard/${functionName(name)}-${region}`, ''),

@@ -33,7 +33,7 @@ export function ownPolicies(
   kind: keyof typeof OWN_POLICIES,
   environment: Environment,
   bootstrap: Bootstrap = { qualifier: DEFAULT_QUALIFIER },
-  clients: ClientPatterns = EVERY_CLIENT,
+  clients = EVERY_CLIENT,
 ) {
   const document = (Statement: readonly object[]) => ({ Version: '2012-10-17', Statement });
   const fits = (Statement: readonly object[]) => JSON.stringify(document(Statement)).length <= MAX_CHARACTERS;
@@ -69,11 +69,14 @@ function deploy(environment: Environment, { qualifier }: Bootstrap): readonly ob
   ];
 }
 
-function operator(environment: Environment, _: unknown, clients: ClientPatterns): readonly object[] {
+function operator(environment: Environment, _: unknown, clients: readonly string[]): readonly object[] {
   const { name } = environment;
   const { functions, stack } = resourcesOf(environment);
   const logs = arn(environment, 'logs', `log-group:${stackName(name)}-*`);
-  const secrets = clients.map((client) => secretArn(environment, client));
+  const names = clients.map((client) => secretName(name, client));
+  // AWS appends six characters to a name: `a-*` must not cover `a-Zz9Yy8`.
+  const secrets = names.map((one) => arn(environment, 'secretsmanager', `secret:${one}-??????`));
+  const [key] = keyOf(environment);
   const audit = [
     allow('ReadTheAuditLines', 'logs', 'FilterLogEvents', logs),
     allow('FindTheLog', 'lambda', 'GetFunctionConfiguration', functions),
@@ -83,7 +86,12 @@ function operator(environment: Environment, _: unknown, clients: ClientPatterns)
     allow('SeeTheSubscribers', 'sns', 'GetTopicAttributes', arn(environment, 'sns', topicName(name))),
     allow('ListTheSecrets', 'secretsmanager', 'ListSecrets', '*'),
     allow('LookAfterTheSecrets', 'secretsmanager', `${LOOK_AT} ${ROTATE} ${KEEP}`, secrets),
-    createSecrets(environment, clients),
+    // Only under keys of the account. No command here could stop a copy in another region.
+    allow('CreateSecrets', 'secretsmanager', 'CreateSecret', resourcesOf(environment).secrets, {
+      StringLike: { 'secretsmanager:Name': names },
+      ArnLike: { 'secretsmanager:KmsKeyArn': key },
+      Null: { 'secretsmanager:KmsKeyArn': 'false', 'secretsmanager:AddReplicaRegions': 'true' },
+    }),
     // Without these members a request leaves 30 days to restore the secret.
     allow('MarkForDeletion', 'secretsmanager', 'DeleteSecret', secrets, {
       BoolIfExists: { 'secretsmanager:ForceDeleteWithoutRecovery': 'false' },
@@ -97,24 +105,7 @@ function operator(environment: Environment, _: unknown, clients: ClientPatterns)
 }
 
 /** Names of clients. A name that ends in `*` covers every name with that beginning. */
-type ClientPatterns = readonly string[];
-const EVERY_CLIENT: ClientPatterns = ['*'];
-
-/** The ARN of a client's secret, in which AWS appends six characters to the name: `a-*` must not cover `a-Zz9Yy8`. */
-function secretArn(environment: Environment, client: string): string {
-  return arn(environment, 'secretsmanager', `secret:${secretName(environment.name, client)}-??????`);
-}
-
-/** Allows new secrets under keys of the account only. No command here could stop a copy in another region. */
-function createSecrets(environment: Environment, clients: ClientPatterns): object {
-  const [key] = keyOf(environment);
-  const names = clients.map((client) => secretName(environment.name, client));
-  return allow('CreateSecrets', 'secretsmanager', 'CreateSecret', resourcesOf(environment).secrets, {
-    StringLike: { 'secretsmanager:Name': names },
-    ArnLike: { 'secretsmanager:KmsKeyArn': key },
-    Null: { 'secretsmanager:KmsKeyArn': 'false', 'secretsmanager:AddReplicaRegions': 'true' },
-  });
-}
+const EVERY_CLIENT: readonly string[] = ['*'];
 
 function sealingKey(environment: Environment): readonly object[] {
   const { sealingKey } = resourcesOf(environment);

@@ -3,7 +3,6 @@ import { TO_LOCAL } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { LOCAL_ENVIRONMENT } from '../../../lib/settings/names.ts';
-import { isLocal } from './environment-name.ts';
 import { settingsOf } from './settings.ts';
 
 /** The options of every command. */
@@ -16,7 +15,7 @@ export interface CommandOptions {
 /** Returns the region of the environment's secrets and table. `undefined` leaves it to the AWS SDK. */
 export function awsRegion(shell: Shell, { environment, region }: CommandOptions): string | undefined {
   if (region !== undefined) return region;
-  return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
+  return environment === LOCAL_ENVIRONMENT ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
 }
 
 /** A service that has a stand-in in `npm start`. */
@@ -44,7 +43,7 @@ export function awsConfig(shell: Shell, options: CommandOptions, service: StandI
 export function checkEndpoint(shell: Shell, { environment }: CommandOptions, standIn: StandIn, command: Command): void {
   const variable = `AWS_ENDPOINT_URL_${standIn}`;
   const isSet = Boolean(shell.env[variable]);
-  if (isSet === isLocal(environment)) return;
+  if (isSet === (environment === LOCAL_ENVIRONMENT)) return;
   if (isSet) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
   else
     command.error(

@@ -6,7 +6,6 @@ import { NAME_PATTERN } from '../../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../../lib/settings/names.ts';
 import { type Environment, parseEnvironment } from '../../../lib/settings/settings.ts';
 import { explainSettings, readSettings, type SettingsFile } from '../../../lib/settings/settings-file.ts';
-import { isLocal } from './environment-name.ts';
 
 /** Returns the settings of the broker. @throws CommandFailure for a file that cannot be used */
 export function settingsFile(): SettingsFile {
@@ -22,7 +21,7 @@ export function settingsOf(environment: string): Environment | undefined {
 
 /** Rejects unknown environments. A typo would look like an environment without clients. */
 export function parseEnvironmentName(text: string): string {
-  if (isLocal(text)) return text;
+  if (text === LOCAL_ENVIRONMENT) return text;
   const { environments } = settingsFile();
   if (Object.hasOwn(environments, text)) return text;
   const names = Object.keys(environments).join(', ');

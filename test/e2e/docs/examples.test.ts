@@ -13,7 +13,8 @@ import {
   useLocalBroker,
 } from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
-import { ended, finished } from '../commands/shared/command-line.ts';
+import { answerWith } from '../../unit/client/loopback-server.ts';
+import { answering, ended, finished } from '../commands/shared/command-line.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/examples', import.meta.url));
 
@@ -100,6 +101,13 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
       expect(exitCode).toBeGreaterThan(0);
       expect(stdout + stderr).toMatch(/calculated another signature|aws-|403/i);
       expect(stdout + stderr).not.toContain(ROLE.sessionToken);
+    });
+
+    it('follows no redirect to another host, which would get the session token', async () => {
+      const foreign = await answering(answerWith(200, {}));
+      const { variables } = await startScriptedBroker([{ statusCode: 307, headers: { location: foreign.url } }]);
+      expect((await run(example, 'acme', variables)).exitCode).toBeGreaterThan(0);
+      expect(foreign.requests).toEqual([]);
     });
 
     if (!example.repeatsAtOnce) return;

@@ -5,6 +5,7 @@ import { exampleConfig } from '../../../bin/local/config.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
 import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../../functions/vocabulary.ts';
 import { environments } from '../../../lib/environments.ts';
+import { TRAIL_ALARMS } from '../../../lib/monitoring/alarms.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
 import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/names.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
@@ -241,6 +242,7 @@ describe('the page about scale', () => {
     expect(SCALE).toContain(`| 20 kB: ${MAX_CALLER_ACCOUNTS} accounts; synth refuses more`);
     const stack = synthesise('prod', environments.prod);
     expect(SCALE).toContain(`${resourcesOf(stack, 'AWS::CloudWatch::Alarm').length} × $0.10`);
+    expect(SCALE).toContain(`${Object.keys(TRAIL_ALARMS).length} × ($0.10 + $0.30)`);
     expect(SCALE).toContain(`${Math.round(Object.keys(stack.template.Resources).length / 10) * 10} resources`);
   });
 });

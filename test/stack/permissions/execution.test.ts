@@ -9,7 +9,10 @@ import { exampleForm } from '../../unit/settings/example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/cdk-x-cfn-exec';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
-const form = { ...exampleForm(), health: { notify: ['ops@example.com'] }, provisionedConcurrency: 1, trail: {}, vpc };
+const logDestinationArn = 'arn:aws:logs:eu-west-1:111111111111:destination:siem';
+const slo = { answered: 99.9, withinMs: 1_000 };
+const health = { notify: ['ops@example.com'] };
+const form = { ...exampleForm(), health, provisionedConcurrency: 1, trail: {}, vpc, slo, logDestinationArn };
 const stack = deployStack('test', form);
 const policies = policiesFor(form);
 const KEY = stack.arnOf('ClientSecrets', 'AWS::KMS::Key');
@@ -65,6 +68,7 @@ const CALLS: Readonly<Record<string, string>> = {
   'AWS::Logs::LogGroup':
     'logs: CreateLogGroup AssociateKmsKey DisassociateKmsKey PutRetentionPolicy DeleteRetentionPolicy TagResource ListTagsForResource UntagResource GetDataProtectionPolicy DeleteLogGroup',
   'AWS::Logs::MetricFilter': 'logs: PutMetricFilter DescribeMetricFilters DeleteMetricFilter',
+  'AWS::Logs::SubscriptionFilter': 'logs: PutSubscriptionFilter DescribeSubscriptionFilters DeleteSubscriptionFilter',
   'AWS::S3::Bucket':
     's3: CreateBucket PutBucketPublicAccessBlock PutEncryptionConfiguration PutLifecycleConfiguration PutBucketVersioning PutBucketTagging TagResource ListTagsForResource GetBucketVersioning GetEncryptionConfiguration GetLifecycleConfiguration',
   'AWS::S3::BucketPolicy': 's3: PutBucketPolicy GetBucketPolicy DeleteBucketPolicy',
@@ -96,6 +100,7 @@ const RESOURCES: Readonly<Record<string, (one: Deployed) => string>> = {
   'AWS::Lambda::Url': ({ properties }) => `${properties.TargetFunctionArn}`,
   'AWS::Logs::LogGroup': ({ arn = '' }) => arn.replace(/:\*$/, ''),
   'AWS::Logs::MetricFilter': ({ properties }) => at('logs', `log-group:${properties.LogGroupName}`),
+  'AWS::Logs::SubscriptionFilter': ({ properties }) => at('logs', `log-group:${properties.LogGroupName}`),
   'AWS::S3::BucketPolicy': ({ properties }) => `arn:aws:s3:::${properties.Bucket}`,
   'AWS::SNS::Subscription': ({ properties }) => `${properties.TopicArn}:0123`,
   'AWS::SSM::Parameter': ({ properties }) => at('ssm', `parameter${properties.Name}`),
@@ -118,6 +123,7 @@ it('CloudFormation may make, read back, change and remove every resource of the 
   });
   expect(refused).toEqual([]);
   expect(stack.resources.filter(({ type }) => CALLS[type] === undefined)).toEqual([]);
+  expect(may('logs:PutSubscriptionFilter', logDestinationArn)).toBe(true);
   expect(EVERYWHERE.split(' ').filter((action) => !may(action, '*'))).toEqual([]);
 });
 

@@ -8,6 +8,7 @@ import { exampleForm } from '../../unit/settings/example-form.ts';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const plain = deployStack('test', exampleForm());
 const large = deployStack('test', { ...exampleForm(), tracing: true, vpc, trail: {} });
+const inVpc = deployStack('test', { ...exampleForm(), tracing: true, vpc: { ...vpc, all: true }, trail: {} });
 const policies = policiesOf(plain.resources);
 
 describe.each<{ what: string; stack: DeployedStack; policies: Policies; further?: typeof furtherRequestsTo }>([
@@ -16,6 +17,12 @@ describe.each<{ what: string; stack: DeployedStack; policies: Policies; further?
     what: 'a stack in a VPC, with traces and a trail',
     stack: large,
     policies: policiesOf(large.resources),
+    further: furtherRequestsTo,
+  },
+  {
+    what: 'a stack whose functions are all in a VPC',
+    stack: inVpc,
+    policies: policiesOf(inVpc.resources),
     further: furtherRequestsTo,
   },
   // As a key that is given back by `keyArn` still may.

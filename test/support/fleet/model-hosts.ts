@@ -25,6 +25,7 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
   const jumped = new Set<number>();
   const accusations: string[] = [];
   let lastTroubleAt = NEVER;
+  let lastBusyAt = NEVER;
 
   const hosts = {
     accusations,
@@ -41,7 +42,10 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     failedAt: (number: number) => failures.get(number) ?? NEVER,
     /** Such an instance may go by itself, or keep to itself what it knows. */
     wasAlone: (number: number, at: number) => hosts.failedAt(number) >= at - LONGEST_CALL_MS,
-    noteBusy: (number: number) => void throttled.set(number, clock.now()),
+    noteBusy(number: number) {
+      lastBusyAt = clock.now();
+      throttled.set(number, lastBusyAt);
+    },
     /** The store was busy with a call of this instance since then. Only a look of memory is excused by that. */
     wasBusy: (number: number, since: number) => (throttled.get(number) ?? NEVER) >= since,
     /** Its clock has been wrong by more than the skew. */
@@ -99,8 +103,9 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
       if (number !== undefined) failures.set(number, lastTroubleAt);
     },
 
-    /** Every fault has ended, and so has every call. */
-    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && jumped.size === 0,
+    /** Every fault has ended, and so has every call. A busy store may leave a lease to run out. */
+    isAtRest: () =>
+      openCalls.size === 0 && clock.now() - Math.max(lastTroubleAt, lastBusyAt) > LONGEST_CALL_MS && jumped.size === 0,
   };
   return hosts;
 

@@ -153,25 +153,35 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
 }
 
 /** Added by the settings `tracing` and `vpc`. The network is for Lambda itself, not for the code that runs there. */
-export function furtherRequestsTo({ account, region, arnOf }: DeployedStack): readonly Row[] {
+export function furtherRequestsTo({ account, region, resources, arnOf }: DeployedStack): readonly Row[] {
+  const constructs = { TokenEndpoint: TOKEN, CredentialHealth: HEALTH, ReleaseCheck: CHECK };
+  const inVpc = Object.entries(constructs).filter(([construct]) =>
+    resources.some(({ id, properties }) => id.startsWith(construct) && properties.VpcConfig !== undefined),
+  );
+  const movers = inVpc.map(([, role]) => role);
   const ec2 = (resource: string) => `arn:aws:ec2:${region}:${account}:${resource}`;
-  const context = { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') };
   const rows = [
     ['xray:PutTraceSegments', '*', TOKEN, HEALTH, CHECK],
     ['xray:PutTelemetryRecords', '*', TOKEN, HEALTH, CHECK],
-    ['ec2:CreateNetworkInterface', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
-    ['ec2:CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef0'), TOKEN],
-    ['ec2:CreateNetworkInterface', ec2('security-group/sg-0123456789abcdef0'), TOKEN],
+    ['ec2:CreateNetworkInterface', ec2('network-interface/eni-0123456789abcdef0'), ...movers],
+    ['ec2:CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef0'), ...movers],
+    ['ec2:CreateNetworkInterface', ec2('security-group/sg-0123456789abcdef0'), ...movers],
     ['ec2:CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef1')],
-    ['ec2:DeleteNetworkInterface', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
+    ['ec2:DeleteNetworkInterface', ec2('network-interface/eni-0123456789abcdef0'), ...movers],
     // How Lambda tries it before it makes a function: without the id of an interface.
-    ['ec2:DeleteNetworkInterface', ec2('*/*'), TOKEN],
-    ['ec2:AssignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
-    ['ec2:UnassignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
-    ['ec2:DescribeNetworkInterfaces', '*', TOKEN],
-    ['ec2:DescribeSubnets', '*', TOKEN],
+    ['ec2:DeleteNetworkInterface', ec2('*/*'), ...movers],
+    ['ec2:AssignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), ...movers],
+    ['ec2:UnassignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), ...movers],
+    ['ec2:DescribeNetworkInterfaces', '*', ...movers],
+    ['ec2:DescribeSubnets', '*', ...movers],
   ].map(([action = '', resource = '', ...may]) => ({ what: `${action} ${resource}`, action, resource, may }));
   const ofNetwork = rows.filter(({ action }) => action.startsWith('ec2:'));
-  const fromCode = ofNetwork.map((row) => ({ ...row, what: `${row.what} from the code`, may: [], context }));
+  const fromCode = inVpc.flatMap(([construct, role]) => {
+    const context = { 'lambda:SourceFunctionArn': arnOf(construct, 'AWS::Lambda::Function') };
+    return ofNetwork.map((row) => {
+      const may = row.may.filter((other) => other !== role);
+      return { ...row, what: `${row.what} from the code of ${construct}`, may, context };
+    });
+  });
   return [...rows, ...fromCode];
 }

@@ -14,7 +14,10 @@ const CREDENTIAL = "belongs to a credential: it goes into the client's secret";
 const TOKEN = 'may contain a token or a secret, which must not be passed through';
 const HOLDS_TOKEN = 'response.passThrough[0]: contains the token (see tokenMember)';
 const KEY_FORM = 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
-const KEY_PLACE = 'must be in the account and the region of the environment';
+const KEY_PLACE =
+  'must be in the account and the region of the environment: AWS does not say that DynamoDB and CloudWatch Logs take a key of another account';
+const LOG_FORM =
+  'must be the ARN of a destination of CloudWatch Logs: arn:aws:logs:<region>:<account>:destination:<name>';
 const KEY_ID = '12345678-1234-1234-1234-123456789012';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const idsOf = (count: number) => Array.from({ length: count }, (_, index) => `subnet-${10_000_000 + index}`);
@@ -57,6 +60,13 @@ const environment: readonly Row[] = [
   ['vpc', { ...vpc, subnetIds: ['*'] }, 'vpc.subnetIds[0]: must be an id such as subnet-0123456789abcdef0'],
   ['keyArn', 'arn:aws:kms:eu-west-1:111111111111:alias/keys', `keyArn: ${KEY_FORM}`],
   ['keyArn', `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
+  ['logDestinationArn', 'arn:aws:kinesis:eu-west-1:222222222222:stream/siem', `logDestinationArn: ${LOG_FORM}`],
+  ['logDestinationArn', 'arn:aws:firehose:eu-west-1:222222222222:deliverystream/s', `logDestinationArn: ${LOG_FORM}`],
+  [
+    'logDestinationArn',
+    'arn:aws:logs:eu-central-1:222222222222:destination:siem',
+    'logDestinationArn: must be in the region of the environment, as its log is',
+  ],
   ['alarms/off', ['latched'], expect.stringMatching(/^alarms.off\[0\]: must be 'errors' or .* or 'trail-changed'$/)],
 ];
 

@@ -30,6 +30,29 @@ describe('POST /token', () => {
     expect(fake.requests).toHaveLength(1);
   });
 
+  it('costs the broker one request for 300 callers at once', async () => {
+    const { ask, fake } = await startWorld();
+    const answers = await Promise.all(Array.from({ length: 300 }, () => ask({ form: PAIR })));
+    expect(new Set(answers.map(({ json }) => json.access_token))).toEqual(new Set(['fake-token-1']));
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  it('hands on no expired token while the broker is up, down and up again for ten minutes', async () => {
+    const { ask, fake } = await startWorld({}, { lifetimeSeconds: 60 });
+    const counts = { tokens: 0, problems: 0, expired: 0 };
+    for (let second = 0; second < 600; second += 2) {
+      if (second % 60 === 20) fake.fail('token-endpoint-unavailable');
+      if (second % 160 === 120) fake.recover();
+      const { json } = await ask({ form: PAIR });
+      counts[json.access_token ? 'tokens' : 'problems'] += 1;
+      if (json.access_token && !fake.accepts(json.access_token)) counts.expired += 1;
+      fake.advance(2_000);
+    }
+    expect(counts.expired).toBe(0);
+    // It proves something only if the broker answered and failed often.
+    expect(Math.min(counts.tokens, counts.problems)).toBeGreaterThan(50);
+  });
+
   it('hands min_ttl and refused to the client', async () => {
     const { ask, fake } = await startWorld();
     const { json } = await ask({ form: { ...GRANT, client_id: 'acme' } });
@@ -234,17 +257,8 @@ const tooFew = openFiles < 3_000 ? ` (skipped: ${openFiles} files may be open)` 
 
 it.skipIf(tooFew !== '')(`closes the connection after a thousand without an answer${tooFew}`, async () => {
   const { port, ask } = await startWorld();
-  const sockets = await Promise.all(
-    Array.from({ length: 1_000 }, async () => {
-      const socket = connect(port, '127.0.0.1');
-      await new Promise((resolve) => socket.once('connect', resolve));
-      return socket;
-    }),
-  );
-  onTestFinished(() => sockets.forEach((socket) => void socket.destroy()));
-  // The server has seen all of them when it answers the last one.
-  sockets.at(-1)?.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  await new Promise((resolve) => sockets.at(-1)?.once('data', resolve));
+  // Connections that have got an answer stay open for a minute, and silent connections for two seconds.
+  await Promise.all(Array.from({ length: 1_000 }, () => reusable(port)));
   await expect(ask({ path: '/ping', method: 'GET' })).rejects.toThrow(/ECONNRESET|socket hang up/);
 });
 
@@ -277,19 +291,6 @@ describe('the end', () => {
     await ended;
   });
 
-  /** A connection that has got an answer, and stays open for the next request. */
-  async function reusable(port: number) {
-    const socket = connect(port, '127.0.0.1');
-    onTestFinished(() => void socket.destroy());
-    const ask = async () => {
-      socket.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
-      const [answer] = await once(socket, 'data');
-      return `${answer}`;
-    };
-    expect(await ask()).not.toMatch(/connection: close/i);
-    return { socket, ask };
-  }
-
   it('does not wait for ever', async () => {
     const { ask, close, asked } = await startHolding();
     const waiting = expect(ask({ form: PAIR })).rejects.toThrow('socket hang up');
@@ -317,8 +318,8 @@ type Broker = Parameters<typeof startServer>[0]['broker'];
 type Asked = Partial<RequestToSend> & { readonly path?: string; readonly form?: Readonly<Record<string, string>> };
 
 /** A server in front of a broker in memory. */
-async function startWorld(changes: Partial<Broker> = {}) {
-  const fake = createFakeBroker();
+async function startWorld(changes: Partial<Broker> = {}, options: Parameters<typeof createFakeBroker>[0] = {}) {
+  const fake = createFakeBroker(options);
   const notes: string[] = [];
   const note = (line: string) => void notes.push(line);
   const { token, whoami } = fake.broker;
@@ -339,6 +340,19 @@ async function startWorld(changes: Partial<Broker> = {}) {
   /** Starts a server with a key of its own, which does not know that of the first. */
   const restart = async () => askOf((await start()).url);
   return { ask: askOf(url), fake, notes, port, close, restart };
+}
+
+/** A connection that has got an answer, and stays open for the next request. */
+async function reusable(port: number) {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  const ask = async () => {
+    socket.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const [answer] = await once(socket, 'data');
+    return `${answer}`;
+  };
+  expect(await ask()).not.toMatch(/connection: close/i);
+  return { socket, ask };
 }
 
 /** The first of what a server answers to a text. */

@@ -1,10 +1,10 @@
-import { pairKey } from '../../../../functions/broker/pair.ts';
-import { Problem } from '../../../../functions/broker/problem.ts';
-import type { TokenExchange } from '../../../../functions/broker/token-request/token-request.ts';
-import { exchange } from '../../broker-world.ts';
-import { seededRandom } from '../../seeded-random.ts';
-import { createFleetModel } from '../model.ts';
-import { CALM, CLIENTS, SERVICES } from '../model-world.ts';
+import { pairKey } from '../../functions/broker/pair.ts';
+import { Problem } from '../../functions/broker/problem.ts';
+import type { TokenExchange } from '../../functions/broker/token-request/token-request.ts';
+import { exchange } from '../../test/support/broker-world.ts';
+import { createFleetModel } from '../../test/support/fleet/model.ts';
+import { CALM, CLIENTS, SERVICES } from '../../test/support/fleet/model-world.ts';
+import { seededRandom } from '../../test/support/seeded-random.ts';
 
 /** How callers come to their tokens. */
 export type Way = (typeof WAYS)[number];

@@ -1,6 +1,6 @@
-import { tableText } from '../../../../client/commands/output.ts';
-import { HOUR_MS } from '../../example.ts';
-import { costOf } from '../../prices.ts';
+import { tableText } from '../../client/commands/output.ts';
+import { HOUR_MS } from '../../test/support/example.ts';
+import { costOf } from '../../test/support/prices.ts';
 import type { Day } from './world.ts';
 
 /** The result of one simulation. */

@@ -1,4 +1,4 @@
-import { curve, drawing, line, text, ticksUpTo } from '../../svg.ts';
+import { curve, drawing, line, text, ticksUpTo } from '../svg.ts';
 import { type Outcome, shown } from './outcome.ts';
 import { WAYS } from './world.ts';
 

@@ -1,5 +1,5 @@
-import { HOUR_MS } from '../../example.ts';
-import type { Instance } from '../fleet.ts';
+import { HOUR_MS } from '../../test/support/example.ts';
+import type { Instance } from '../../test/support/fleet/fleet.ts';
 import type { Day } from './world.ts';
 
 /** Runs one call in an idle instance. */

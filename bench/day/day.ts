@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import type { Pair } from '../../../../functions/broker/pair.ts';
-import { Problem } from '../../../../functions/broker/problem.ts';
-import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../example.ts';
-import { CLOCKS, FAULTS } from '../model-commands.ts';
-import { SERVICES } from '../model-world.ts';
-import { drawn } from '../surroundings.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { Problem } from '../../functions/broker/problem.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../test/support/example.ts';
+import { CLOCKS, FAULTS } from '../../test/support/fleet/model-commands.ts';
+import { SERVICES } from '../../test/support/fleet/model-world.ts';
+import { drawn } from '../../test/support/fleet/surroundings.ts';
 import { type Obtain, startCallers } from './callers.ts';
 import { createInvoke, type Invoke } from './function.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';

@@ -1,5 +1,5 @@
-import type { Pair } from '../../../../functions/broker/pair.ts';
-import { HOUR_MS, SECOND_MS } from '../../example.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { HOUR_MS, SECOND_MS } from '../../test/support/example.ts';
 import type { Day } from './world.ts';
 
 /** A process of an internal service, and the token in its own memory. */
