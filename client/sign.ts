@@ -98,11 +98,8 @@ export function parseEndpoint(text: string, givenRegion: string | undefined): En
   if (url === undefined || !isSafe(url)) {
     throw new TypeError('the URL of the broker must start with https:// (http:// only on loopback)');
   }
-  if (url.username !== '' || url.password !== '') {
-    throw new TypeError('the URL of the broker must not contain a user name or password');
-  }
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '') {
-    throw new TypeError('the URL of the broker must end after the host: no path, query or fragment');
+  if (url.href !== `${url.origin}/`) {
+    throw new TypeError('the URL of the broker must end after the host, and have no user name or password');
   }
   const region = givenRegion ?? regionOf(url);
   if (!region) {

@@ -121,7 +121,7 @@ export async function startServer({ broker, note, ...options }: Options) {
 /** Milliseconds. Most clients close an idle connection earlier, so that no request meets a closing connection. */
 const LIMITS = {
   headersTimeout: 2_000,
-  requestTimeout: 10_000,
+  requestTimeout: 3_000,
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 65_000,
 };

@@ -47,6 +47,8 @@ class RefusedToken(HTTPAdapter):
             try:
                 self.token = self.tokens.fetch_token(timeout=35, **({"refused": refused} if refused else {}))
                 mine.set_result(self.token)
+            except requests.HTTPError as error:  # of a 5xx, without its problem
+                mine.set_exception(requests.HTTPError(error.response.text, response=error.response))
             except BaseException as error:
                 mine.set_exception(error)
             del self.asked[refused]

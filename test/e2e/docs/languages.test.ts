@@ -62,13 +62,16 @@ describe.each([GO, JAVA, AUTHLIB])('the refused token in $title', (language) => 
       for (const { headers } of foreign.requests) expect(headers.authorization).toBeUndefined();
     });
 
-    it('shares a failure among all threads that wait', async () => {
+    it.each([
+      ['credential-rejected', /credential-rejected|server_error/],
+      ['token-endpoint-unavailable', /token-endpoint-unavailable/],
+    ] as const)('shares a failure among all threads that wait, and names it: %s', async (type, named) => {
       const { api, foreign } = await startWorld();
-      const rejected = slowly(() => Promise.reject(new Problem('credential-rejected', 'It is wrong.')));
+      const rejected = slowly(() => Promise.reject(new Problem(type, 'It is wrong.')));
       const url = await serve({ token: rejected.answer, whoami: () => Promise.reject(new Error()) });
       const outcomes = await start(language, { TOKEN_URL: `${url}/token`, ORIGIN: api.url })('get', 20, api.url);
       expect(outcomes).toHaveLength(20);
-      for (const outcome of outcomes) expect(outcome).toMatch(/credential-rejected|server_error/);
+      for (const outcome of outcomes) expect(outcome).toMatch(named);
       expect([rejected.calls(), api.requests, foreign.requests]).toEqual([1, [], []]);
     });
   });

@@ -262,6 +262,20 @@ it.skipIf(tooFew !== '')(`closes the connection after a thousand without an answ
   await expect(ask({ path: '/ping', method: 'GET' })).rejects.toThrow(/ECONNRESET|socket hang up/);
 });
 
+it('ends within seconds a connection whose request does not arrive, in its head or in its body', async () => {
+  const { port } = await startWorld();
+  const begun = performance.now();
+  const body = `POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM}\r\nContent-Length: 100\r\n\r\nclient`;
+  const sockets = ['', 'POST /token HTTP/1.1\r\nHost: loc', body].map((sent) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined).resume();
+    onTestFinished(() => void socket.destroy());
+    socket.write(sent);
+    return socket;
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'close')));
+  expect(performance.now() - begun).toBeLessThan(8_000);
+}, 20_000);
+
 describe('the end', () => {
   it('waits for the answers under way, and takes no further request', async () => {
     const { ask, close, asked, answer } = await startHolding();
