@@ -22,7 +22,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
     .argument('<client>', 'the client', parseName)
     .addOption(since.argParser(parseSince))
     .option('--caller <role>', 'the calls of this role only: its name or its ARN', parseCaller)
-    .option('--outcome <outcome>', 'issued, a finding of a check, or the type of a problem', parseOutcome)
+    .addOption(new Option('--outcome <outcome>', 'the calls with this outcome only').choices(OUTCOMES))
     .option('--follow', 'continue with new calls, until Ctrl-C; with --json a line for each call')
     .action(
       operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
@@ -97,10 +97,7 @@ function parseCaller(text: string): NonNullable<AuditOptions['caller']> {
   throw new InvalidArgumentError('Give the name or the ARN of a role.');
 }
 
-function parseOutcome(text: string): string {
-  if (text === 'issued' || FINDINGS.some((one) => one === text) || Object.hasOwn(PROBLEMS, text)) return text;
-  throw new InvalidArgumentError('It is issued, a finding of a check, or the type of a problem (docs/callers.md).');
-}
+const OUTCOMES = ['issued', ...FINDINGS, ...Object.keys(PROBLEMS)];
 
 /** An audit line, with the time at which it was written. */
 type AuditLine = Readonly<Record<string, unknown>>;

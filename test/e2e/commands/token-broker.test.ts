@@ -50,6 +50,11 @@ describe('the command line', () => {
       ['client disa', 'disable'],
       ['--environment dev he', 'health'],
       ['client --environment dev put --cr', '--create'],
+      ['client check acme --stage AWSP', 'AWSPENDING\nAWSPREVIOUS'],
+      ['--environment sta', 'staging'],
+      ['config pr', 'prod'],
+      ['audit acme --outcome rej', 'rejected'],
+      ['client retry --service merch', 'merchant-payment-cleansing'],
     ] as const) {
       const { stdout: completed } = await promisify(execFile)(shell, ASK[shell](stdout, typed));
       expect(completed, typed).toBe(`${expected}\n`);

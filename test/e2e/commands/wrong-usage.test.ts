@@ -73,7 +73,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
     [['audit', 'acme', '--caller', 'a b'], /Give the name or the ARN of a role/],
-    [['audit', 'acme', '--outcome', 'fine'], /issued, a finding of a check, or the type/],
+    [['audit', 'acme', '--outcome', 'fine'], /Allowed choices are issued, accepted, /],
     [['audit', 'acme'], /AWS_ENDPOINT_URL_CLOUDWATCH_LOGS is not set.*-- env operator/, NOTHING_SET],
   ],
   policy: [
