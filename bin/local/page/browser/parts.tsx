@@ -45,9 +45,10 @@ export function Mark({ outcome: { word, kind } }: { readonly outcome: Outcome })
 /** A button that copies a text, and confirms it until it loses the focus. */
 export function Copy({ entry: { name, text }, label }: { readonly entry: Entry; readonly label: string }) {
   const [said, say] = useState('Copy');
+  const about = name === label ? name : `${name} ${label}`;
   const copy = () => navigator.clipboard.writeText(text).then(() => say('Copied'));
   return (
-    <button type="button" aria-label={`${said} ${name}`} onClick={copy} onBlur={() => say('Copy')}>
+    <button type="button" aria-label={`${said} ${about}`} onClick={copy} onBlur={() => say('Copy')}>
       <code aria-live="polite">{`${said === 'Copy' ? '❐' : said} ${label}`}</code>
     </button>
   );
