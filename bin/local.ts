@@ -22,8 +22,8 @@ async function main(): Promise<void> {
   const port = readPort(process.env.PORT);
   const leaking = leakingVariables(process.env);
   if (leaking.length > 0) process.stderr.write(leakWarning(leaking));
-  const feed = createFeed();
-  const broker = await startLocalBroker({
+  const feed = createFeed(Date.now, (service) => (broker.playing?.get(service) ?? 'recover') !== 'recover');
+  const broker: LocalBroker = await startLocalBroker({
     port,
     config: file === undefined ? undefined : readConfig(file),
     folder: file && dirname(file),
@@ -62,15 +62,8 @@ function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Pro
     const readPair = readPairState.bind(undefined, table);
     return { ...(await describeBroker({ ...broker, readPair, findingOf })), ...feed.events(url) };
   };
-  const playHere: typeof play = (incident) => {
-    const played = play(incident);
-    if (played !== undefined) feed.played(incident);
-    return played;
-  };
   const call = createPageCalls({ url, callers: config.callers, auditLine, sentFor });
-  return broker.startBeside(1, 'the page', (port) =>
-    startPage({ port, state, auditLine, call, play: playHere, runSchedule }),
-  );
+  return broker.startBeside(1, 'the page', (port) => startPage({ port, state, auditLine, call, play, runSchedule }));
 }
 
 /** Time limit to read the states of all pairs. */

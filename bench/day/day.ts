@@ -1,6 +1,8 @@
 import fc from 'fast-check';
+import { sloCounts } from '../../functions/aws/log/audit-log.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
+import { environments } from '../../lib/environments.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../test/support/example.ts';
 import { CLOCKS, FAULTS } from '../../test/support/fleet/model-commands.ts';
 import { SERVICES } from '../../test/support/fleet/model-world.ts';
@@ -39,10 +41,19 @@ export async function simulateDay(way: Way, scale: Scale, isStopped = () => fals
 }
 
 /** Callers that ask the broker, and the checks of its health function. */
-function throughBroker({ way, model, tally, checking }: Day, invoke: Invoke): { obtain: Obtain; check: Check } {
+function throughBroker({ way, model, clock, tally, checking }: Day, invoke: Invoke): { obtain: Obtain; check: Check } {
   return {
     async obtain({ pair }) {
-      const issue = await invoke((host) => model.ask(host, { pair }));
+      const issue = await invoke(async (host) => {
+        const since = clock.now();
+        const answer = await model.ask(host, { pair });
+        const outcome = answer instanceof Problem ? answer.type : 'issued';
+        const call = { operation: 'token', outcome, milliseconds: clock.now() - since } as const;
+        const { SloCalls = 0, SloMissed = 0 } = sloCounts(call, environments.prod?.slo?.withinMs) ?? {};
+        tally.slo.calls += SloCalls;
+        tally.slo.missed += SloMissed;
+        return answer;
+      });
       if (issue instanceof Problem) return { retryAfterMs: (issue.retryAfterSeconds ?? 60) * SECOND_MS };
       // Without the shared table all that is kept is the instance's own.
       tally.answersFrom[issue.cache === 'shared' && way !== 'broker' ? 'memory' : issue.cache] += 1;

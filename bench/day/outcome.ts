@@ -8,7 +8,7 @@ export type Outcome = ReturnType<typeof outcomeOf>;
 
 /** Turns the counts of a simulation into the numbers that the report compares. */
 export function outcomeOf({ way, scale, tally }: Day, elapsedMs: number) {
-  const { waitsMs, published, untilRefreshMs, billedMs, ...counts } = tally;
+  const { waitsMs, published, untilRefreshMs, billedMs, slo, ...counts } = tally;
   const { tokensIssued, tokenRequests, dynamodb, secretsManagerReads: secretReads } = counts;
   const waits = Float64Array.from(waitsMs).sort();
   const quantile = (share: number) => rounded(waits[Math.max(0, Math.ceil(share * waits.length) - 1)] ?? 0);
@@ -23,6 +23,8 @@ export function outcomeOf({ way, scale, tally }: Day, elapsedMs: number) {
     scale,
     simulatedHours: rounded(elapsedMs / HOUR_MS),
     ...counts,
+    /** The service level of the shipped prod, as its alarm counts the calls of the broker. */
+    slo: slo.calls === 0 ? {} : { ...slo, answeredPercent: rounded(100 * (1 - slo.missed / slo.calls)) },
     waitMs: { p50: quantile(0.5), p99: quantile(0.99), max: quantile(1) },
     /** For a million tokens issued. */
     dollarsPerMillion: Object.fromEntries(Object.entries(cost).map(([of, dollars]) => [of, perMillion(dollars)])),

@@ -91,6 +91,7 @@ function newTally() {
     tokensIssued: 0,
     answersFrom: { memory: 0, shared: 0, none: 0 },
     problems: { all: 0, toCallersWithoutToken: 0 },
+    slo: { calls: 0, missed: 0 },
     waitsMs: [] as number[],
     tokenRequests: { all: 0, ofChecks: 0, failedAttempts: 0, rejected: 0, needless: 0 },
     dynamodb: { reads: 0, writes: 0 },

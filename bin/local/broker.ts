@@ -17,7 +17,6 @@ import { type StartBeside, startCheckers } from './checkers.ts';
 import { ACCEPTED_CREDENTIALS, ACCEPTED_SECRET, CHECKERS, exampleConfig, randomKey, roleArn } from './config.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
 import type { LoopbackServer } from './loopback.ts';
-import type { Entry } from './page/messages.ts';
 import { createCallRecorder } from './recorder.ts';
 import { startTokenService } from './token-service/server.ts';
 
@@ -52,7 +51,6 @@ interface Options {
 export async function startLocalBroker(options: Options) {
   const { port, config: input, folder, write, onAnswer, onMessage, onEventFailure } = options;
   const servers: LoopbackServer[] = [];
-  const running: Entry[] = [];
   const moved: string[] = [];
   const events = new Set<Promise<unknown>>();
   const close = async () => {
@@ -62,7 +60,6 @@ export async function startLocalBroker(options: Options) {
     const wanted = port === 0 ? 0 : port + offset;
     const server = await start(wanted);
     servers.push(server);
-    running.push({ name, text: server.url });
     if (wanted !== 0 && !server.url.endsWith(`:${wanted}`)) {
       moved.push(
         `The address of ${name} is ${server.url}, because ${wanted > 65_535 ? `there is no port ${wanted}` : `port ${wanted} is not free`}.`,
@@ -143,7 +140,6 @@ export async function startLocalBroker(options: Options) {
     });
     servers.push(functionUrl);
     const { url } = functionUrl;
-    running.unshift({ name: 'the broker', text: url });
     const checkers = await startCheckers({ ...names, url, config, keys, checkerKeys, write, onMessage, startBeside });
     return {
       url,
@@ -160,8 +156,6 @@ export async function startLocalBroker(options: Options) {
       play: tokenService?.play,
       /** Returns the requests that the broker sent while it answered a call. */
       sentFor: recorder.sentFor,
-      /** The addresses of everything that was started here. */
-      running: running as readonly Entry[],
       /** A sentence for each server whose usual port was not available. */
       moved: moved as readonly string[],
       /** Lists the clients that have a secret. */

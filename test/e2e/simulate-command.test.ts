@@ -13,6 +13,7 @@ it('npm run simulate shows the three ways side by side, and by how much the goal
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/broker +memory-only +no-broker/);
   expect(stdout).toMatch(/tokenRequests all( +\d+){3}/);
+  expect(stdout).toMatch(/slo answeredPercent +[\d.]+ +[\d.]+ +0\n/);
   expect(stdout).toMatch(/\d+ of at most \d+: (met, \d+\.\d % below|MISSED, \d+\.\d % above)/);
 });
 

@@ -39,6 +39,7 @@ const RECORDED = {
   broker: {
     tokensIssued: 12735,
     problems: { all: 0, toCallersWithoutToken: 0 },
+    slo: { calls: 12735, missed: 29, answeredPercent: 99.77 },
     tokenRequests: { all: 2354, ofChecks: 489, failedAttempts: 30, rejected: 0, needless: 0 },
     dynamodb: { reads: 15218, writes: 4720 },
     secretsManagerReads: 4277,
@@ -47,6 +48,7 @@ const RECORDED = {
   'memory-only': {
     tokensIssued: 11731,
     problems: { all: 520, toCallersWithoutToken: 109 },
+    slo: { calls: 12251, missed: 522, answeredPercent: 95.74 },
     tokenRequests: { all: 14367, ofChecks: 2348, failedAttempts: 523, rejected: 0, needless: 0 },
     secretsManagerReads: 14419,
   },

@@ -17,7 +17,6 @@ export type PageCall = (form: CallForm) => Promise<CallReport | undefined>;
 interface Broker {
   readonly url: string;
   readonly callers: readonly LocalCaller[];
-  /** Returns the audit line of a request. */
   readonly auditLine: (requestId: string) => string | undefined;
   readonly sentFor: (requestId: string) => readonly SentRequest[];
 }
@@ -47,9 +46,7 @@ export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): P
     const outcome = outcomeOf(word);
     const requestId = response.headers.get('x-amzn-requestid') ?? '';
     const audited = parseJsonObject(auditLine(requestId) ?? '');
-    const retryAfter = response.headers.get('retry-after') ?? undefined;
-    const sent = sentFor(requestId);
-    const call = { requestId, status, outcome, answer, retryAfter, audited, sent, milliseconds };
+    const call = { response, outcome, answer, audited, sent: sentFor(requestId), milliseconds };
     const asked = operation === 'whoami' ? 'who it is' : `for ${client} on ${service}`;
     const shown = operation === 'token' && ok && !reveal ? withoutTokens(text) : pretty(text);
     const throttled = findingAdvice('throttled', `${answer.cause}`);

@@ -3,16 +3,15 @@ import type { PublishedMessage } from '../aws/sns-sts.ts';
 import { commandsIn } from '../command-lines.ts';
 import { CHECKERS } from '../config.ts';
 import type { AnsweredRequest } from '../function-url/server.ts';
-import type { Entry, OperatorMessage, Outcome, SeenRequest, State, Step } from './messages.ts';
+import type { OperatorMessage, Outcome, SeenRequest, State, Step } from './messages.ts';
 import { ORIGINS } from './way.ts';
 
 /** Stores recent events for the page: requests to the broker, findings of checks, messages to operators. */
-export function createFeed(now: () => number = Date.now) {
+export function createFeed(now: () => number = Date.now, isFailing = (_service: string) => false) {
   let rows: readonly SeenRequest[] = [];
   let messages: readonly Omit<OperatorMessage, 'commands'>[] = [];
-  const counts = { 'from memory': 0, 'from the table': 0, 'with a token request': 0, 'other answers': 0 };
+  const counts = new Map([...ORIGINS.values(), OTHERS].map((name) => [name, 0]));
   const done = new Set<Step>();
-  const failing = new Set<string>();
   const lines = new Map<string, string>();
   const findings = new Map<string, Found>();
 
@@ -23,10 +22,9 @@ export function createFeed(now: () => number = Date.now) {
     rows = [row, ...rows.filter((each) => each !== run)].slice(0, ROWS);
   }
 
-  function tally(outcome: string, cache: string): void {
-    const source = SOURCES[cache] ?? 'with a token request';
-    counts[outcome === 'issued' ? source : 'other answers'] += 1;
-    if (outcome === 'issued') done.add(source === 'with a token request' ? 'request' : 'memory');
+  function tally(source: string): void {
+    counts.set(source, (counts.get(source) ?? 0) + 1);
+    if (source !== OTHERS) done.add(source === ORIGINS.get('none') ? 'request' : 'memory');
   }
 
   return {
@@ -40,8 +38,8 @@ export function createFeed(now: () => number = Date.now) {
       lines.set(requestId, line);
       for (const oldest of [...lines.keys()].slice(0, -LINES)) lines.delete(oldest);
       const isProof = outcome === 'issued' && more.TokenRequests > 0;
-      tally(outcome, isProof ? 'none' : cache);
-      if (operation === 'token' && failing.has(`${pair}`.split('/')[1] ?? '')) done.add('incident');
+      tally((outcome === 'issued' && ORIGINS.get(isProof ? 'none' : cache)) || OTHERS);
+      if (operation === 'token' && isFailing(`${pair}`.split('/')[1] ?? '')) done.add('incident');
       const finding = isProof ? 'accepted' : findingIn(outcome);
       if (pair && finding) findings.set(pair, { id: requestId, finding, at, version: more.credentialVersion });
       add({
@@ -65,11 +63,6 @@ export function createFeed(now: () => number = Date.now) {
     message({ subject = '', text }: PublishedMessage): void {
       messages = [{ at: now(), subject, text }, ...messages].slice(0, ROWS);
     },
-    /** Takes each order of the page that lets a service fail or recover. */
-    played({ service, name }: { readonly service: string; readonly name: string }): void {
-      if (name === 'recover') failing.delete(service);
-      else if (name !== 'revoke') failing.add(service);
-    },
     /** Returns the events, newest first, with commands for the broker at this URL. */
     events: (url: string) => ({
       requests: rows,
@@ -84,32 +77,25 @@ export function createFeed(now: () => number = Date.now) {
 }
 
 /** The finding of a request with its id, its time, and the version of the credential. */
-export type Found = {
-  readonly id: string;
+export interface Found extends Pick<SeenRequest, 'id' | 'at'> {
   readonly finding: Finding;
-  readonly at: number;
   readonly version?: string | undefined;
-};
+}
+
+const PROBLEM_KINDS: Readonly<Record<string, { readonly finding?: Finding; readonly concerns: string }>> = PROBLEMS;
 
 /** Returns the finding of a check, or of the problem of a call. A caller's own mistake has no finding. */
 function findingIn(outcome: string): Finding | undefined {
-  const problems: Readonly<Record<string, { readonly finding?: Finding }>> = PROBLEMS;
-  return FINDINGS.find((each) => each === outcome) ?? problems[outcome]?.finding;
+  return FINDINGS.find((each) => each === outcome) ?? PROBLEM_KINDS[outcome]?.finding;
 }
 
-function savedOf(counts: Readonly<Record<string, number>>): State['saved'] {
-  const { 'with a token request': requested = 0, 'other answers': others = 0, ...stored } = counts;
-  const without = Object.values(stored).reduce((sum, count) => sum + count, 0);
-  return {
-    text: `${without} of ${without + requested} tokens without a request to the service`,
-    counts: Object.entries(counts).map(([name, count]): Entry => ({ name, text: `${count}` })),
-  };
+function savedOf(counts: ReadonlyMap<string, number>): State['saved'] {
+  const [memory = 0, table = 0, requested = 0] = counts.values();
+  const text = `${memory + table} of ${memory + table + requested} tokens without a request to the service`;
+  return { text, counts: [...counts].map(([name, count]) => ({ name, text: `${count}` })) };
 }
 
-const SOURCES: Readonly<Record<string, 'from memory' | 'from the table'>> = {
-  memory: 'from memory',
-  shared: 'from the table',
-};
+const OTHERS = 'other answers';
 
 const ROWS = 30;
 const LINES = 200;
@@ -139,6 +125,5 @@ function fold(newest: SeenRequest, earlier: readonly SeenRequest[] = []): SeenRe
 /** Classifies an outcome as a success, as the refusal of a request or its caller, or as a failure. */
 export function outcomeOf(word: string): Outcome {
   if (word === 'issued' || word === 'accepted' || word === 'identified') return { word, kind: 'good' };
-  const problem = new Map(Object.entries(PROBLEMS)).get(word);
-  return { word, kind: problem?.concerns === 'caller' ? 'refused' : 'bad' };
+  return { word, kind: PROBLEM_KINDS[word]?.concerns === 'caller' ? 'refused' : 'bad' };
 }

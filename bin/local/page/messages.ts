@@ -1,6 +1,6 @@
 /** The JSON between the page and its server. Contains only types, so that the page's script can import them. */
 
-/** A name with a text, such as an address, a fact or a command to copy. */
+/** A name with a text, such as a fact or a command to copy. */
 export type Entry = { readonly name: string; readonly text: string };
 
 /** The answer to `GET /state`: possible requests, states of pairs, recent events. Times are epoch milliseconds. */
@@ -8,18 +8,15 @@ export interface State {
   readonly callers: readonly PageCaller[];
   readonly services: readonly string[];
   readonly clients: readonly PageClient[];
-  /** The services of the stand-in, with the incidents that they can play. */
-  readonly stages: readonly Stage[];
+  /** The services of the stand-in, with the names of the incidents that they play. */
+  readonly stages: readonly { readonly service: string; readonly plays: string }[];
   /** How many tokens needed no request to a service since the start, and the counts behind it. */
   readonly saved: { readonly text: string; readonly counts: readonly Entry[] };
   /** The first steps of a visitor that have happened since the start. */
   readonly done: readonly Step[];
-  /** Newest first. */
+  /** Newest first, like the messages to the operators. */
   readonly requests: readonly SeenRequest[];
-  /** The messages to the operators, newest first. */
   readonly messages: readonly OperatorMessage[];
-  /** The addresses of everything that was started, and of the token endpoints. */
-  readonly running: readonly Entry[];
 }
 
 export interface PageCaller {
@@ -40,7 +37,7 @@ interface PageClient {
 /** A pair is asked for, then answered from memory, then asked for during an incident. */
 export type Step = 'request' | 'memory' | 'incident';
 
-/** The state of a pair, in the words of `client list`, but `not tried yet` for `unproven`. */
+/** The state of a pair, in the words of `client list`, but `not tried yet` or `failed` for `unproven`. */
 export interface Cell {
   readonly service: string;
   /** A state, or `-` where the client does not have the service. */
@@ -56,14 +53,6 @@ export interface Cell {
   readonly token?: { readonly lives: string; readonly part?: number | undefined } | undefined;
 }
 
-export interface Stage {
-  readonly service: string;
-  /** The name of the incident that it plays. */
-  readonly plays: string;
-  /** The states of the service: the names of incidents, with words for a reader. */
-  readonly states: readonly Entry[];
-}
-
 export interface SeenRequest {
   /** The id for `GET /audit/<id>`, which returns the audit line. */
   readonly id: string;
@@ -73,7 +62,6 @@ export interface SeenRequest {
   readonly caller?: string | undefined;
   /** A pair, an operation, or a method and a path. */
   readonly subject: string;
-  /** The source of the token. */
   readonly origin?: string | undefined;
   readonly milliseconds?: number | undefined;
   /** The requests of the schedule that this row summarizes, newest first. */
@@ -83,9 +71,7 @@ export interface SeenRequest {
 /** A word (`issued`, a finding, the type of a problem, an answer of AWS) and its kind. */
 export type Outcome = { readonly word: string; readonly kind: 'good' | 'refused' | 'bad' };
 
-export interface OperatorMessage {
-  readonly at: number;
-  readonly subject: string;
+export interface OperatorMessage extends Pick<SeenRequest, 'at' | 'subject'> {
   readonly text: string;
   readonly commands: readonly Entry[];
 }
@@ -98,7 +84,6 @@ export interface CallForm {
   readonly service?: string | undefined;
   readonly min_ttl?: number | undefined;
   readonly refused?: string | undefined;
-  /** Shows the token of the answer. */
   readonly reveal?: boolean | undefined;
 }
 
@@ -106,7 +91,6 @@ export interface CallForm {
 export interface CallReport {
   readonly outcome: Outcome;
   readonly summary: string;
-  /** The detail of the problem. */
   readonly detail?: string | undefined;
   readonly advice?: string | undefined;
   readonly advised: readonly Entry[];
@@ -117,7 +101,6 @@ export interface CallReport {
   readonly fingerprint?: string | undefined;
 }
 
-/** A station of the way that a call took. */
 export interface Station {
   readonly name: 'caller' | 'broker' | 'memory' | 'table' | 'lease' | 'secret' | 'service';
   /** `off`: the call did not reach this station. `passed`: it did not end here. `running`: it has no answer yet. */

@@ -1,6 +1,5 @@
 import { createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
 import { type Pair, pairKey, servicesOf } from '../../../functions/broker/pair.ts';
-import { Problem } from '../../../functions/broker/problem.ts';
 import type { LocalConfig } from '../../../lib/settings/local-config.ts';
 import { type PairState, SEVERITIES } from '../../pairs/pair-state.ts';
 import type { LocalBroker, StoredClient } from '../broker.ts';
@@ -8,21 +7,18 @@ import { commandLine } from '../command-lines.ts';
 import { assumedRoleIdentity } from '../function-url/event.ts';
 import type { SentRequest } from '../recorder.ts';
 import { roleName } from '../shell.ts';
-import type { INCIDENTS } from '../token-service/incidents.ts';
 import type { Found } from './feed.ts';
-import type { Cell, Entry, PageCaller, Stage, State } from './messages.ts';
+import type { Cell, PageCaller } from './messages.ts';
 import { durationText } from './way.ts';
 
-interface Described extends Pick<LocalBroker, 'url' | 'config' | 'running' | 'clients' | 'playing' | 'sentFor'> {
+interface Described extends Pick<LocalBroker, 'url' | 'config' | 'clients' | 'playing' | 'sentFor'> {
   readonly readPair: (pair: Pair, current: string | undefined) => Promise<PairState>;
   readonly findingOf: (pair: string) => Found | undefined;
 }
 
-/** Returns names, addresses and states of a running broker for the page. Leaves out keys, headers and parameters. */
-export async function describeBroker(
-  described: Described,
-): Promise<Omit<State, 'saved' | 'done' | 'requests' | 'messages'>> {
-  const { config, running } = described;
+/** Returns names and states of a running broker for the page. Leaves out keys, headers and parameters. */
+export async function describeBroker(described: Described) {
+  const { config, playing } = described;
   const names = Object.keys(config.services);
   const stored = new Map(described.clients().map((client) => [client.name, client]));
   // A rule may name a client that has no secret.
@@ -31,27 +27,24 @@ export async function describeBroker(
   const describe = async (client: string) => ({
     name: client,
     cells: await Promise.all(names.map((service) => cellOf({ client, service }, stored.get(client), described))),
-    commands: ['show', 'put', 'disable'].map((verb) => operatorCommand(described, `client ${verb} ${client}`)),
-  });
-  const endpoints = Object.entries(config.services).map(([name, { authUrl, tokenPath }]) => {
-    return { name, text: `${authUrl}${tokenPath}` };
+    commands: ['show', 'put', 'disable'].map((verb) => {
+      const name = `client ${verb} ${client}`;
+      return { name, text: commandLine(described.url, 'operator', name) };
+    }),
   });
   return {
-    running: [...running, ...endpoints],
     services: names,
     callers: callersOf(config, clients),
     clients: await Promise.all(clients.map(describe)),
-    stages: stagesOf(described),
+    stages: playing ? names.map((service) => ({ service, plays: playing.get(service) ?? 'recover' })) : [],
   };
 }
 
 async function cellOf(pair: Pair, client: StoredClient | undefined, described: Described): Promise<Cell> {
   const { service } = pair;
-  const cell = (word: keyof typeof SEVERITIES) => ({
-    service,
-    word: WORDS.get(word) ?? word,
-    severity: SEVERITIES[word],
-  });
+  const cell = (word: keyof typeof SEVERITIES) => {
+    return { service, word: word === 'unproven' ? 'not tried yet' : word, severity: SEVERITIES[word] };
+  };
   if (client === undefined) return cell('secret-missing');
   if (client.state === 'deleted') return { service, word: 'deleted', severity: 'stopped' };
   if (!servicesOf(client.servicesTag, [service]).includes(service)) return { service, word: '-', severity: 'idle' };
@@ -70,14 +63,14 @@ async function cellOf(pair: Pair, client: StoredClient | undefined, described: D
   const isOfCurrent = found?.version === undefined || found.version === client.current;
   const isShown = found && !OF_THE_RECORD.has(found.finding) && isOfCurrent && found.at > (provenAt ?? 0);
   if (!isShown) return { ...cell(state), until, token };
-  const note = `failed ${durationText(now - found.at)} ago: ${failureText(found, described.sentFor(found.id))}`;
-  return { ...cell(state), severity: state === 'rejected' ? 'bad' : 'passing', until, note, token };
+  const severity = state === 'rejected' ? 'bad' : 'passing';
+  const failure = `${durationText(now - found.at)} ago: ${failureText(found, described.sentFor(found.id))}`;
+  if (state === 'unproven') return { service, severity, word: 'failed', note: failure, token };
+  return { ...cell(state), severity, until, note: `failed ${failure}`, token };
 }
 
 /** An instance reads the record of a pair at least once in this time. */
 const STOP_MS = 60_000;
-
-const WORDS: ReadonlyMap<string, string> = new Map([['unproven', 'not tried yet']]);
 
 const OF_THE_RECORD = new Set<Found['finding']>(['accepted', 'rejected', 'disabled']);
 
@@ -108,28 +101,7 @@ function isAllowed(authorize: () => void): boolean {
   try {
     authorize();
     return true;
-  } catch (error) {
-    if (error instanceof Problem) return false;
-    throw error;
+  } catch {
+    return false;
   }
-}
-
-const STATES = {
-  recover: 'works',
-  slow: 'slow',
-  down: 'down',
-  throttle: 'throttles',
-  reject: 'rejects',
-} as const satisfies Partial<Record<keyof typeof INCIDENTS, string>>;
-
-const states = Object.entries(STATES).map(([name, text]) => ({ name, text }));
-
-function stagesOf({ config, playing }: Described): readonly Stage[] {
-  return Object.keys(playing === undefined ? {} : config.services).map((service) => {
-    return { service, plays: playing?.get(service) ?? 'recover', states };
-  });
-}
-
-function operatorCommand({ url }: Pick<Described, 'url'>, name: string): Entry {
-  return { name, text: commandLine(url, 'operator', name) };
 }

@@ -8,16 +8,12 @@ import type { PageCall } from './calls.ts';
 import type { State } from './messages.ts';
 
 interface Options {
-  /** A taken port is replaced by any free port. */
   readonly port: number;
   readonly state: () => Promise<State>;
   readonly auditLine: (requestId: string) => string | undefined;
   readonly call: PageCall;
   /** Orders a service to play an incident. Returns `undefined` for an unknown name. */
-  readonly play: (incident: {
-    readonly service: string;
-    readonly name: string;
-  }) => { readonly says: string } | undefined;
+  readonly play: (incident: z.infer<typeof INCIDENT>) => { readonly says: string } | undefined;
   readonly runSchedule: () => Promise<object | undefined>;
 }
 
@@ -34,16 +30,16 @@ export function startPage({ port, state, auditLine, call, play, runSchedule }: O
     if (method === 'POST') return answerOrder(request, orders.get(path));
     if (method !== 'GET') return NOTHING;
     if (path === '/state') return json(200, await state());
-    const line = path.startsWith(AUDIT) ? auditLine(path.slice(AUDIT.length)) : undefined;
+    const line = auditLine(path.replace('/audit/', ''));
     if (line !== undefined) return json(200, parseJson(line));
-    const file = FILES.get(path);
+    const [type, read] = FILES.get(path) ?? [];
     // Reads the file each time, so that an edit shows on the next load.
-    return file ? { status: 200, headers: { 'content-type': file.type }, body: await file.read() } : NOTHING;
+    return read ? { status: 200, headers: { 'content-type': `${type}` }, body: await read() } : NOTHING;
   }
 
   const withHeaders = async (request: ReceivedRequest): Promise<HttpAnswer> => {
-    const { status, headers, body } = await respond(request);
-    return { status, headers: { ...HEADERS, ...headers }, body };
+    const answer = await respond(request);
+    return { ...answer, headers: { ...HEADERS, ...answer.headers } };
   };
   return serve(withHeaders, { port, refusesForeign: true, maxBodyBytes: 16 * 1024 });
 }
@@ -79,7 +75,8 @@ const HEADERS = {
 };
 
 const text = z.string().max(1_000);
-
+const INCIDENT = z.strictObject({ service: text, name: text });
+const NOTHING_ELSE = z.strictObject({});
 const CALL = z.strictObject({
   caller: text,
   operation: z.enum(['token', 'check', 'whoami']),
@@ -90,28 +87,20 @@ const CALL = z.strictObject({
   reveal: z.boolean().optional(),
 });
 
-const INCIDENT = z.strictObject({ service: text, name: text });
-const NOTHING_ELSE = z.strictObject({});
-
-function refusal(status: number, message: string): HttpAnswer {
-  return json(status, { message });
-}
-
+const refusal = (status: number, message: string) => json(status, { message });
 const NOTHING = refusal(404, 'There is nothing here.');
 
-const AUDIT = '/audit/';
-
 /** The files of the page. Nothing else is ever read from the disk. */
-const FILES = new Map([
-  ['/', file('browser/index.html', 'text/html; charset=utf-8')],
-  ['/page.css', file('browser/page.css', 'text/css; charset=utf-8')],
-  ['/page.js', { type: 'text/javascript; charset=utf-8', read: bundle }],
-  ['/icon.svg', file('browser/icon.svg', 'image/svg+xml')],
-  ['/architecture.svg', file('../../../docs/architecture.svg', 'image/svg+xml')],
+const FILES = new Map<string, readonly [type: string, read: () => Promise<Uint8Array | undefined>]>([
+  ['/', ['text/html; charset=utf-8', file('browser/index.html')]],
+  ['/page.css', ['text/css; charset=utf-8', file('browser/page.css')]],
+  ['/page.js', ['text/javascript; charset=utf-8', bundle]],
+  ['/icon.svg', ['image/svg+xml', file('browser/icon.svg')]],
+  ['/architecture.svg', ['image/svg+xml', file('../../../docs/architecture.svg')]],
 ]);
 
-function file(path: string, type: string) {
-  return { type, read: () => readFile(new URL(path, import.meta.url)) };
+function file(path: string) {
+  return () => readFile(new URL(path, import.meta.url));
 }
 
 /** Bundles the script of the page with its library into a single module. */

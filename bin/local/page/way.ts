@@ -3,21 +3,17 @@ import type { Entry, Outcome, Station } from './messages.ts';
 
 /** The known facts of an answered call. */
 interface AnsweredCall {
-  readonly requestId: string;
-  readonly status: number;
+  readonly response: Response;
   readonly outcome: Outcome;
   readonly answer: Readonly<Record<string, unknown>>;
-  readonly retryAfter: string | undefined;
   /** The members of the audit line. Absent when the call did not reach the broker. */
   readonly audited: Readonly<Record<string, unknown>> | undefined;
-  /** The requests that the broker sent for the call. */
   readonly sent: readonly SentRequest[];
-  /** The duration that the caller measured. */
   readonly milliseconds: number;
 }
 
 /** Returns the way of a call from the caller to the service, according to its answer, audit line and requests. */
-export function wayOf({ outcome, status, audited, sent, milliseconds }: AnsweredCall): readonly Station[] {
+export function wayOf({ outcome, response, audited, sent, milliseconds }: AnsweredCall): readonly Station[] {
   const to = (name: SentRequest['to']) => sent.filter((request) => request.to === name);
   const [taken, ...settled] = to('lease');
   const requests = to('service');
@@ -39,7 +35,7 @@ export function wayOf({ outcome, status, audited, sent, milliseconds }: Answered
   const last = visits.findLast(([, note]) => note !== undefined)?.[0];
   // A token of memory or the table was issued, even if a renewal at the same time failed.
   const end = cache === 'memory' ? 'memory' : cache === 'shared' ? 'table' : last;
-  const isPassing = status >= 429 || outcome.word === 'throttled' || outcome.word === 'unreachable';
+  const isPassing = response.status >= 429 || outcome.word === 'throttled' || outcome.word === 'unreachable';
   const ended = outcome.kind === 'good' ? 'answered' : isPassing ? 'failed' : 'refused';
   return visits.map(([name, note, took = Number.NaN]) => ({
     name,
@@ -58,14 +54,15 @@ function visit(requests: readonly SentRequest[], note: string): readonly [note?:
 }
 
 /** Returns the main facts of an answer for a caller. */
-export function factsOf({ requestId, answer, retryAfter, audited }: AnsweredCall): readonly Entry[] {
+export function factsOf({ response: { headers }, answer, audited }: AnsweredCall): readonly Entry[] {
+  const retryAfter = headers.get('retry-after');
   const { expires_at: end, fingerprint, proven_by } = answer;
   const facts = {
     'expires in': typeof end === 'string' ? durationText(Date.parse(end) - Date.now()) : undefined,
     source: ORIGINS.get(`${audited?.cache}`) ?? proven_by,
     fingerprint,
-    'retry after': retryAfter && `${retryAfter} s`,
-    'request id': requestId,
+    'retry after': retryAfter ? `${retryAfter} s` : undefined,
+    'request id': headers.get('x-amzn-requestid') ?? '',
   };
   return Object.entries(facts).flatMap(([name, text]) => (text === undefined ? [] : [{ name, text: `${text}` }]));
 }

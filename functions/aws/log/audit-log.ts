@@ -82,7 +82,10 @@ const METRICS = [
 ].join();
 
 /** Counts a call that ends with a token, or with a problem that ends without action by the caller or an operator. */
-function sloCounts({ operation, outcome, milliseconds }: Parameters<Audit>[0], withinMs: number | undefined) {
+export function sloCounts(
+  { operation, outcome, milliseconds }: Pick<Parameters<Audit>[0], 'operation' | 'outcome' | 'milliseconds'>,
+  withinMs: number | undefined,
+) {
   const definitions: Readonly<Record<string, { readonly retryable: boolean }>> = PROBLEMS;
   const isIssued = outcome === 'issued';
   if (!withinMs || operation !== 'token' || !(isIssued || definitions[outcome]?.retryable)) return undefined;

@@ -63,13 +63,8 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /client retry acme/, shows: /CLEARED VERSIONS.*acme +customer-insights +[0-9a-f]{8}.*accepted/s },
   ],
   'A service incident': [
-    {
-      about: /client check/,
-      prepare: (world) => fail(world, 503),
-      exitCode: 1,
-      shows: /customer-insights +unreachable/,
-    },
-    { about: /health$/, exitCode: 1, shows: /acme +unreachable/ },
+    { about: /health$/, prepare: (world) => fail(world, 503), exitCode: 1, shows: /acme +unreachable/ },
+    { about: /client check/, exitCode: 1, shows: /customer-insights +unreachable/ },
     { about: /doctor/, exitCode: 1, shows: /FAILED +call +token-endpoint-unavailable/ },
     { about: /--auth-url/, exitCode: 1, shows: /token-endpoint-unavailable/ },
     { about: /--watch/, prepare: (world) => fail(world, undefined), exitCode: 130, shows: /acme +accepted +accepted/ },

@@ -70,13 +70,16 @@ it.each(['operator', 'emergency', 'sealingKey'] as const)(
   },
 );
 
-it('the policy for the role that deploys lets it see the stack, go on after a failed creation, and run health once', () => {
+it('the policy for the role that deploys lets it see the stack, count the concurrency, go on after a failed creation, and run health once', () => {
   const policies = policiesWith('deploy');
   const health = at('lambda', 'function:token-broker-health-test');
   for (const [action, resource] of [
     ['cloudformation:DescribeStacks', STACK],
     ['cloudformation:UpdateTerminationProtection', STACK],
     ['lambda:InvokeFunction', health],
+    ['lambda:GetFunctionConcurrency', health],
+    ['lambda:GetFunctionConcurrency', FUNCTION],
+    ['lambda:GetAccountSettings', '*'],
   ] as const) {
     expect(isAllowed(policies, { requester: ROLE, action, resource }), action).toBe(true);
   }

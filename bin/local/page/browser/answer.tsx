@@ -10,7 +10,6 @@ export interface Shown {
 interface AnswerProps {
   /** The request that has no answer yet. */
   readonly asked: CallForm | undefined;
-  /** A text in place of the outcome. Empty for the outcome. */
   readonly said: string;
   readonly shown: Shown | undefined;
   readonly ask: (form: CallForm) => void;
@@ -18,45 +17,39 @@ interface AnswerProps {
 
 /** The outcome and the way of the last request. */
 export function Answer({ asked, said, shown, ask }: AnswerProps) {
-  const { outcome, summary } = shown?.report ?? {};
+  const { outcome, summary, way: last } = shown?.report ?? {};
   // To show or hide a token is no new question, so the report and its focus stay.
   const isBusy = asked !== undefined && asked.reveal === undefined;
   const about = asked?.client === undefined ? 'who it is' : `for ${asked.client} on ${asked.service}`;
+  const way = isBusy ? RUNNING : last;
+  const outcomeLines = outcome && [<Mark outcome={outcome} key="mark" />, ` ${summary}`];
   return (
     <section aria-labelledby="answer">
       <h2 id="answer">Answer</h2>
-      <p role="status" class={isBusy || said || !outcome ? '' : 'outcome'}>
-        {isBusy && `Asking ${about} …`}
-        {!isBusy && (outcome && said === '' ? [<Mark outcome={outcome} key="mark" />, `: ${summary}`] : said || FIRST)}
+      <p role="status" class="outcome">
+        {isBusy ? `Asking ${about} …` : said || outcomeLines || FIRST}
       </p>
-      {isBusy && <Way stations={RUNNING} />}
+      {way ? <Way stations={way} /> : <img src="/architecture.svg" alt={PICTURE} />}
       {shown && (
         <fieldset class="report" disabled={isBusy}>
-          <Report {...shown} ask={ask} isBusy={isBusy} />
+          <Report {...shown} ask={ask} />
         </fieldset>
       )}
-      {!shown && !isBusy && <img src="/architecture.svg" alt={PICTURE} />}
     </section>
   );
 }
-
-/** The way of a call that has no answer yet. */
-const RUNNING: readonly Station[] = [
-  { name: 'caller', state: 'passed', note: 'signed' },
-  { name: 'broker', state: 'running' },
-  ...(['memory', 'table', 'lease', 'secret', 'service'] as const).map((name) => ({ name, state: 'off' }) as const),
-];
 
 const FIRST = 'Press a cell of the board to see its answer here, and the way of the request.';
 const PICTURE =
   'A caller signs a request; the token function takes the token from DynamoDB, or requests it once from the service with the credential from Secrets Manager.';
 
-interface ReportProps extends Shown, Pick<AnswerProps, 'ask'> {
-  readonly isBusy: boolean;
-}
+/** The way of a call that has no answer yet. */
+const RUNNING = (['caller', 'broker', 'memory', 'table', 'lease', 'secret', 'service'] as const).map(
+  (name, index): Station => ({ name, state: (['passed', 'running'] as const)[index] ?? 'off' }),
+);
 
-function Report({ form, report, ask, isBusy }: ReportProps) {
-  const { detail, advice, advised, facts, way, texts, fingerprint } = report;
+function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
+  const { detail, advice, advised, facts, texts, fingerprint } = report;
   const [name, choose] = useState('answer');
   const reveal = !form.reveal;
   const text = texts.find((each) => each.name === name)?.text ?? '';
@@ -65,8 +58,7 @@ function Report({ form, report, ask, isBusy }: ReportProps) {
       {detail && <p>{detail}</p>}
       {advice && <p>{advice}</p>}
       <Commands commands={advised} />
-      {!isBusy && <Way stations={way} />}
-      <Entries entries={facts} kind="facts" />
+      <Entries entries={facts} />
       {fingerprint && (
         <p class="row">
           <button type="button" aria-pressed={!reveal} onClick={() => ask({ ...form, reveal })}>
@@ -86,7 +78,7 @@ function Report({ form, report, ask, isBusy }: ReportProps) {
           onChoose={choose}
         />
         <pre>{text}</pre>
-        <Copy entry={{ name, text }} key={text} />
+        <Copy entry={{ name, text }} label={name} key={text} />
       </details>
     </>
   );
@@ -103,9 +95,7 @@ function Way({ stations }: { readonly stations: readonly Station[] }) {
             <circle cx="12" cy="12" r="10" />
             <path d={SIGNS[state]} />
           </svg>
-          <b>{name}</b>
-          <span>{note}</span>
-          <span>{milliseconds !== undefined && `${milliseconds} ms`}</span>
+          <b>{name}</b> <span>{note}</span> <span>{milliseconds !== undefined && `${milliseconds} ms`}</span>
         </li>
       ))}
     </ol>

@@ -18,9 +18,8 @@ export function Board({ state: { callers, services, clients, stages, done }, cho
   const changed = clients.find(({ name }) => name === chosen?.client) ?? clients[0];
 
   function askFor(client: string, service: string): void {
-    const seconds = others.current?.min_ttl.value ?? '';
-    const min_ttl = operation === 'token' && seconds !== '' ? Number(seconds) : undefined;
-    ask({ caller: id, operation, client, service, min_ttl });
+    const seconds = operation === 'token' && others.current?.min_ttl.value;
+    ask({ caller: id, operation, client, service, min_ttl: seconds ? Number(seconds) : undefined });
   }
 
   function askForOthers(event: SubmitEvent): void {
@@ -42,7 +41,7 @@ export function Board({ state: { callers, services, clients, stages, done }, cho
         aria-pressed={chosen?.client === client && chosen.service === service}
         onClick={() => askFor(client, service)}
       >
-        <b>{state}</b> <span>{notes}</span>
+        <b>{severity === 'stopped' ? `⊘ ${state}` : state}</b> <small>{notes}</small>
         {token?.part !== undefined && <i style={{ width: `${Math.round(token.part * 100)}%` }} />}
       </button>
     );
@@ -127,7 +126,7 @@ function Steps({ steps, canFail }: { readonly steps: readonly Step[]; readonly c
       <ol class="steps" aria-label="First steps">
         {offered.map(([step, text]) => (
           <li key={step} class={steps.includes(step) ? 'done' : ''}>
-            {steps.includes(step) ? `Done: ${text}` : text}
+            {text}
           </li>
         ))}
       </ol>
@@ -138,5 +137,5 @@ function Steps({ steps, canFail }: { readonly steps: readonly Step[]; readonly c
 const STEPS: readonly (readonly [step: Step, text: string])[] = [
   ['request', 'Press a cell: the service issues a token.'],
   ['memory', 'Press it again: the token comes from memory.'],
-  ['incident', 'Let its service go down below, and press once more.'],
+  ['incident', 'Let its service go down and press once more.'],
 ];

@@ -1,36 +1,27 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { SeenRequest, State } from '../messages.ts';
 import { Choice, Commands, clock, Mark } from './parts.tsx';
 
-interface IncidentsProps extends Pick<State, 'stages'> {
-  readonly order: (path: string, form: object) => Promise<string | undefined>;
-}
+type Order = (path: string, form: object) => Promise<string | undefined>;
 
 /** Controls that let services fail and recover. */
-export function Incidents({ stages, order }: IncidentsProps) {
+export function Incidents({ stages, order }: Pick<State, 'stages'> & { readonly order: Order }) {
   const [said, say] = useState('');
   const play = async (service: string, name: string) => {
     say(`${service}: ${await order('/incident', { service, name })}`);
-  };
-  const checkAll = async () => {
-    say('Checking every pair …');
-    say((await order('/schedule', {})) ?? 'Every pair was checked.');
   };
   return (
     <section aria-labelledby="incidents">
       <div class="row">
         <h2 id="incidents">Play an incident</h2>
-        <button type="button" onClick={checkAll}>
-          Run the checks of the schedule
-        </button>
-        <span role="status">{said}</span>
+        <small role="status">{said}</small>
       </div>
-      {stages.map(({ service, plays, states }) => (
+      {stages.map(({ service, plays }) => (
         <div class="row" key={service}>
           <Choice
-            kind={`segments ${plays}`}
+            kind={`incident ${plays}`}
             legend={service}
-            options={states.map(({ name, text }) => [name, text])}
+            options={STATES}
             value={plays}
             onChoose={(name) => play(service, name)}
           />
@@ -43,6 +34,15 @@ export function Incidents({ stages, order }: IncidentsProps) {
     </section>
   );
 }
+
+/** The states of a service: names of incidents, with words for a reader. */
+const STATES = Object.entries({
+  recover: 'works',
+  slow: 'slow',
+  down: 'down',
+  throttle: 'throttles',
+  reject: 'rejects',
+});
 
 /** The last requests. A row opens its audit line, or the requests that it summarizes. */
 export function Requests({ requests }: Pick<State, 'requests'>) {
@@ -67,47 +67,54 @@ const row = (request: SeenRequest) => <Row request={request} key={request.id} />
 function Row({ request }: { readonly request: SeenRequest }) {
   const { id, at, outcome, caller, subject, origin, milliseconds, folded } = request;
   const [isOpen, setOpen] = useState(false);
+  const [line, show] = useState('');
+  const read = async () => JSON.stringify(await (await fetch(`/audit/${id}`)).json(), undefined, 2);
+  const toggle = ({ currentTarget: { open } }: { readonly currentTarget: HTMLDetailsElement }) => {
+    setOpen(open);
+    if (open && took) read().then(show, () => show('The broker has stopped.'));
+  };
   const took = milliseconds === undefined ? undefined : `${milliseconds} ms`;
   return (
-    <details class="event" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+    <details onToggle={toggle}>
       <summary>
         <time>{clock(at)}</time> <Mark outcome={outcome} />
-        {folded ? `: ${subject}` : ` ${[caller, subject, origin, took].filter(Boolean).join(', ')}`}
-        {folded && origin && <small>, {origin}</small>}
+        {folded ? ':' : ''} {[caller, subject, origin, took].filter(Boolean).join(', ')}
       </summary>
-      {isOpen && folded?.map((each) => <Row request={each} key={each.id} />)}
-      {isOpen && !folded && (took ? <AuditLine id={id} /> : <p>AWS answered. The broker was not called.</p>)}
+      {isOpen && folded?.map(row)}
+      {isOpen && !folded && (took ? <pre>{line}</pre> : <p>AWS answered. The broker was not called.</p>)}
     </details>
   );
 }
 
-function AuditLine({ id }: { readonly id: string }) {
-  const [line, show] = useState('');
-  useEffect(() => {
-    const read = async () => JSON.stringify(await (await fetch(`/audit/${id}`)).json(), undefined, 2);
-    read().then(show, () => show('The broker has stopped.'));
-  }, [id]);
-  return <pre>{line}</pre>;
-}
-
-/** The messages to the operators. */
-export function Messages({ messages }: Pick<State, 'messages'>) {
+/** The messages to the operators. The newest is open. */
+export function Messages({ messages, order }: Pick<State, 'messages'> & { readonly order: Order }) {
+  const [said, say] = useState('');
+  const checkAll = async () => {
+    say('Checking every pair …');
+    say((await order('/schedule', {})) ?? 'Every pair was checked.');
+  };
   return (
     <section aria-labelledby="messages">
-      <h2 id="messages">Messages to the operators</h2>
+      <div class="row">
+        <h2 id="messages">Messages to the operators</h2>
+        <button type="button" onClick={checkAll}>
+          Run the checks
+        </button>
+        <small role="status">{said}</small>
+      </div>
       {messages.length === 0 && <p>No messages yet. The checks of the schedule report changes.</p>}
-      {messages.map(({ at, subject, text, commands }) => (
-        <article key={`${at} ${subject}`}>
-          <h3>
-            <time>{clock(at)}</time> {subject.replace(/^\[.*?\] /, '')}
-          </h3>
+      {messages.map(({ at, subject, text, commands }, index) => (
+        <details key={`${at} ${subject}`} open={index === 0}>
+          <summary>
+            <time>{clock(at)}</time> <h3>{subject.replace(/^\[.*?\] /, '')}</h3>
+          </summary>
           <p>{text.split('\n\n', 1)}</p>
           <Commands commands={commands} />
           <details>
             <summary>The whole message</summary>
             <pre>{text}</pre>
           </details>
-        </article>
+        </details>
       ))}
     </section>
   );

@@ -40,22 +40,20 @@ function Page() {
       <header>
         <h1>Token broker on this machine</h1>
         {!hasEnded && <p role="status">{state ? 'live' : 'connecting'}</p>}
+        <small role="status" title={changes}>
+          {changes}
+        </small>
         {state && (
-          <details class="saved">
+          <details>
             <summary>{state.saved.text}</summary>
-            <Entries entries={state.saved.counts} kind="counts" />
+            <Entries entries={state.saved.counts} />
           </details>
         )}
       </header>
-      <p class="unseen" role="status">
-        {changes}
-      </p>
       <main>
         {hasEnded && (
           <section role="alert">
-            <strong class="bad">
-              npm start has ended.{seenAt && ` The page shows the state of ${clock(seenAt)}.`}
-            </strong>
+            <strong class="bad">npm start has ended.{state && ` The page shows the state of ${clock(seenAt)}.`}</strong>
           </section>
         )}
         <fieldset class="page" disabled={hasEnded}>
@@ -63,20 +61,16 @@ function Page() {
             <>
               <div>
                 <Board state={state} chosen={asked ?? shown?.form} ask={ask} />
-                <Messages messages={state.messages} />
                 <Incidents stages={state.stages} order={order} />
+                <Messages messages={state.messages} order={order} />
               </div>
               <div>
                 <Answer asked={asked} said={said} shown={shown} ask={ask} />
                 <Requests requests={state.requests} />
-                <details>
-                  <summary>What is running</summary>
-                  <Entries entries={state.running} kind="running" />
-                </details>
               </div>
             </>
           ) : (
-            [<section class="skeleton" key="left" />, <section class="skeleton" key="right" />]
+            [<section key="left" />, <section key="right" />]
           )}
         </fieldset>
       </main>
@@ -86,23 +80,15 @@ function Page() {
 
 /** Polls the broker, so that actions of other terminals show within two seconds. */
 function useBroker() {
-  const [seen, setSeen] = useState<{ readonly state?: State; readonly seenAt?: number; readonly changes: string }>({
-    changes: '',
-  });
+  const [seen, setSeen] = useState<{ state?: State; seenAt: number; changes: string }>({ seenAt: 0, changes: '' });
   const [hasEnded, setEnded] = useState(false);
   const read = async () => {
     const state: State = await (await fetch('/state')).json();
-    setSeen((previous) => ({
-      state,
-      seenAt: Date.now(),
-      changes: changesIn(state, previous.state) || previous.changes,
-    }));
+    setSeen(({ state: previous = state, changes }) => {
+      return { state, seenAt: Date.now(), changes: changesIn(state, previous) || changes };
+    });
   };
-  const look = () =>
-    read().then(
-      () => setEnded(false),
-      () => setEnded(true),
-    );
+  const look = async () => setEnded(await read().then(Boolean, () => true));
   useEffect(() => {
     const follow = () => look().then(() => setTimeout(follow, 1_000));
     follow();
@@ -111,15 +97,13 @@ function useBroker() {
 }
 
 /** Returns a sentence about the cells whose word has changed. */
-function changesIn(state: State, previous: State | undefined): string {
+function changesIn(state: State, previous: State): string {
   const wordsOf = ({ clients }: State) =>
     clients.flatMap(({ name, cells }) => cells.map(({ service, word }) => `${name} on ${service} is now ${word}`));
-  const known = new Set(previous && wordsOf(previous));
-  return previous === undefined
-    ? ''
-    : wordsOf(state)
-        .filter((each) => !known.has(each))
-        .join(', ');
+  const known = new Set(wordsOf(previous));
+  return wordsOf(state)
+    .filter((each) => !known.has(each))
+    .join(', ');
 }
 
 /** Returns the server's answer, or an error text in `message`. */

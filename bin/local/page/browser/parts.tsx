@@ -12,7 +12,7 @@ interface ChoiceProps<Value extends string> {
 /** A choice between options that are all visible. */
 export function Choice<Value extends string>({ legend, options, value, onChoose, kind }: ChoiceProps<Value>) {
   return (
-    <fieldset class={`choice ${kind ?? ''}`}>
+    <fieldset class={kind}>
       <legend>{legend}</legend>
       {options.map(([each, label]) => (
         <label key={each}>
@@ -25,16 +25,14 @@ export function Choice<Value extends string>({ legend, options, value, onChoose,
 }
 
 /** A list of names with their texts. Ids have a copy sign. */
-export function Entries({ entries, kind }: { readonly entries: readonly Entry[]; readonly kind: string }) {
+export function Entries({ entries }: { readonly entries: readonly Entry[] }) {
   const parts = entries.map(({ name, text }) => (
     <div key={name}>
       <dt>{name}</dt>
-      <dd title={text}>
-        <span>{text}</span> {IDS.has(name) && <Copy entry={{ name, text }} sign />}
-      </dd>
+      <dd title={text}>{IDS.has(name) ? <Copy entry={{ name, text }} label={text} /> : text}</dd>
     </div>
   ));
-  return <dl class={kind}>{parts}</dl>;
+  return <dl>{parts}</dl>;
 }
 
 const IDS = new Set(['fingerprint', 'request id']);
@@ -44,30 +42,23 @@ export function Mark({ outcome: { word, kind } }: { readonly outcome: Outcome })
   return <strong class={kind}>{word}</strong>;
 }
 
-const SIGN = (
-  <svg viewBox="0 0 16 16" aria-hidden="true">
-    <path d="M5 5V2h9v9h-3M2 5h9v9H2z" />
-  </svg>
-);
-
 /** A button that copies a text, and confirms it until it loses the focus. */
-export function Copy({ entry: { name, text }, sign }: { readonly entry: Entry; readonly sign?: boolean }) {
+export function Copy({ entry: { name, text }, label }: { readonly entry: Entry; readonly label: string }) {
   const [said, say] = useState('Copy');
+  const about = name === label ? name : `${name} ${label}`;
   const copy = () => navigator.clipboard.writeText(text).then(() => say('Copied'));
   return (
-    <button type="button" aria-label={`${said} ${name}`} onClick={copy} onBlur={() => say('Copy')}>
-      <span aria-live="polite">{sign && said === 'Copy' ? SIGN : said}</span>
+    <button type="button" aria-label={`${said} ${about}`} onClick={copy} onBlur={() => say('Copy')}>
+      <code aria-live="polite">{`${said === 'Copy' ? '❐' : said} ${label}`}</code>
     </button>
   );
 }
 
-/** The names of commands, each with a button that copies the whole command. */
+/** The names of commands. A press copies the whole command. */
 export function Commands({ commands }: { readonly commands: readonly Entry[] }) {
-  return commands.map((command) => (
-    <p class="row" key={command.name}>
-      <code>{command.name}</code> <Copy entry={command} />
-    </p>
-  ));
+  if (commands.length === 0) return undefined;
+  const copies = commands.map((command) => <Copy entry={command} label={command.name} key={command.name} />);
+  return <p class="row">{copies}</p>;
 }
 
 /** Formats a time of day. */

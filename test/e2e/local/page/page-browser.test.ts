@@ -51,7 +51,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await press(page, INITECH)).toBe('rejected');
     await unfold(page, 'who am I');
     await page.getByRole('button', { name: 'Who am I?' }).click();
-    await said(page, 'identified: operator asked who it is, 200');
+    await said(page, 'identified operator asked who it is, 200');
 
     const tokens = PAIRS.slice(0, 3).map(async (pair) => (await ask(broker, BILLING, pair)).json.access_token);
     const seen = (await received()) + (await page.content());
@@ -64,7 +64,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const clipboard = () => page.evaluate('navigator.clipboard.readText()');
     await press(page, ACME);
-    expect(await page.locator('.facts dt').allInnerTexts()).toEqual([
+    expect(await page.locator('.report dt').allInnerTexts()).toEqual([
       ...['expires in', 'source', 'fingerprint', 'request id'],
     ]);
     await press(page, INITECH);
@@ -149,7 +149,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await answered(page, cell(page, INITECH), 'asked for initech');
     last.resolve();
     await (await late).finished();
-    await said(page, 'credential-rejected: billing asked for initech');
+    await said(page, 'credential-rejected billing asked for initech');
   });
 
   it('hands on how long a token should live, and any other name, which it shows as the text that it is', async () => {
@@ -163,7 +163,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await page.getByRole('textbox', { name: 'Client' }).fill(odd);
     await page.getByRole('textbox', { name: 'Service' }).fill(odd);
     await page.getByRole('textbox', { name: 'Service' }).press('Enter');
-    await said(page, `invalid-request: billing asked for ${odd} on ${odd}, 400`);
+    await said(page, `invalid-request billing asked for ${odd} on ${odd}, 400`);
     expect(await page.locator('img').count()).toBeLessThan(pictures + 1);
   });
 
@@ -201,13 +201,15 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await bar.waitFor();
     expect(await bar.innerText()).toMatch(/^npm start has ended\. The page shows the state of [\d:]{8}\.$/);
     expect(await page.locator('button:enabled, input:enabled').count()).toBe(0);
+    // The board still shows its state.
+    expect(await page.locator('.cell').filter({ visible: true }).count()).toBe(14);
     expect(await page.locator('button:not(.cell)').filter({ visible: true }).count()).toBe(0);
     await startOwnBroker({ env });
     await connected(page);
     await requests.getByText('No requests yet.').waitFor();
     // The caller that was chosen before is still the one who asks.
     await press(page, ACME);
-    await said(page, 'issued: operator asked for acme');
+    await said(page, 'issued operator asked for acme');
   });
 });
 

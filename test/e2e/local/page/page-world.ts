@@ -29,7 +29,6 @@ const STATE: State = {
     done: [],
     requests: [],
     messages: [],
-    running: [],
   },
 };
 

@@ -267,7 +267,9 @@ it('ends within seconds a connection whose request does not arrive, in its head 
   const begun = performance.now();
   const body = `POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM}\r\nContent-Length: 100\r\n\r\nclient`;
   const sockets = ['', 'POST /token HTTP/1.1\r\nHost: loc', body].map((sent) => {
-    const socket = connect(port, '127.0.0.1').on('error', () => undefined).resume();
+    const socket = connect(port, '127.0.0.1')
+      .on('error', () => undefined)
+      .resume();
     onTestFinished(() => void socket.destroy());
     socket.write(sent);
     return socket;
