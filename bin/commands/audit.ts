@@ -1,7 +1,7 @@
 import { CloudWatchLogs, type FilteredLogEvent, paginateFilterLogEvents } from '@aws-sdk/client-cloudwatch-logs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseName } from '../../client/commands/options.ts';
-import { printJson, printLine, tableText, talk, timeText } from '../../client/commands/output.ts';
+import { printJson, printLine, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseJsonObject } from '../../functions/broker/json.ts';
 import { parsePairKey } from '../../functions/broker/pair.ts';
@@ -13,6 +13,7 @@ import { nearestNames } from './shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
 import { openSecrets } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
+import { tableText } from './shared/table.ts';
 
 /** Adds `audit`, which shows the calls for one client from the audit lines of the token function. */
 export function addAuditCommand(program: Command, shell: Shell): void {

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { printJson, tableText } from '../../client/commands/output.ts';
+import { printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { listSettings } from '../../lib/settings/listing.ts';
 import { stackName } from '../../lib/settings/names.ts';
 import type { CommandOptions } from './shared/aws-config.ts';
 import { operate } from './shared/operate.ts';
 import { knownSettings, parseEnvironmentName, settingsFile } from './shared/settings.ts';
+import { tableText } from './shared/table.ts';
 
 /** Adds `config`, which prints the settings with which an environment would be deployed. */
 export function addConfigCommand(program: Command, shell: Shell): void {

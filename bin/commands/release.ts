@@ -3,7 +3,7 @@ import { type FunctionConfiguration, Lambda, paginateListVersionsByFunction } fr
 import type { Command } from 'commander';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseWhole } from '../../client/commands/options.ts';
-import { printJson, tableText, talk, timeText } from '../../client/commands/output.ts';
+import { printJson, talk, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
@@ -11,6 +11,7 @@ import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/con
 import { isRefused, openClient } from './shared/ask-aws.ts';
 import { operate } from './shared/operate.ts';
 import { knownSettings } from './shared/settings.ts';
+import { tableText } from './shared/table.ts';
 
 /** Adds `release list` and `release back`, which list the token function's versions and go back to a version. */
 export function addReleaseCommands(program: Command, shell: Shell): void {

@@ -10,28 +10,16 @@ export function printJson(shell: Out, data: Readonly<Record<string, unknown>>): 
 /** Writes data for a person on stdout: a line per member, without members that are `undefined`. */
 export function printMembers(shell: Out, data: Readonly<Record<string, unknown>>): void {
   const members = Object.entries(data).filter(([, value]) => value !== undefined);
-  const rows = members.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
-  shell.stdout.write(tableText(['', ''], rows).replace(/^.*\n/, ''));
+  const width = Math.max(...members.map(([name]) => name.length));
+  for (const [name, value] of members) {
+    shell.stdout.write(rowText([name, typeof value === 'string' ? value : JSON.stringify(value)], [width, 9_999]));
+  }
 }
 
 /** Writes a line of data for a person on stdout. */
 export function printLine(shell: Out, line: string): void {
   shell.stdout.write(`${plain(line)}\n`);
 }
-
-/** Returns a table whose columns are as wide as their longest cell. At a terminal the widest are wrapped to fit. */
-export function tableText(header: readonly string[], rows: readonly (readonly string[])[], out?: Out): string {
-  const table = [header, ...rows];
-  const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
-  const room = (out?.stdout.columns || Number.POSITIVE_INFINITY) - 2 * (widths.length - 1);
-  while (widths.reduce((sum, width) => sum + width) > room && Math.max(...widths) > NARROWEST) {
-    const widest = Math.max(...widths);
-    widths[widths.indexOf(widest)] = widest - 1;
-  }
-  return table.map((row) => rowText(row, widths)).join('');
-}
-
-const NARROWEST = 6;
 
 /** Returns a row of a table, on several lines if a cell is longer than its width. Breaks at blanks and hyphens. */
 export function rowText(cells: readonly string[], widths: readonly number[]): string {

@@ -1,7 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import type { Command } from 'commander';
 import { parseName } from '../../../client/commands/options.ts';
-import { printJson, tableText, talk, timeText } from '../../../client/commands/output.ts';
+import { printJson, talk, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../../functions/vocabulary.ts';
@@ -23,6 +23,7 @@ import {
 } from '../shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
+import { tableText } from '../shared/table.ts';
 
 /** Adds `client list` and `client show`, which show the states of pairs by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {

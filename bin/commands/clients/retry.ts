@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { parseName } from '../../../client/commands/options.ts';
-import { printJson, tableText, talk } from '../../../client/commands/output.ts';
+import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { isProven } from '../../../functions/broker/pair/record.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
@@ -10,6 +10,7 @@ import { shortVersion } from '../shared/checks.ts';
 import { type ClientSecret, hasService, versionWith } from '../shared/client-secret.ts';
 import { operate } from '../shared/operate.ts';
 import { openSecrets } from '../shared/secrets.ts';
+import { tableText } from '../shared/table.ts';
 import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 import { changePairs, pairsOfClient } from './pair-changes.ts';
 

@@ -1,10 +1,11 @@
 import { adviceFor, asProblem, withNames } from '../../../client/commands/failure.ts';
-import { tableText, talk, timeText } from '../../../client/commands/output.ts';
+import { talk, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { findingAdvice, type SecretStage } from '../../../functions/vocabulary.ts';
 import { pause } from './operate.ts';
+import { tableText } from './table.ts';
 
 /** The result of checking a pair: a finding, or the failure. */
 export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });

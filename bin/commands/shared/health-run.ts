@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { CommandFailure } from '../../../client/commands/failure.ts';
-import { tableText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 import { healthFunctionName } from '../../../lib/settings/names.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
 import { openClient } from './ask-aws.ts';
+import { tableText } from './table.ts';
 
 /** The finding of a pair, or the reason why it has no finding. */
 interface PairFinding {
