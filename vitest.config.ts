@@ -33,7 +33,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     projects: [
       tier('unit', ['test/{unit,support}/**/*.test.ts', 'test/lint.test.ts']),
-      tier('protocol', ['test/protocol/*.test.ts']),
+      tier('protocol', ['test/protocol/**/*.test.ts']),
       tier('contract', ['test/contract/*.test.ts']),
       tier('stack', ['test/stack/**/*.test.ts']),
       tier('e2e', ['test/e2e/**/*.test.ts'], SLOW),

@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../support/example.ts';
-import type { Answer } from '../support/fleet/fleet.ts';
-import { ALL_FAULTS, explore, type Fault, type Scenario } from '../support/pair/interleaving.ts';
+import { ALL_FAULTS, COSTLY, count, explore, type Fault, nameOf, type Scenario } from '../support/pair/interleaving.ts';
 import { oldToken } from '../support/pair/pair-examples.ts';
 
-/** One lease or more may end without a result: a request more each. A store that repeats costs nothing. */
-const COSTLY = ALL_FAULTS.filter((fault) => fault !== 'repeated');
 /** They cost the length of a lease, or end before it. */
 const SLOW: readonly Fault[] = ['crash', 'unavailable', 'delay', 'freeze', 'late', 'no-key', 'item-restored'];
 
@@ -28,10 +24,6 @@ const BUSY = { faults: ['busy-read', 'busy-write'], maxFaults: 2 } as const;
 const OLD_TOKEN = oldToken();
 const PUBLISHED: Partial<PairRecord> = { token: OLD_TOKEN, attemptedAt: START - HOUR_MS };
 const DOWN: Scenario = { answer: () => new Problem('token-endpoint-unavailable', 'down') };
-
-const nameOf = (answer: Answer | undefined) => answer?.problem?.type ?? answer?.issue?.token.fingerprint;
-const count = (faults: readonly Fault[], kinds: readonly Fault[]) =>
-  faults.filter((fault) => kinds.includes(fault)).length;
 
 describe.each<[string, Scenario]>([
   ['nothing is known', {}],
@@ -63,46 +55,6 @@ describe.each<[string, Scenario]>([
       expect(now - START).toBeLessThan(mostMs + 1_000);
       expect((await later(MINUTE_MS)).issue).toBeDefined();
     });
-  });
-});
-
-it.each<[string, Partial<Scenario>]>([
-  ['two faults', { faults: ['crash', 'unavailable', 'freeze', 'item-lost'], maxFaults: 2 }],
-  ['one lost answer, one late answer and one crash', { faults: ['answer-lost', 'late', 'crash'], maxFaults: 3 }],
-])('in every interleaving, also with %s, one pair never costs more than they explain', async (_, scenario) => {
-  await explore(scenario, async ({ answers, requests, faults, later }) => {
-    expect(requests.length).toBeLessThanOrEqual(1 + count(faults, COSTLY));
-    expect(answers.filter((answer) => answer === undefined)).toHaveLength(count(faults, ['crash']));
-    expect((await later(MINUTE_MS)).issue).toBeDefined();
-  });
-});
-
-it.each<[string, Partial<Scenario>]>([
-  ['of two callers', {}],
-  ['of a caller that may crash or be frozen', { faults: ['crash', 'delay', 'freeze', 'repeated'], callers: 1 }],
-])(
-  'a secret that is deleted between the steps %s leaves no token once a check has said so, and none comes back',
-  async (_, changes) => {
-    const record = PUBLISHED;
-    const request = { refused: OLD_TOKEN.fingerprint };
-    const operator: Scenario['operator'] = ({ surroundings }) => {
-      surroundings.stages = {};
-    };
-    await explore({ record, request, operator, hasCheck: true, ...changes }, async ({ finding, record, later }) => {
-      if (finding?.finding !== 'secret-missing') return;
-      expect(record.token).toBeUndefined();
-      expect(nameOf(await later(MINUTE_MS))).toBe('credential-missing');
-    });
-  },
-);
-
-it('a client that is disabled meanwhile stays so in every interleaving, with every fault but a lost item', async () => {
-  const operator: Scenario['operator'] = ({ shared }) =>
-    shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled: { since: START } }));
-  const faults = ALL_FAULTS.filter((fault) => !fault.startsWith('item-'));
-  await explore({ operator, faults }, async ({ record, later }) => {
-    expect(record.disabled).toEqual({ since: START });
-    expect(nameOf(await later(MINUTE_MS))).toBe('client-disabled');
   });
 });
 

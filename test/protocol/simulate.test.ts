@@ -1,23 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { simulateDay } from '../../bench/day/day.ts';
-import type { Outcome } from '../../bench/day/outcome.ts';
-import type { Scale, Way } from '../../bench/day/world.ts';
+import type { Way } from '../../bench/day/world.ts';
+import { simulated } from '../support/fleet/example-day.ts';
 
 describe('a simulated fleet', () => {
   it.each(['broker', 'memory-only'] as const)('gives the recorded result with a fixed seed: %s', async (way) => {
     expect(await simulated(way)).toMatchObject(RECORDED[way]);
-  });
-
-  it.each([1, 2, 3])('never makes a needless token request while nothing fails (seed %d)', async (seed) => {
-    const { problems, tokenRequests, goal } = await simulated('broker', { seed, calm: true });
-    expect({ problems: problems.all, needless: tokenRequests.needless }).toEqual({ problems: 0, needless: 0 });
-    expect(goal).toMatchObject({ met: true });
-  });
-
-  it.each([1, 2, 3])('keeps every promise of a pair on a day on which all goes wrong (seed %d)', async (seed) => {
-    const { tokensIssued, tokenRequests } = await simulated('broker', { seed, pairs: 40, faults: true });
-    expect(tokensIssued).toBeGreaterThan(4_000);
-    expect(tokenRequests.rejected).toBeGreaterThan(0);
   });
 
   it('makes no more token requests with a thousand instances than with one; by memory alone it does', async () => {
@@ -29,10 +16,6 @@ describe('a simulated fleet', () => {
     expect((await requests('memory-only', 1_000)) / (await requests('memory-only', 1))).toBeGreaterThan(3);
   });
 });
-
-function simulated(way: Way, changes: Partial<Scale> = {}): Promise<Outcome> {
-  return simulateDay(way, { instances: 200, pairs: 100, hours: 24, seed: 25, calm: false, faults: false, ...changes });
-}
 
 /** A change of the rules that moves these numbers moves a real fleet's, too: look at them before recording new ones. */
 const RECORDED = {

@@ -182,5 +182,14 @@ const READ_FAULTS: readonly Fault[] = [
 ];
 export const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late', 'lost-then-busy'];
 
+/** One lease or more may end without a result: a request more each. A store that repeats costs nothing. */
+export const COSTLY = ALL_FAULTS.filter((fault) => fault !== 'repeated');
+
+export const count = (faults: readonly Fault[], kinds: readonly Fault[]) =>
+  faults.filter((fault) => kinds.includes(fault)).length;
+
+/** The problem of an answer, or the fingerprint of its token. */
+export const nameOf = (answer: Answer | undefined) => answer?.problem?.type ?? answer?.issue?.token.fingerprint;
+
 /** More than any scenario here needs; an exploration that is cut off fails. */
 const MAX_RUNS = 120_000;

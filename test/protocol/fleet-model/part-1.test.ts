@@ -1,0 +1,3 @@
+import { tellStories } from '../../support/fleet/stories.ts';
+
+tellStories(0);
