@@ -21,11 +21,12 @@ export function printLine(shell: Out, line: string): void {
   shell.stdout.write(`${plain(line)}\n`);
 }
 
-/** Returns a row of a table, on several lines if a cell is longer than its width. Breaks at blanks and hyphens. */
+/** Returns a row of a table, on several lines if a cell is longer than its width. Breaks at blanks and after `a-`. */
 export function rowText(cells: readonly string[], widths: readonly number[]): string {
   const wrapped = cells.map((cell, column) => {
     const width = widths[column] ?? 0;
-    return plain(cell).match(new RegExp(`.{1,${width}}$|.{0,${width - 1}}[ -]|.{1,${width}}`, 'gu')) ?? [''];
+    const parts = new RegExp(`.{1,${width}}(?: |$)|.{0,${width - 1}}(?<=[a-z])-|.{1,${width}}`, 'gu');
+    return (plain(cell).match(parts) ?? ['']).map((part) => part.trimEnd());
   });
   const lines = Array.from({ length: Math.max(...wrapped.map(({ length }) => length)) }, (_, line) =>
     wrapped.map((parts, column) => (parts[line] ?? '').padEnd(widths[column] ?? 0)),

@@ -19,7 +19,7 @@ export interface Shell {
   exitCode: 0 | 1;
 }
 
-type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number | undefined };
 
 /** Returns the shell of this process. Commands reach the process only through it. */
 export function processShell(): Shell {

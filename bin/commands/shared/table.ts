@@ -9,12 +9,16 @@ export function tableText(
 ): string {
   const table = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
+  // A word is not broken, unless it is longer than most names.
+  const wordIn = (cell = '') => Math.max(...cell.split(WORD_END).map((word) => word.length));
+  const narrowest = header.map((_, column) => Math.min(30, Math.max(...table.map((row) => wordIn(row[column])))));
   const room = (out?.stdout.columns || Number.POSITIVE_INFINITY) - 2 * (widths.length - 1);
-  while (widths.reduce((sum, width) => sum + width) > room && Math.max(...widths) > NARROWEST) {
-    const widest = Math.max(...widths);
-    widths[widths.indexOf(widest)] = widest - 1;
+  while (widths.reduce((sum, width) => sum + width) > room) {
+    const widest = Math.max(...widths.filter((width, column) => width > (narrowest[column] ?? 0)));
+    if (widest < 0) break;
+    widths[widths.findIndex((width, column) => width === widest && width > (narrowest[column] ?? 0))] = widest - 1;
   }
   return table.map((row) => rowText(row, widths)).join('');
 }
 
-const NARROWEST = 6;
+const WORD_END = / |(?<=[a-z]-)/;

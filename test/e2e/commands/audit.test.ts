@@ -30,6 +30,14 @@ describe('audit', () => {
     ]);
   });
 
+  it('folds equal checks and leaves out the own account at a terminal', async ({ asked }) => {
+    for (let checks = 0; checks < 2; checks += 1) await asked.run(`client check acme --service ${CLEANSING}`);
+    const { stdout } = await asked.run('audit acme', { env: { COLUMNS: '200' } });
+    expect(stdout.match(/ (check|token)[ (].*/g)).toHaveLength(4);
+    expect(stdout).toMatch(/^\d\d:\d\dZ +operator\/\S+ +check \(3 times\) +merchant-payment-cleansing +accepted /m);
+    expect((await asked.run('audit acme')).stdout.match(/ check /g)).toHaveLength(3);
+  });
+
   it('says of the refusal that the probe of health asks for that it is meant', async ({ asked }) => {
     await asked.run('health --run');
     const refused = await asked.run('audit acme --outcome access-denied');

@@ -116,6 +116,20 @@ describe('client list with the table', () => {
     expect(await list(` --service ${INSIGHTS}`)).toMatch(/^CLIENT .*\nacme +customer-insights +ok .*\n$/);
   });
 
+  it.for([80, 200])(
+    'fits into %i columns of a terminal, with short times and whole words',
+    async (columns, { world }) => {
+      await world.run('client check acme');
+      const { stdout } = await world.run('client list', { env: { COLUMNS: `${columns}` } });
+      const lines = stdout.trimEnd().split('\n');
+      expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns);
+      expect(stdout).toMatch(/ \d\d:\d\dZ/);
+      const services = columns === 200 ? SERVICES : ['customer-', 'insights', 'merchant-', 'payment-', 'cleansing'];
+      for (const part of services) expect(stdout.split(/\s+/)).toContain(part);
+      expect((await world.run('client list')).stdout).toMatch(/merchant-payment-cleansing +ok +\d{4}-\d\d-\d\dT/);
+    },
+  );
+
   it('calls a version that no service has accepted yet unproven, while the token of the one before lives', async () => {
     const now = Date.UTC(2026, 0, 1);
     const [issuedAt, expiresAt] = [now - 60_000, now + 60_000];

@@ -76,7 +76,8 @@ export function openShell(variables: Variables = {}, stdin: Shell['stdin'] = Rea
       stdin.emit('shown', output.screen);
       done();
     };
-    return Object.assign(new Writable({ write }), { isTTY });
+    // A terminal has columns, a pipe has none.
+    return Object.assign(new Writable({ write }), { isTTY, columns: Number(variables.COLUMNS) || undefined });
   };
   const [stdout, stderr] = [streamTo('stdout'), streamTo('stderr')];
   const credentials = () => credentialsOf(env);
