@@ -6,10 +6,10 @@ import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/st
 import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { START } from '../support/example.ts';
-import { describePairStore, type StoreUnderTest } from '../support/pair/pair-store-contract.ts';
 import { connectPairTable, TABLE } from '../support/pair/pair-table.ts';
 import { createReferencePairStore } from '../support/pair/reference-pair-store.ts';
 import { startDynamoDB } from '../support/processes/stand-ins.ts';
+import { describePairStore, type StoreUnderTest } from './pair-store-contract.ts';
 
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 

@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { isAllowed } from '../../support/aws/iam.ts';
 import { policiesOf } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
-import { requestsTo } from '../../support/stack/role-requests.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
+import { requestsTo } from './role-requests.ts';
 
 /** A role of the broker's own account that is no part of the stack; callers.test.ts has it under the guard. */
 const ROLE = 'arn:aws:iam::111111111111:role/any';

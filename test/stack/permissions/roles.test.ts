@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { isAllowed, type Policies } from '../../support/aws/iam.ts';
 import { policiesOf, withDefaultKeyPolicy } from '../../support/aws/iam-world.ts';
 import { type DeployedStack, deployStack } from '../../support/stack/deployed-stack.ts';
-import { furtherRequestsTo, requestsTo } from '../../support/stack/role-requests.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
+import { furtherRequestsTo, requestsTo } from './role-requests.ts';
 
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const plain = deployStack('test', exampleForm());

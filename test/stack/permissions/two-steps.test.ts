@@ -5,11 +5,11 @@ import { permissionsBoundary } from '../../../bin/commands/policy.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import type { Deployed } from '../../support/aws/cloudformation.ts';
-import { type Actor, assumeRoles, can, canDo, STEPS, type World } from '../../support/aws/iam-steps.ts';
 import { policiesOf, withDefaultKeyPolicy } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
-import { requestsTo } from '../../support/stack/role-requests.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
+import { type Actor, assumeRoles, can, canDo, STEPS, type World } from './iam-steps.ts';
+import { requestsTo } from './role-requests.ts';
 
 const environment = parseEnvironment('test', exampleForm());
 const context = { '@aws-cdk/core:permissionsBoundary': { name: 'bounds' } };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createClientCheck } from '../../../functions/health/rules/check-client.ts';
 import { NotificationFailure } from '../../../functions/health/rules/notify.ts';
-import { about, createHealthWorld, type except } from '../../support/health-world.ts';
+import { about, createHealthWorld, type except } from './health-world.ts';
 
 describe('the operators are told of a new version', () => {
   it('on each service on which it does not work', async () => {

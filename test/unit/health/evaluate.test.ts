@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../functions/vocabulary.ts';
-import { about, clientsNamed, createHealthWorld, DENIED, except, found, SERVICE } from '../../support/health-world.ts';
+import { about, clientsNamed, createHealthWorld, DENIED, except, found, SERVICE } from './health-world.ts';
 
 const DOWN = `[token-broker dev] incident: ${SERVICE} does not answer`;
 const BACK = `[token-broker dev] ${SERVICE} answers again`;

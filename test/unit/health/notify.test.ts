@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NotificationFailure, type NotificationMemories } from '../../../functions/health/rules/notify.ts';
 import { FINDINGS, type Finding } from '../../../functions/vocabulary.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
-import { about, clientsNamed, createHealthWorld, found, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
+import { about, clientsNamed, createHealthWorld, found, MESSAGE_MS, SERVICE } from './health-world.ts';
 
 const ACME = `acme/${SERVICE}`;
 const rejected = (count: number) => clientsNamed(count).map(({ client }) => found(client, 'rejected'));

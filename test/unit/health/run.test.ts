@@ -3,7 +3,7 @@ import { pairKey } from '../../../functions/broker/pair.ts';
 import { checkPairs } from '../../../functions/health/rules/check-pairs.ts';
 import { pairsOf } from '../../../functions/health/rules/run.ts';
 import { MINUTE_MS, START } from '../../support/example.ts';
-import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
+import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from './health-world.ts';
 
 const NOT_REFUSED = '[token-broker dev] SECURITY: a role without an access rule was not refused';
 

@@ -20,7 +20,7 @@ import {
   requestWhenFree,
   rotated,
   SILENT,
-} from '../../../support/pair/pair-world.ts';
+} from './pair-world.ts';
 
 const WAIT: Step<string> = { kind: 'wait' };
 /** Waits as long as another call holds the lease. */

@@ -18,7 +18,7 @@ import {
   RENEW,
   REQUEST,
   SILENT,
-} from '../../../support/pair/pair-world.ts';
+} from './pair-world.ts';
 
 /** A world in which callers ask, one after the other, and are answered by the rules for callers. */
 function createCallers(options: PairWorldOptions = {}, service = exampleService()) {

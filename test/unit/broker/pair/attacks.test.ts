@@ -18,7 +18,7 @@ import {
   requestWhenFree,
   SILENT,
   THROTTLED,
-} from '../../../support/pair/pair-world.ts';
+} from './pair-world.ts';
 
 /** Sequences of slow, lost and throttled answers that once broke a rule. */
 

@@ -20,7 +20,7 @@ import {
   rotated,
   SILENT,
   THROTTLED,
-} from '../../../support/pair/pair-world.ts';
+} from './pair-world.ts';
 
 /** A store that throttles calls. It is there, so no instance may go alone, however long it lasts. */
 

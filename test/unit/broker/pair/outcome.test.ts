@@ -16,7 +16,7 @@ import {
   REJECTED,
   RENEW,
   REQUEST,
-} from '../../../support/pair/pair-world.ts';
+} from './pair-world.ts';
 
 const KEY = 'v1:0000000000000000';
 const FORCE = { kind: 'request', forced: true } as const;

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { answerOrders } from '../../support/processes/program.ts';
 import type { LambdaOrder } from './lambda-process.ts';
-import { answerOrders } from './program.ts';
 
 // The program of `startLambda`: loads a handler from the working directory, as Lambda's runtime does, and calls it.
 const [file = '', name = ''] = (process.env._HANDLER ?? '').split('.');

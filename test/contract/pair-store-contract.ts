@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
-import { START } from '../example.ts';
-import { exampleToken, exampleWait, fullRecord, oldToken, revealed, WAIT } from './pair-examples.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
+import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../functions/broker/pair/store.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { START } from '../support/example.ts';
+import { exampleToken, exampleWait, fullRecord, oldToken, revealed, WAIT } from '../support/pair/pair-examples.ts';
 
 /** A store, and what happens to its items beside the store's own calls. */
 export interface StoreUnderTest {

@@ -1,18 +1,18 @@
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
-import type { CheckedPair, CheckPair, CheckRecord } from '../../functions/health/rules/check-pairs.ts';
-import type { ProbeAnswer } from '../../functions/health/rules/evaluate.ts';
-import type { Message } from '../../functions/health/rules/messages.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import type { CheckedPair, CheckPair, CheckRecord } from '../../../functions/health/rules/check-pairs.ts';
+import type { ProbeAnswer } from '../../../functions/health/rules/evaluate.ts';
+import type { Message } from '../../../functions/health/rules/messages.ts';
 import {
   createNotify,
   NotificationFailure,
   type NotificationMemories,
   type NotificationMemory,
-} from '../../functions/health/rules/notify.ts';
-import { type ClientList, createHealthRun } from '../../functions/health/rules/run.ts';
-import type { Finding, ProvenBy } from '../../functions/vocabulary.ts';
-import { START } from './example.ts';
-import { seededRandom } from './seeded-random.ts';
-import { VirtualClock } from './virtual-clock.ts';
+} from '../../../functions/health/rules/notify.ts';
+import { type ClientList, createHealthRun } from '../../../functions/health/rules/run.ts';
+import type { Finding, ProvenBy } from '../../../functions/vocabulary.ts';
+import { START } from '../../support/example.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 interface Answer {
   readonly finding?: Finding;

@@ -1,5 +1,5 @@
-import type { Deployed } from './cloudformation.ts';
-import { type Context, isAllowed, type Policies, parsePolicy, type Request } from './iam.ts';
+import type { Deployed } from '../../support/aws/cloudformation.ts';
+import { type Context, isAllowed, type Policies, parsePolicy, type Request } from '../../support/aws/iam.ts';
 
 /** A role, and what its requests tell of themselves: those of a function's code name the function. */
 export interface Actor {

@@ -1,5 +1,5 @@
-import type { Context, Request } from '../aws/iam.ts';
-import type { DeployedStack } from './deployed-stack.ts';
+import type { Context, Request } from '../../support/aws/iam.ts';
+import type { DeployedStack } from '../../support/stack/deployed-stack.ts';
 
 const TOKEN = 'TokenEndpointRole';
 const HEALTH = 'CredentialHealthRole';

@@ -1,22 +1,22 @@
-import { createSecretCache, type SecretReading } from '../../../functions/broker/credential/secret.ts';
-import { createAcquireToken } from '../../../functions/broker/pair/acquire-token.ts';
-import type { Call } from '../../../functions/broker/pair/call.ts';
-import type { Step, View } from '../../../functions/broker/pair/decision.ts';
-import { PairMemory } from '../../../functions/broker/pair/memory.ts';
-import type { Obtained, ObtainToken } from '../../../functions/broker/pair/obtain-token.ts';
-import type { PairRecord } from '../../../functions/broker/pair/record.ts';
+import { createSecretCache, type SecretReading } from '../../../../functions/broker/credential/secret.ts';
+import { createAcquireToken } from '../../../../functions/broker/pair/acquire-token.ts';
+import type { Call } from '../../../../functions/broker/pair/call.ts';
+import type { Step, View } from '../../../../functions/broker/pair/decision.ts';
+import { PairMemory } from '../../../../functions/broker/pair/memory.ts';
+import type { Obtained, ObtainToken } from '../../../../functions/broker/pair/obtain-token.ts';
+import type { PairRecord } from '../../../../functions/broker/pair/record.ts';
 import {
   type PairStore,
   StoreBusy,
   StoreUnavailable,
   type TaggedRecord,
-} from '../../../functions/broker/pair/store.ts';
-import { Problem } from '../../../functions/broker/problem.ts';
-import type { SecretStage } from '../../../functions/vocabulary.ts';
-import { found } from '../broker-world.ts';
-import { START } from '../example.ts';
-import { exampleCall, exampleToken } from './pair-examples.ts';
-import { createReferencePairStore, type ReferencePairStore } from './reference-pair-store.ts';
+} from '../../../../functions/broker/pair/store.ts';
+import { Problem } from '../../../../functions/broker/problem.ts';
+import type { SecretStage } from '../../../../functions/vocabulary.ts';
+import { found } from '../../../support/broker-world.ts';
+import { START } from '../../../support/example.ts';
+import { exampleCall, exampleToken } from '../../../support/pair/pair-examples.ts';
+import { createReferencePairStore, type ReferencePairStore } from '../../../support/pair/reference-pair-store.ts';
 
 export const DOWN = 'down';
 export const BUSY = 'busy';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startProgram } from './program.ts';
+import { startProgram } from '../../support/processes/program.ts';
 
 /** A function of a template, deployed to a process of this machine. */
 export type LambdaProcess = Awaited<ReturnType<typeof startLambda>>;

@@ -4,12 +4,12 @@ import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import type { BrokerSettings } from '../../../functions/variables.ts';
 import { sealingKeyName } from '../../../functions/vocabulary.ts';
+import { startCodeDeploy } from '../../support/aws/codedeploy.ts';
+import { startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/processes/stand-ins.ts';
+import { deployed, finder } from '../../support/stack/deployed-stack.ts';
+import { type Synthesised, synthesise } from '../../support/stack/synthesise.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
-import { startCodeDeploy } from '../aws/codedeploy.ts';
-import { type LambdaProcess, startLambda } from '../processes/lambda-process.ts';
-import { startDynamoDB, startSecretsManager, startSns, startSts } from '../processes/stand-ins.ts';
-import { deployed, finder } from './deployed-stack.ts';
-import { type Synthesised, synthesise } from './synthesise.ts';
+import { type LambdaProcess, startLambda } from './lambda-process.ts';
 
 const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
