@@ -86,7 +86,10 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
         const place = `in place of ${versionWith('AWSCURRENT', secret)}`;
         const services = servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment);
-        const changes = [`makes version ${version} of ${client} current, unchecked, ${place}`, ...services];
+        const dates = await secrets.versionDates(secret);
+        const [older, newer] = [versionWith('AWSCURRENT', secret), version].map((one = '') => dates.get(one) ?? 0);
+        const undoes = (newer ?? 0) > (older ?? 0) ? ['undoes a rollback: it is newer than the current version'] : [];
+        const changes = [`makes version ${version} of ${client} current, unchecked, ${place}`, ...undoes, ...services];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         await secrets.makeCurrent(secret, version);
         printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);

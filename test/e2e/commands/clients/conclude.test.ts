@@ -9,7 +9,14 @@ import { openSecrets } from '../../../../bin/commands/shared/secrets.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';
-import { answering, ended, openShell, typeAtCommandLine } from '../shared/command-line.ts';
+import {
+  answering,
+  beginCommandLine,
+  ended,
+  keyboardOf,
+  openShell,
+  typeAtCommandLine,
+} from '../shared/command-line.ts';
 import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const ACME = 'token-broker/local/acme';
@@ -128,6 +135,27 @@ describe('two operators at once', () => {
       expect(await versionWith(world, 'AWSPENDING')).toBe(other);
     }
   });
+
+  it.for(['y', 'n'])(
+    'are told of the version of the other also after the second question, answered with %s',
+    async (answer, { world }) => {
+      const version = await storePending(world);
+      const current = await versionWith(world, 'AWSCURRENT');
+      const { url } = await brokerWith(about({ finding: 'rejected', version }), version);
+      const keyboard = keyboardOf([['Continue? [y/N] ', 'y\n']]);
+      let other: Promise<string> | undefined;
+      keyboard.on('shown', (screen: string) => {
+        if (!screen.includes('credential? [y/N] ')) return;
+        other ??= storePending(world, WRONG).finally(() => keyboard.push(`${answer}\n`));
+      });
+      const env = { ...world.shell, TOKEN_BROKER_URL: url };
+      const { exitCode, stderr } = await beginCommandLine(PROMOTE.split(' '), env, keyboard).finished;
+      expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/error: secret-changed: /)]);
+      expect(stderr).not.toMatch(/stays pending/);
+      expect(await versionWith(world, 'AWSCURRENT')).toBe(current);
+      expect(await versionWith(world, 'AWSPENDING')).toBe(await other);
+    },
+  );
 
   it('keep the pending version of the other, and what was made current meanwhile', async ({ world }) => {
     const { shell } = openShell(world.shell);
