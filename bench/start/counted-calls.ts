@@ -11,12 +11,10 @@ export function countCalls() {
   const items = new Map<string, Item>();
   const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
   const clients = { environment: 'counted', region: 'us-east-1', credentials };
-  const answer = (target: unknown, input: string) => {
-    calls.push(`${target}`.split('.')[1] ?? '');
-    return Buffer.from(JSON.stringify(answerOfAws(`${target}`, input, items)));
-  };
   const aws: SendHttp = async ({ headers, body }) => {
-    return { status: 200, headers: {}, body: answer(headers['x-amz-target'], body) };
+    const target = `${headers['x-amz-target']}`;
+    calls.push(target.replace(/^.*\./, ''));
+    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(answerOfAws(target, body, items))) };
   };
   const startInstance = () =>
     createTokenFunction({
