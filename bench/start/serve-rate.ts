@@ -4,14 +4,13 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { listen, stop } from '../../bin/local/loopback.ts';
-import { REGION, TOKEN_RESPONSE } from './exchange.ts';
+import { PAIR, REGION, TOKEN_RESPONSE } from './exchange.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../client/commands/main.ts', import.meta.url));
 const KEY = 'the-key-of-this-measurement-and-of-no-other';
-const FORM = 'grant_type=client_credentials&client_id=acme&scope=customer-insights';
-const TYPE = 'Content-Type: application/x-www-form-urlencoded';
-const HEAD = `POST /token HTTP/1.1\r\nHost: localhost\r\nX-Token-Broker-Key: ${KEY}\r\n${TYPE}`;
-const MESSAGE = `${HEAD}\r\nContent-Length: ${FORM.length}\r\n\r\n${FORM}`;
+const BODY = JSON.stringify(PAIR);
+const HEAD = `POST /token HTTP/1.1\r\nHost: localhost\r\nX-Token-Broker-Key: ${KEY}\r\nContent-Type: application/json`;
+const MESSAGE = `${HEAD}\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`;
 const [CALLERS, CALLS] = [50, 400];
 
 /** Returns how many answers out of its cache `serve` gives 50 callers in a second. The callers run beside it. */
