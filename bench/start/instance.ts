@@ -33,14 +33,12 @@ export async function startInstance(client: string, folder: string, variables: R
     return request;
   };
   let poll = nextRequest();
-  const [polling] = await poll;
+  await poll;
   const initMs = performance.now() - startedAt;
-  const init = usageOf(polling);
 
   return {
     initMs,
-    initCpuMs: init.cpuMs,
-    /** Returns the time and the processor time until the result, and the memory then. */
+    /** Returns the time until the result, the processor times of all threads before and of the call, and the memory. */
     async invoke(event: object) {
       const json = JSON.stringify(event);
       const [, invocation] = await poll;
@@ -54,8 +52,10 @@ export async function startInstance(client: string, folder: string, variables: R
       const firstMs = performance.now() - invokedAt;
       poll = nextRequest();
       response.writeHead(202).end();
-      const { cpuMs, residentBytes } = usageOf(request);
-      return { result, firstMs, firstCpuMs: cpuMs - init.cpuMs, residentBytes };
+      const [before, after, residentBytes] = JSON.parse(`${request.headers.usage}`);
+      const initCpuMs = (before.user + before.system) / 1_000;
+      const firstCpuMs = (after.user + after.system) / 1_000 - initCpuMs;
+      return { result, firstMs, initCpuMs, firstCpuMs, residentBytes: Number(residentBytes) };
     },
     async close() {
       child.kill('SIGKILL');
@@ -65,12 +65,6 @@ export async function startInstance(client: string, folder: string, variables: R
       closeSync(log);
     },
   };
-}
-
-/** Returns the processor time of all threads of an instance, and its memory, which its runtime client sends. */
-function usageOf({ headers }: IncomingMessage) {
-  const [{ user, system }, residentBytes] = JSON.parse(`${headers.usage}`);
-  return { cpuMs: (user + system) / 1_000, residentBytes: Number(residentBytes) };
 }
 
 /** The time-out of the token function. */

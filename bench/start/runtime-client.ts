@@ -1,4 +1,4 @@
-// The program of an instance. It takes only the steps of Lambda's own runtime client, and sends its usage with them.
+// The program of an instance. It takes only the steps of Lambda's own runtime client, and sends its usage with a result.
 
 const http = process.getBuiltinModule('node:http');
 const { existsSync } = process.getBuiltinModule('node:fs');
@@ -13,8 +13,10 @@ for (;;) {
   const requestId = headers['lambda-runtime-aws-request-id'];
   const deadline = Number(headers['lambda-runtime-deadline-ms']);
   const context = { awsRequestId: requestId, getRemainingTimeInMillis: () => deadline - Date.now() };
+  const before = process.cpuUsage();
   const result = await handler(JSON.parse(body), context);
-  await call('POST', `${requestId}/response`, JSON.stringify(result));
+  const usage = [before, process.cpuUsage(), process.memoryUsage.rss()];
+  await call('POST', `${requestId}/response`, JSON.stringify(result), { usage: JSON.stringify(usage) });
 }
 
 /** Imports an ES module, which may await its first reads, and requires any other module. */
@@ -24,11 +26,10 @@ async function loadHandler(): Promise<(event: unknown, context: object) => Promi
   return createRequire(import.meta.url)(`${file}.js`).handler;
 }
 
-function call(method: string, path: string, sent?: string) {
+function call(method: string, path: string, sent?: string, more: NodeJS.Dict<string> = {}) {
   const answer = Promise.withResolvers<{ readonly headers: NodeJS.Dict<string | string[]>; readonly body: string }>();
   const url = `http://${AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime/invocation/${path}`;
-  const usage = JSON.stringify([process.cpuUsage(), process.memoryUsage.rss()]);
-  const outgoing = http.request(url, { method, agent, headers: { usage } }, (incoming) => {
+  const outgoing = http.request(url, { method, agent, headers: more }, (incoming) => {
     let body = '';
     incoming.setEncoding('utf8');
     incoming.on('data', (text: string) => {
