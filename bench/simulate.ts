@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
+import { parseWhole } from '../client/commands/options.ts';
 import { printJson, talk } from '../client/commands/output.ts';
 import { tokenRequestChart } from './day/chart.ts';
 import { simulateDay } from './day/day.ts';
@@ -12,10 +13,10 @@ import { type Scale, WAYS, type Way } from './day/world.ts';
 /** `npm run simulate`: data on stdout, progress on stderr. Exits with 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('simulate')
   .description('Simulates a fleet that runs the real rules of the broker, beside the same callers without it.')
-  .option('--instances <n>', 'how many instances of the function there are', wholeNumber(1, 10_000), 10_000)
-  .option('--pairs <n>', 'how many pairs of client and service', wholeNumber(1, 10_000), 1_000)
-  .option('--hours <n>', 'how long, in simulated hours', wholeNumber(1, 24), 24)
-  .option('--seed <n>', 'which course of events', wholeNumber(0, 2 ** 31 - 1), 1)
+  .option('--instances <n>', 'how many instances of the function there are', parseWhole('instances', 1, 10_000), 10_000)
+  .option('--pairs <n>', 'how many pairs of client and service', parseWhole('pairs', 1, 10_000), 1_000)
+  .option('--hours <n>', 'how long, in simulated hours', parseWhole('hours', 1, 24), 24)
+  .option('--seed <n>', 'which course of events', parseWhole('numbers', 0, 99_999), 1)
   .addOption(new Option('--calm', 'no service ever fails').default(false).conflicts('faults'))
   .option('--faults', 'the lasting faults and the operators of the tests as well, one every four minutes', false)
   .option('--charts <folder>', 'simulate fleets of other sizes as well and draw a chart of them there; takes minutes')
@@ -26,12 +27,6 @@ const program = new Command('simulate')
 
 /** The numbers of instances that a chart compares. */
 const FLEETS = [1, 10, 100, 1_000, 10_000];
-const GOAL = 'simulated-fleet';
-
-interface Options extends Scale {
-  readonly json: boolean;
-  readonly charts?: string | undefined;
-}
 
 try {
   if (isMainThread) await program.parseAsync();
@@ -41,12 +36,12 @@ try {
   process.exitCode = error.exitCode === 0 ? 0 : 2;
 }
 
-async function run({ json, charts, ...scale }: Options): Promise<void> {
+async function run({ json, charts, ...scale }: Scale & { json: boolean; charts?: string }): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   talk(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
   const outcomes = await simulateAll(scale, interrupted.signal);
-  if (json) printJson(process, jsonOf(outcomes, interrupted.signal.aborted));
+  if (json) printJson(process, { interrupted: interrupted.signal.aborted, samples: outcomes });
   else process.stdout.write(`${reportOf(outcomes, interrupted.signal.aborted)}\n`);
   if (charts !== undefined && !interrupted.signal.aborted) await draw(charts, scale, outcomes, interrupted.signal);
   if (interrupted.signal.aborted) {
@@ -90,25 +85,4 @@ async function draw(folder: string, scale: Scale, known: readonly Outcome[], sig
   }
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart(outcomes));
-}
-
-/** Returns the form that all measurements of the project share. */
-function jsonOf(samples: readonly Outcome[], isInterrupted: boolean) {
-  if (isInterrupted) return { goals: [], skipped: [{ id: GOAL, why: 'interrupted' }], samples };
-  const goals = samples.flatMap(({ goal }) => goal ?? []);
-  return {
-    goals: goals.map(({ tokenRequests, atMost, met }) => ({ id: GOAL, value: tokenRequests, goal: atMost, met })),
-    skipped: [],
-    samples,
-  };
-}
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (!/^\d{1,10}$/.test(text) || value < least || value > most) {
-      throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`);
-    }
-    return value;
-  };
 }

@@ -8,21 +8,16 @@ import { bundleAsStack } from '../../test/support/stack/stack-bundle.ts';
 import { synthesise } from '../../test/support/stack/synthesise.ts';
 import { PAIR } from './exchange.ts';
 
-export type Variant = 'broker' | 'calls' | 'empty' | 'sdk' | 'cdk';
+const VARIANTS = ['broker', 'calls', 'sdk', 'cdk'] as const;
+export type Variant = (typeof VARIANTS)[number];
 
 export type Bundles = Awaited<ReturnType<typeof makeBundles>>;
 
 /** Bundles the token function as `cdk synth` does, and the references next to it. */
 export async function makeBundles(folder: string, authUrl: string) {
   const inFolder = (name: string) => join(folder, name);
-  const folders: Readonly<Record<Variant, string>> = {
-    broker: inFolder('broker'),
-    calls: inFolder('calls'),
-    empty: inFolder('empty'),
-    sdk: inFolder('sdk'),
-    cdk: inFolder('cdk'),
-  };
-  for (const each of Object.values(folders)) await mkdir(each);
+  const folders = Object.fromEntries(VARIANTS.map((name) => [name, inFolder(name)])) as Record<Variant, string>;
+  await Promise.all(Object.values(folders).map((each) => mkdir(each)));
   const { assets } = synthesise('prod', environments.prod, { bundled: true });
   const asset = assets['token-broker-prod'] ?? {};
   for (const [name, content] of Object.entries(asset)) await writeFile(join(folders.broker, name), content);
@@ -30,7 +25,6 @@ export async function makeBundles(folder: string, authUrl: string) {
   await bundleAsBroker('memory-hits.ts', memoryHits);
   await bundleAsBroker('references/calls.ts', join(folders.calls, 'index.mjs'));
   await bundle('runtime-client.ts', runtimeClient, { ...SMALL, format: 'esm' });
-  await bundle('references/empty.ts', join(folders.empty, 'index.js'), SMALL);
   await bundle('references/sdk.ts', join(folders.sdk, 'index.js'), SMALL);
   await bundle('references/sdk.ts', join(folders.cdk, 'index.js'), {});
 
@@ -38,7 +32,7 @@ export async function makeBundles(folder: string, authUrl: string) {
   const settings = inFolder('settings.json');
   const services = { [PAIR.service]: exampleService({ authUrl }) };
   await writeFile(settings, JSON.stringify({ services, accessRules: [exampleRule()], provenForSeconds: 3_600 }));
-  return { folders, runtimeClient, memoryHits, settings, brokerBytes: Buffer.byteLength(asset['index.mjs'] ?? '') };
+  return { folders, runtimeClient, memoryHits, settings, bytes: Buffer.byteLength(asset['index.mjs'] ?? '') };
 }
 
 /** Bundles with the stack's options for the token function. */

@@ -9,23 +9,21 @@ import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 export function countCalls() {
   const calls: string[] = [];
   const items = new Map<string, Item>();
-  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-  const clients = { environment: 'counted', region: 'us-east-1', credentials };
-  const answer = (target: unknown, input: string) => {
-    calls.push(`${target}`.split('.')[1] ?? '');
-    return Buffer.from(JSON.stringify(answerOfAws(`${target}`, input, items)));
-  };
   const aws: SendHttp = async ({ headers, body }) => {
-    return { status: 200, headers: {}, body: answer(headers['x-amz-target'], body) };
+    const target = `${headers['x-amz-target']}`;
+    calls.push(target.replace(/^.*\./, ''));
+    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(answerOfAws(target, body, items))) };
   };
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+  const clients = { environment: 'counted', region: 'us-east-1', credentials, send: aws };
   const startInstance = () =>
     createTokenFunction({
       environment: 'counted',
       tableName: 'pairs',
       settings: exampleSettings({ operations: ['token', 'check'] }),
       write: () => undefined,
-      secretsManager: createSecretsManager({ ...clients, send: aws }),
-      dynamodb: createDynamoDB({ ...clients, send: aws }),
+      secretsManager: createSecretsManager(clients),
+      dynamodb: createDynamoDB(clients),
       async send() {
         calls.push('token request');
         const body = Buffer.from(JSON.stringify(TOKEN_RESPONSE));

@@ -23,11 +23,6 @@ export const EVENT = functionUrlEvent(
   '22222222-3333-4444-8555-666666666666',
 );
 
-/** Returns AWS's answer to a call of a token request, with the necessary members only. */
-export function answerOfAws(target: string, body: string, items: Map<string, Item>): object {
-  return OPERATIONS[target.split('.')[1] ?? '']?.(JSON.parse(body), items) ?? {};
-}
-
 /** The items of a table, by their pair. */
 export type Item = Record<string, AttributeValue>;
 
@@ -38,36 +33,28 @@ export const TOKEN_RESPONSE = {
   expires_in: 86_400,
 };
 
-interface Parameters {
-  readonly SecretId: string;
-  readonly VersionStage?: string;
-  readonly Key: { readonly pair: { readonly S: string } };
-  readonly UpdateExpression: string;
-  readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
-  readonly ExpressionAttributeValues: Readonly<Record<string, AttributeValue>>;
+/** Returns AWS's answer to a call of a token request, with the necessary members only. */
+export function answerOfAws(target: string, body: string, items: Map<string, Item>): object {
+  const { SecretId, VersionStage = 'AWSCURRENT', Key, UpdateExpression, ...rest } = JSON.parse(body);
+  if (target.endsWith('.GetSecretValue')) {
+    return {
+      ARN: `arn:aws:secretsmanager:eu-west-1:111111111111:secret:${SecretId}-AbCdEf`,
+      Name: SecretId,
+      VersionId: '11111111-2222-4333-8444-555555555555',
+      // A credential for all names, from which a sealing key can be derived too.
+      SecretString: JSON.stringify({ client_id: 'the-user-name', secret: 'the-password-of-acme', services: 'all' }),
+      VersionStages: [VersionStage],
+      CreatedDate: 1_767_225_600,
+    };
+  }
+  if (target.endsWith('.GetItem')) return { Item: items.get(Key.pair.S) };
+  const { ExpressionAttributeNames: names = {}, ExpressionAttributeValues: values } = rest;
+  const item: Item = { ...items.get(Key.pair.S), ...Key };
+  const [changes = '', removals = ''] = UpdateExpression.split('REMOVE');
+  for (const [, name, value] of changes.matchAll(/(#\w+) (?:= (?:if_not_exists\(\w+, )?)?(:\w+)/g)) {
+    item[names[name]] = values[value];
+  }
+  for (const [name] of removals.matchAll(/#\w+/g)) delete item[names[name]];
+  items.set(Key.pair.S, item);
+  return {};
 }
-
-const OPERATIONS: Readonly<Record<string, (parameters: Parameters, items: Map<string, Item>) => object>> = {
-  /** Returns the same secret for all names, a credential from which a sealing key can be derived too. */
-  GetSecretValue: ({ SecretId, VersionStage = 'AWSCURRENT' }) => ({
-    ARN: `arn:aws:secretsmanager:eu-west-1:111111111111:secret:${SecretId}-AbCdEf`,
-    Name: SecretId,
-    VersionId: '11111111-2222-4333-8444-555555555555',
-    SecretString: JSON.stringify({ client_id: 'the-user-name', secret: 'the-password-of-acme', services: 'all' }),
-    VersionStages: [VersionStage],
-    CreatedDate: 1_767_225_600,
-  }),
-  GetItem: ({ Key }, items) => ({ Item: items.get(Key.pair.S) }),
-  UpdateItem({ Key, UpdateExpression, ...rest }, items) {
-    const { ExpressionAttributeNames: names = {}, ExpressionAttributeValues: values } = rest;
-    const item: Item = { ...items.get(Key.pair.S), ...Key };
-    const [changes = '', removals = ''] = UpdateExpression.split('REMOVE');
-    for (const [, name = '', value = ''] of changes.matchAll(/(#\w+) (?:= (?:if_not_exists\(\w+, )?)?(:\w+)/g)) {
-      const change = values[value];
-      if (change !== undefined) item[names[name] ?? ''] = change;
-    }
-    for (const [name] of removals.matchAll(/#\w+/g)) delete item[names[name] ?? ''];
-    items.set(Key.pair.S, item);
-    return {};
-  },
-};

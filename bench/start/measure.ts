@@ -1,52 +1,68 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { makeBundles } from './bundles.ts';
 import { type ColdStart, fillTable, KINDS, type KindName, measureColdStart, type World } from './cold-start.ts';
+import { serveRate } from './serve-rate.ts';
+import { startStandIns } from './stand-ins.ts';
 
 /** The cold starts of all kinds, close to each other in time, with immediate answers and with real latencies. */
-export interface Round {
-  readonly atOnce: ColdStarts;
-  readonly waiting: ColdStarts;
-}
-
+export type Round = Readonly<Record<'atOnce' | 'waiting', ColdStarts>>;
 type ColdStarts = Readonly<Record<KindName, ColdStart>>;
 
-interface Options {
-  readonly rounds: number;
-  readonly hits: number;
-  /** The time after which no round begins, by `performance.now()`. */
-  readonly until: number;
-  readonly onRound: (done: number) => void;
-}
-
-export interface Measured {
+/** All measurements of a run. */
+export interface Samples {
+  readonly node: string;
+  readonly processors: number;
+  readonly bundleBytes: number;
   /** The rounds without the first, in which files come from the disk. */
   readonly rounds: readonly Round[];
   /** The durations of answers from memory within the process, in microseconds. */
   readonly hits: readonly number[];
+  readonly servedInSecond: number;
 }
 
-/** Measures all kinds in turn, so that other work of the machine affects all of them. */
-export async function measure(world: World, { rounds: count, hits, until, onRound }: Options): Promise<Measured> {
+/** Four minutes minus the time for the bundles and the answers from memory on a busy machine. */
+const ROUNDS_MS = 200_000;
+
+/** Measures so many rounds and answers from memory in at most four minutes, and tells `talk` of its progress. */
+export async function measure(count: number, hits: number, talk: (line: string) => void): Promise<Samples> {
+  const folder = await mkdtemp(join(tmpdir(), 'token-broker-bench-'));
+  const standIns = await startStandIns(folder);
+  try {
+    talk('Synthesising the stack, and bundling the references beside it.');
+    const bundles = await makeBundles(folder, standIns.authUrl);
+    const rounds = await measureRounds({ bundles, standIns }, count, talk);
+    const { stdout } = await promisify(execFile)(process.execPath, [bundles.memoryHits, `${hits}`]);
+    const machine = { node: process.versions.node, processors: availableParallelism(), bundleBytes: bundles.bytes };
+    return { ...machine, rounds, hits: JSON.parse(stdout), servedInSecond: await serveRate() };
+  } finally {
+    standIns.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function measureRounds(world: World, count: number, talk: (line: string) => void): Promise<readonly Round[]> {
   await fillTable(world);
   const rounds: Round[] = [];
+  const until = performance.now() + ROUNDS_MS;
   // An additional first round is discarded.
   for (let n = 0; n <= count && (n < 2 || performance.now() < until); n += 1) {
-    world.standIns.waitBeforeAnswers(false);
-    const atOnce = await measureAll(world, n);
-    world.standIns.waitBeforeAnswers(true);
-    const waiting = await measureAll(world, n);
-    if (n > 0) rounds.push({ atOnce, waiting });
-    onRound(n);
+    const round = { atOnce: await measureAll(world, n, false), waiting: await measureAll(world, n, true) };
+    if (n > 0) rounds.push(round);
+    talk(`Round ${n} of ${count}.`);
   }
-  const { stdout } = await promisify(execFile)(process.execPath, [world.bundles.memoryHits, `${hits}`]);
-  return { rounds, hits: JSON.parse(stdout) };
+  return rounds;
 }
 
-/** Measures each kind once, and begins each round with another kind. */
-async function measureAll(world: World, n: number): Promise<ColdStarts> {
+/** Measures each kind once, and begins each round with another kind, so that other work affects all of them. */
+async function measureAll(world: World, n: number, hasLatencies: boolean): Promise<ColdStarts> {
+  world.standIns.waitBeforeAnswers(hasLatencies);
   const names = Object.keys(KINDS) as KindName[];
   const starts: [KindName, ColdStart][] = [];
-  for (let k = 0; k < names.length; k += 1) {
+  for (const k of names.keys()) {
     const name = names[(n + k) % names.length] ?? 'broker';
     starts.push([name, await measureColdStart(world, name)]);
   }

@@ -1,64 +1,34 @@
-import { CONDITIONS, type Condition, type Figure, figuresOf, isLoaded, type Samples, waitedShare } from './goals.ts';
+import { FIGURES } from './figures.ts';
+import type { Samples } from './measure.ts';
+
+/** Returns the value of each figure, and whether it is above its limit. */
+export function resultsOf(samples: Samples) {
+  return FIGURES.map(({ of, ...figure }) => {
+    const value = of(samples);
+    return { ...figure, value, isAbove: value > (figure.limit ?? Number.POSITIVE_INFINITY) };
+  });
+}
 
 /** Returns a run as Markdown, for people and for docs/performance.md. */
 export function reportOf(samples: Samples): string {
-  const figures = figuresOf(samples);
-  const ratios = Map.groupBy(
-    figures.filter(({ condition }) => condition !== undefined),
-    ({ name }) => name,
-  );
-  const conditions = Object.keys(CONDITIONS) as Condition[];
-  return [
-    circumstances(samples),
-    '',
-    ...tableOf(
-      ['from the start of a process to its', ...Object.values(CONDITIONS)],
-      [...ratios].map(([name, row]) => [
-        name,
-        ...conditions.map((each) =>
-          row
-            .filter(({ condition }) => condition === each)
-            .map(cellOf)
-            .join(''),
-        ),
-      ]),
-    ),
-    '',
-    ...tableOf(
-      ['what', 'at most', 'is'],
-      figures.flatMap(({ name, condition, goal = '', value }) => (condition ? [] : [[name, `${goal}`, short(value)]])),
-    ),
-    '',
-    ...missedOf(figures).map((line) => `- ${line}`),
-  ].join('\n');
-}
-
-/** Lists the missed goals and by how much, on a line for each reason. */
-export function missedOf(figures: readonly Figure[]): readonly string[] {
-  const missed = figures.flatMap(({ name, condition = 'full', goal, value, why }) => {
-    if (goal === undefined || value <= goal) return [];
-    const where = condition === 'full' ? name : `${name} (${CONDITIONS[condition]})`;
-    return { why, miss: `${where} by ${(100 * (value / goal - 1)).toFixed(1)} %` };
-  });
-  return [...Map.groupBy(missed, ({ why }) => why)].map(
-    ([why, misses]) => `Missed: ${misses.map(({ miss }) => miss).join('; ')}: ${why}.`,
-  );
-}
-
-function circumstances(samples: Samples): string {
   const { rounds, node, processors } = samples;
-  const count = `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'}`;
-  const waited = `threads waited for them ${(100 * waitedShare(samples)).toFixed(0)} % of a start`;
-  const basis = isLoaded(samples) ? 'processor time, as the machine had other work' : 'the clock';
-  return `${count} with Node ${node} on ${processors} processors; ${waited}. With a whole processor and answers at once by ${basis}.`;
-}
-
-function cellOf({ goal, value }: Figure): string {
-  return goal === undefined ? short(value) : `${short(value)} (at most ${goal})`;
-}
-
-function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
-  return [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  const rows = resultsOf(samples).map(({ name, value, limit = '', target = '' }) => [
+    name,
+    short(value),
+    limit,
+    target,
+  ]);
+  const above = resultsOf(samples).flatMap(({ name, value, limit = 0, isAbove }) =>
+    isAbove ? `- Above its limit by ${(100 * (value / limit - 1)).toFixed(1)} %: ${name}.` : [],
+  );
+  return [
+    `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} with Node ${node} on ${processors} processors.`,
+    '',
+    ...[['from the start of a process, and more', 'measured', 'limit', 'target'], Array(4).fill('---'), ...rows].map(
+      (cells) => `| ${cells.join(' | ')} |`,
+    ),
+    ...(above.length > 0 ? ['', ...above] : []),
+  ].join('\n');
 }
 
 function short(value: number): string {

@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCertificateAuthority, type ServerCertificate } from '../../test/support/services/certificates.ts';
+import { createCertificateAuthority } from '../../test/support/services/certificates.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
 /** The servers that a function reaches over the network. */
@@ -25,19 +25,26 @@ export async function startStandIns(folder: string) {
   await writeFile(caFile, authority.ca);
   let waits = false;
   const kept = new Map<string, Item>();
-  const keeps = (body: string) => JSON.parse(body).TableName === TABLES.keeping;
-  const aws = (target: string, body: string) => answerOfAws(target, body, keeps(body) ? kept : new Map());
-  const servers = await Promise.all(
-    [aws, aws, () => TOKEN_RESPONSE].map((answer, n) =>
-      start(certificate, answer, () => (waits ? sleep(LATENCIES_MS[n]) : undefined)),
-    ),
-  );
+  const tableOf = (body: string) => (JSON.parse(body).TableName === TABLES.keeping ? kept : new Map());
+  const aws = (target: string, body: string) => answerOfAws(target, body, tableOf(body));
+  const start = async (answer: (target: string, body: string) => object, latencyMs?: number) => {
+    const server = createServer({ ...certificate, keepAlive: true }, async (request: IncomingMessage, response) => {
+      const body = JSON.stringify(answer(`${request.headers['x-amz-target']}`, await text(request)));
+      if (waits) await sleep(latencyMs);
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
+    });
+    server.keepAliveTimeout = 0;
+    await once(server.listen(0, 'localhost'), 'listening');
+    return server;
+  };
+  const answers = [aws, aws, () => TOKEN_RESPONSE];
+  const servers = await Promise.all(answers.map((answer, n) => start(answer, LATENCIES_MS[n])));
   const [secretsManager = '', dynamodb = '', authUrl = ''] = servers.map((server) => {
     const address = server.address();
     return `https://localhost:${typeof address === 'object' ? address?.port : ''}`;
   });
   return {
-    /** The variables that direct the SDK and Node to the servers. */
+    /** They direct the SDK and Node to the servers. */
     variables: {
       NODE_EXTRA_CA_CERTS: caFile,
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager,
@@ -55,18 +62,4 @@ export async function startStandIns(folder: string) {
       }
     },
   };
-}
-
-type Answer = (target: string, body: string) => object;
-
-async function start(certificate: ServerCertificate, answer: Answer, latency: () => Promise<void> | undefined) {
-  const server = createServer({ ...certificate, keepAlive: true }, async (request: IncomingMessage, response) => {
-    const body = JSON.stringify(answer(`${request.headers['x-amz-target']}`, await text(request)));
-    await latency();
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
-  });
-  server.keepAliveTimeout = 0;
-  server.listen(0, 'localhost');
-  await once(server, 'listening');
-  return server;
 }

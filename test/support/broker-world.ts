@@ -14,7 +14,7 @@ import type { RequestToken, TokenExchange } from '../../functions/broker/token-r
 import { shortDigest } from '../../functions/variables.ts';
 import type { SecretStage } from '../../functions/vocabulary.ts';
 import { CONTEXT } from './aws/function-url-events.ts';
-import { BILLING, exampleRule, exampleService, START } from './example.ts';
+import { BILLING, exampleRule, exampleService, PAIR, START } from './example.ts';
 import { createReferencePairStore } from './pair/reference-pair-store.ts';
 
 type Answered = Awaited<ReturnType<RequestToken>>;
@@ -107,10 +107,7 @@ export function wireBroker({ readSecret, requestToken, ...wiring }: Wiring): Tok
   const { services, now, random, fingerprint = (token) => token.padEnd(16, '0').slice(0, 16), ...ports } = wiring;
   return createTokenBroker({
     environment: 'test',
-    authorize: createAuthorize(
-      [exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] })],
-      new Set(Object.keys(services)),
-    ),
+    authorize: createAuthorize([ALL], new Set(Object.keys(services))),
     settingsDigest: () => SETTINGS_DIGEST,
     provenForMs: 3_600_000,
     ...ports,
@@ -122,13 +119,11 @@ export function wireBroker({ readSecret, requestToken, ...wiring }: Wiring): Tok
   });
 }
 
+const ALL = exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] });
+
 export const SETTINGS_DIGEST = '0000000000000000';
 
-export const ISSUE_REQUEST: IssueRequest = {
-  pair: { client: 'acme', service: 'customer-insights' },
-  minTtlMs: 0,
-  refused: undefined,
-};
+export const ISSUE_REQUEST: IssueRequest = { pair: PAIR, minTtlMs: 0, refused: undefined };
 
 /** A complete answer of a token endpoint. */
 export function exchange(status: number, members: unknown, headers: Record<string, string> = {}): TokenExchange {

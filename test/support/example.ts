@@ -36,6 +36,8 @@ export function exampleSettings(rule: Partial<AccessRule> = {}, service: Partial
   return { services, accessRules: [exampleRule(rule)], provenForSeconds: 3_600 };
 }
 
+export const PAIR = { client: 'acme', service: 'customer-insights' };
+
 export const BILLING: Caller = { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' };
 
 /** Region and credentials of clients of the stand-ins for AWS. */

@@ -38,12 +38,10 @@ function readSecret(SecretId: string) {
 }
 
 function update(pair: string, name: string, value: string) {
-  const input = {
-    TableName,
-    Key: { pair: { S: pair } },
+  const change = {
     UpdateExpression: 'SET #name = :value',
     ExpressionAttributeNames: { '#name': name },
     ExpressionAttributeValues: { ':value': { S: value } },
   };
-  return dynamodb.updateItem(input, signal);
+  return dynamodb.updateItem({ TableName, Key: { pair: { S: pair } }, ...change }, signal);
 }

@@ -78,11 +78,7 @@ const EVENTS: readonly Row<Path['event']>[] = [
   ['the method', ({ token }) => ({ requestContext: requestContext(signedBy(BILLING), token) }), 'method-not-allowed'],
   ['the content type', (marks) => headers({ 'content-type': marks.token }, marks), 'unsupported-media-type'],
   ['headers', (marks) => headers({ authorization: basicOf(marks), [marks.secret]: marks.token }, marks), 'issued'],
-  [
-    'client_secret of an OAuth form',
-    (marks) => ({ ...headers(FORM, marks), body: `${GRANT}&${secretIn(marks)}` }),
-    'issued',
-  ],
+  ['client_secret of a form', (marks) => ({ ...headers(FORM, marks), body: `${GRANT}&${secretIn(marks)}` }), 'issued'],
   ['what is not signed', ({ token }) => ({ body: token, requestContext: requestContext(undefined) }), 'access-denied'],
   ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'access-denied'],
 ];
@@ -155,10 +151,8 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
 
   it.each(BESIDES)('a token with %s', async (_, moreOf, outcome) => {
     const service = { response: { lifetimeUnit: 'seconds', passThrough: ['instance'] } } as const;
-    await world.expectSilence(
-      { service, reply: json(200, { access_token: world.marks.token, ...of(moreOf) }) },
-      outcome,
-    );
+    const members = { access_token: world.marks.token, ...of(moreOf) };
+    await world.expectSilence({ service, reply: json(200, members) }, outcome);
   });
 
   it.each([

@@ -20,10 +20,7 @@ describe.each(SPELLINGS)('token-broker serve, with %s marks', (spelling) => {
     ['a token that it cannot read', answerWith(200, { ...good, fingerprint: token })],
     ['no JSON', answerWith(200, `{"access_token":"${token}"`)],
     ['a 500 that repeats a token', answerWith(500, { message: token, token })],
-    [
-      'a 403 of AWS that repeats a session token',
-      answerWith(403, { message: `The security token ${sessionToken} is` }),
-    ],
+    ['a 403 of AWS with a session token', answerWith(403, { message: `The security token ${sessionToken} is` })],
     ['an answer that breaks off', (response) => void response.writeHead(200).write(token, () => response.destroy())],
   ];
 

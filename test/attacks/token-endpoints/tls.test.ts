@@ -8,7 +8,7 @@ import { exampleService, START } from '../../support/example.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/services/certificates.ts';
 import { http, serve, write } from '../hostile-answers.ts';
 
-const DAY_MS = 86_400_000;
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
 const ANSWER = '{"access_token":"a-good-token","expires_in":3600}';
 
 interface Endpoint {
@@ -33,10 +33,7 @@ it('gives the credential to a token endpoint with a certificate for its host, of
 
 it.each<[string, Endpoint]>([
   ['is signed by an unknown authority', { signedBy: 'unknown' }],
-  [
-    'is not yet valid',
-    { certificate: { notBefore: new Date(Date.now() + DAY_MS), notAfter: new Date(Date.now() + 2 * DAY_MS) } },
-  ],
+  ['is not yet valid', { certificate: { notBefore: inDays(1), notAfter: inDays(2) } }],
   ['is for another host', { certificate: { host: 'auth.example.com' } }],
   ['is for all hosts below this one', { certificate: { host: '*.localhost' } }],
   ['is for its host, asked for by its address', { host: '127.0.0.1' }],
@@ -59,7 +56,7 @@ it('trusts the authorities of a service for it alone, and no public one beside t
 
 async function issueFrom(
   { certificate, signedBy = 'known', tls: settings, host = 'localhost', certificateAuthorities }: Endpoint,
-  send = createHttpsSender(),
+  sendHttp = createHttpsSender(),
 ) {
   // Node's own defaults protect no client here: only the sender's own settings do.
   const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
@@ -69,18 +66,10 @@ async function issueFrom(
   const service = await serve({ certificate: { ...issued, ...settings }, onRequest: write(http(200, ANSWER)) });
   await connectCarelessly(service.port);
 
-  const requestToken = createTokenRequester({
-    sendHttp: send,
-    now: () => START,
-    sleep: async () => {},
-    random: () => 0,
-  });
-  const { post } = createBrokerWorld({
-    services: {
-      'customer-insights': exampleService({ authUrl: `https://${host}:${service.port}`, certificateAuthorities }),
-    },
-    answer: (_, ...order) => requestToken(...order),
-  });
+  const requestToken = createTokenRequester({ sendHttp, now: () => START, sleep: async () => {}, random: () => 0 });
+  const authUrl = `https://${host}:${service.port}`;
+  const services = { 'customer-insights': exampleService({ authUrl, certificateAuthorities }) };
+  const { post } = createBrokerWorld({ services, answer: (_, ...order) => requestToken(...order) });
   const { status, json, headers } = await post({ client: 'acme', service: 'customer-insights' });
   return { status, type: json.type, requests: service.requests.length, retryAfter: headers['retry-after'] };
 }

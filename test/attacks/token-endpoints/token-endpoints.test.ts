@@ -64,12 +64,8 @@ async function startWorld(onRequest: Reply, requestTimeoutMs = 60_000) {
   const authUrl = `http://127.0.0.1:${service.port}`;
   const clock = { now: () => START, sleep: async () => {}, random: () => 0 };
   const request = createTokenRequester({ sendHttp: createHttpsSender(), ...clock });
-  const settings = exampleService({ authUrl, requestTimeoutMs });
-  const world = createBrokerWorld({
-    services: { 'customer-insights': settings },
-    answer: (_, ...order) => request(...order),
-  });
-  return { world, service };
+  const services = { 'customer-insights': exampleService({ authUrl, requestTimeoutMs }) };
+  return { world: createBrokerWorld({ services, answer: (_, ...order) => request(...order) }), service };
 }
 
 function nested(depth: number): string {

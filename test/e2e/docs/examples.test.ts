@@ -147,15 +147,6 @@ describe.skipIf(noBotocore !== '')(`docs/examples/token_broker.py in a program${
     expect(log.match(/^issued +acme\/customer-insights /gm)).toHaveLength(2);
     expect(log.match(/^credential-rejected +initech\/customer-insights /gm)).toHaveLength(1);
   });
-
-  it('gives a 401 as it is when the broker stands by its token', async () => {
-    const again = answered(503, 'application/problem+json', 'refused-again');
-    const { variables, requests } = await startScriptedBroker([TOKEN, again]);
-    const call = 'call("acme", "customer-insights", lambda token: 401, is_refused=lambda status: status == 401)';
-    const program = `import os, token_broker\nprint(token_broker.TokenBroker(os.environ["TOKEN_BROKER_URL"]).${call})`;
-    expect(await execute(['python3', '-c', program], { ...variables, ...PYTHON })).toEqual(ended(0, '401\n'));
-    expect(requests).toHaveLength(2);
-  });
 });
 
 const PYTHON = { PYTHONPATH: FOLDER, PYTHONDONTWRITEBYTECODE: '1' };

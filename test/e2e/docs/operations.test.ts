@@ -52,12 +52,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /client put acme --expires/, input: OLD, shows: /stores the end .*2099-03-01.*is AWSCURRENT/s },
   ],
   'A rejected credential': [
-    {
-      about: /client check acme/,
-      prepare: (world) => store(world, WRONG, 'AWSCURRENT'),
-      exitCode: 1,
-      shows: /rejected/,
-    },
+    { about: /client check acme/, prepare: (at) => store(at, WRONG, 'AWSCURRENT'), exitCode: 1, shows: /rejected/ },
     { about: /client rollback acme/, shows: /is AWSCURRENT/ },
     { about: /client put acme/, input: NEW, shows: /is AWSCURRENT/ },
     { about: /client retry acme/, shows: /CLEARED VERSIONS.*acme +customer-insights +[0-9a-f]{8}.*accepted/s },

@@ -55,20 +55,10 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
   it.each([
     ['the key', 'aws-signature-mismatch', { message: AWS_MISMATCH }, 'secret key'],
     ['the clock', 'aws-signature-expired', { message: 'Signature expired: 20260101T000000Z is now earlier' }, 'clock'],
-    [
-      'the region',
-      'aws-wrong-scope',
-      { message: "Credential should be scoped to a valid region, not 'x'." },
-      'AWS_REGION',
-    ],
+    ['the region', 'aws-wrong-scope', { message: 'Credential should be scoped to a valid region.' }, 'AWS_REGION'],
     ['a policy', 'aws-forbidden', { Message: 'Forbidden. For troubleshooting see the guide' }, 'policy'],
     ['an unknown reason', 'aws-refused', { message: `Not today.\n${'x'.repeat(300)}` }, 'Not today.'],
-    [
-      'an unknown reason that repeats the request',
-      'aws-refused',
-      { message: `No: x-amz-security-token:${SESSION}` },
-      'identity',
-    ],
+    ['a reason with the request', 'aws-refused', { message: `No: x-amz-security-token:${SESSION}` }, 'identity'],
     ['no reason', 'aws-refused', '', 'identity'],
   ])('says what to do about %s, and shows nothing of what AWS repeats', async (_, type, body, advice) => {
     const { url } = await answering(answerWith(403, body));
@@ -83,20 +73,15 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
     ['a URL without a scheme', ['broker.example.com'], {}, /^wrong-url: [^\n]+\n$/],
     ['http elsewhere', ['http://broker.example.com'], {}, /^wrong-url: [^\n]+\n$/],
     ['no region', ['https://broker.example.com'], { AWS_REGION: '' }, /^region-missing: [^\n]+AWS_REGION[^\n]+\n$/],
-    ['no keys', ['http://127.0.0.1:9'], { AWS_ACCESS_KEY_ID: '' }, /^aws-credentials-unavailable: [^\n]+\n$/],
-    [
-      'a profile that is not there',
-      ['http://127.0.0.1:9'],
-      { AWS_PROFILE: 'no' },
-      /^aws-credentials-unavailable: [^\n]+\n$/,
-    ],
+    ['no keys', ['http://127.0.0.1:9'], { AWS_ACCESS_KEY_ID: '' }, NO_KEYS],
+    ['a profile that is not there', ['http://127.0.0.1:9'], { AWS_PROFILE: 'no' }, NO_KEYS],
     ['nothing behind the URL', ['https://127.0.0.1:9'], {}, /^network-error: [^\n]+\n$/],
   ])('ends with one sentence as a program: %s', async (__, [url = ''], variables, sentence) => {
-    const args = [
-      '-c',
-      `${QUICK}\nimport runpy, sys\nsys.argv = ["", "a", "b"]\nrunpy.run_module("token_broker", run_name="__main__")`,
-    ];
-    const { exitCode, stdout, stderr } = await run(args, { ...VARIABLES, TOKEN_BROKER_URL: url, ...variables });
+    const { exitCode, stdout, stderr } = await run(['-c', AS_PROGRAM], {
+      ...VARIABLES,
+      TOKEN_BROKER_URL: url,
+      ...variables,
+    });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(sentence);
   });
@@ -130,6 +115,7 @@ it.skipIf(skipped !== '')(
   },
 );
 
+const NO_KEYS = /^aws-credentials-unavailable: [^\n]+\n$/;
 const SECRET = 'the-access-token-of-this-test';
 const SESSION = 'IQoJb3JpZ2luX2VjEJr//////////wEaCXVzLWVhc3QtMSJHMEUCIQDsession';
 
@@ -162,6 +148,11 @@ import random, time
 random.random = lambda: 0.5
 clock, monotonic = [1e9], time.monotonic
 time.time, time.sleep = lambda: clock[0], lambda seconds: None`;
+
+const AS_PROGRAM = `${QUICK}
+import runpy, sys
+sys.argv = ["", "a", "b"]
+runpy.run_module("token_broker", run_name="__main__")`;
 
 const PRELUDE = `${QUICK}
 import json, os, threading

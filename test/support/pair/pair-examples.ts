@@ -3,12 +3,12 @@ import type { Call } from '../../../functions/broker/pair/call.ts';
 import type { ClosedToken, PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { ProblemType } from '../../../functions/vocabulary.ts';
-import { exampleService, START } from '../example.ts';
+import { exampleService, PAIR, START } from '../example.ts';
 
 /** A call that began at `START` and has ten seconds. */
 export function exampleCall(changes: Partial<Call> = {}): Call {
   return {
-    pair: { client: 'acme', service: 'customer-insights' },
+    pair: PAIR,
     service: exampleService(),
     isOnlyService: true,
     settingsDigest: '0000000000000000',

@@ -26,12 +26,9 @@ export async function connectPairTable(target: string, options: Options = {}) {
   await ensurePairTable(direct, TABLE);
   const clock = { now: START };
   const now = () => clock.now;
+  const send = createHttpsSender({ keepAlive: true, now });
   /** What the store uses. */
-  const through = createDynamoDB({
-    send: createHttpsSender({ keepAlive: true, now }),
-    endpoint: endpoint.url,
-    ...ACCESS,
-  });
+  const through = createDynamoDB({ send, endpoint: endpoint.url, ...ACCESS });
   /** The reasons for which tokens could not be read, in order. */
   const unreadable: ClosedReason[] = [];
   const store = createPairTable({
@@ -51,10 +48,7 @@ export async function connectPairTable(target: string, options: Options = {}) {
 
 /** Keys that are at hand; the first one is the current one. */
 export function keysOf(...keys: readonly SealingKey[]): SealingKeys {
-  return {
-    current: async () => keys[0],
-    named: async (version) => keys.find((key) => key.version === version),
-  };
+  return { current: async () => keys[0], named: async (version) => keys.find((key) => key.version === version) };
 }
 
 export function exampleKey(version = 'key-1', text = 'a sealing key for tests, long enough'): SealingKey {

@@ -1,8 +1,21 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { problem } from './broker-answers.ts';
-import { goodAnswer, heldBack, MINUTE_MS, NOW, PAIR, startClientWorld, startHolding, tooLate } from './client-world.ts';
+import {
+  fingerprint,
+  goodAnswer,
+  heldBack,
+  MINUTE_MS,
+  NOW,
+  PAIR,
+  startClientWorld,
+  startHolding,
+  tooLate,
+} from './client-world.ts';
 
 const SECOND_MS = 1_000;
+
+const chain = { accessKeyId: 'AKIDCHAIN', secretAccessKey: 'chain' };
+vi.mock('@aws-sdk/credential-provider-node', () => ({ defaultProvider: () => async () => ({ ...chain }) }));
 
 describe('a token that lives', () => {
   it('is handed out again, to the same pair only', async () => {
@@ -35,11 +48,36 @@ describe('a token that lives', () => {
     expect(ids).toEqual(['AKIDOTHER']);
   });
 
-  it('is forgotten when a thousand others have come since', async () => {
-    const { nth } = await startHolding([goodAnswer(2)]);
+  it('is forgotten when a thousand others have come since it, or since its successor', async () => {
+    const { nth, asked } = await startHolding([goodAnswer(2)]);
+    await nth({ client: 'before-its-successor' });
+    expect(await nth({ minTtl: 7_200 })).toBe(2);
     for (let n = 0; n < 999; n += 1) await nth({ client: `client-${n}` });
-    expect(await nth()).toBe(1);
+    await nth();
+    expect(asked()).toHaveLength(1_001);
     await nth({ client: 'one-more' });
+    await nth();
+    expect(asked()).toHaveLength(1_003);
+  });
+
+  it('is handed out after the standard chain of the process has renewed its keys', async () => {
+    const { nth } = await startHolding([goodAnswer(2)], { credentials: undefined });
+    chain.accessKeyId = 'AKIDRENEWED';
+    expect(await nth()).toBe(1);
+  });
+
+  it('stays when a report of the token before it fails later', async () => {
+    const [renewal, report] = [heldBack(goodAnswer(2)), heldBack(problem('credential-rejected'))];
+    const { nth, clock } = await startHolding([renewal.answer, report.answer, goodAnswer(3)]);
+    clock.now += 55 * MINUTE_MS;
+    const renewing = nth();
+    await renewal.arrived;
+    const reporting = nth({ refused: fingerprint(1) });
+    await report.arrived;
+    renewal.release();
+    expect(await renewing).toBe(2);
+    report.release();
+    await expect(reporting).rejects.toMatchObject({ type: 'credential-rejected' });
     expect(await nth()).toBe(2);
   });
 

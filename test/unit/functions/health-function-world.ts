@@ -68,9 +68,8 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
   const events: object[] = [];
   const { wrong: _, ...good } = CREDENTIALS;
   const accepted = Object.values(good).map((credential) => ({ client: 'acme', ...credential }));
-  const tokenService = await startTokenService({
-    credentials: Object.fromEntries(services.map((service) => [service, accepted])),
-  });
+  const credentials = Object.fromEntries(services.map((service) => [service, accepted]));
+  const tokenService = await startTokenService({ credentials });
   const secretsManager = await startSecretsManager({ onLabelUpdated: (update) => events.push(eventOf(update)) });
   const dynamodb = await startDynamoDB();
   const sns = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });

@@ -52,9 +52,8 @@ describe('a new version of the token function', () => {
   });
 
   it('gets no caller when it gives a token to a role that may only check, and that token is not shown', async () => {
-    const { store, release, written, tokenService } = await startWorld([
-      exampleRule({ role: HEALTH.role, services: 'all' }),
-    ]);
+    const rule = exampleRule({ role: HEALTH.role, services: 'all' });
+    const { store, release, written, tokenService } = await startWorld([rule]);
     await store('acme', CREDENTIALS.acme, 'customer-insights');
     const others = expect.stringMatching('^the access rules in force are');
     expect(await release()).toEqual({ status: 'Failed', faults: [others, `${TOKEN} was not refused: a-token`] });

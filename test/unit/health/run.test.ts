@@ -20,10 +20,8 @@ describe('the pace of a run', () => {
   });
 
   it('has at most five checks under way, and catches up evenly after a standstill, not in a burst', async () => {
-    const { run, checks } = createHealthWorld({
-      clients: clientsNamed(1_000),
-      answer: (_, count) => ({ afterMs: count <= 5 ? 19_000 : 10 }),
-    });
+    const answer = (_: unknown, count: number) => ({ afterMs: count <= 5 ? 19_000 : 10 });
+    const { run, checks } = createHealthWorld({ clients: clientsNamed(1_000), answer });
     await run();
     const gaps = checks.slice(6).map(({ at }, index) => at - (checks[index + 5]?.at ?? 0));
     expect(Math.min(...gaps)).toBeGreaterThan(400);
@@ -129,10 +127,8 @@ describe('a broker that does not answer', () => {
     ['no third time', 'secrets-unavailable', 9, 2, [{ reason: 'failed', failure: 'secrets-unavailable' }]],
     ['not again when it will not help', 'access-denied', 9, 1, [{ reason: 'failed', failure: 'access-denied' }]],
   ])('is asked about a pair %s', async (_what, failure, failing, asked, missed) => {
-    const { run, recorded } = createHealthWorld({
-      clients: clientsNamed(1),
-      answer: (_, count) => (count <= failing ? { failure } : 'accepted'),
-    });
+    const answer = (_: unknown, count: number) => (count <= failing ? { failure } : 'accepted');
+    const { run, recorded } = createHealthWorld({ clients: clientsNamed(1), answer });
     expect(await run()).toMatchObject({ missed });
     // Every answer is recorded with its duration.
     const pair = { client: 'client-0', service: SERVICE };

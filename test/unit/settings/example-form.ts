@@ -1,12 +1,11 @@
+const SERVICE = { authUrl: 'https://auth.example.com' };
+
 /** The least that an environment can be. */
 export function exampleForm() {
   return {
     account: '111111111111',
     region: 'eu-west-1',
-    services: {
-      'customer-insights': { authUrl: 'https://auth.example.com' },
-      'merchant-payment-cleansing': { authUrl: 'https://auth.example.com' },
-    },
+    services: { 'customer-insights': SERVICE, 'merchant-payment-cleansing': SERVICE },
     accessRules: [
       { role: 'arn:aws:iam::111111111111:role/billing', clients: ['acme'], services: ['customer-insights'] },
     ],

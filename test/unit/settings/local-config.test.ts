@@ -51,9 +51,8 @@ describe('a local configuration', () => {
     ['credentials/acme/services', 'some', "credentials.acme.services: must be 'all', a list of names, or an object"],
     ['canary', {}, 'canary: is not a known member'],
   ])('is refused with %s = %j', (path, value, fault) => {
-    expect(faultsIn(() => parseLocalConfig(changed(exampleConfig(), path, value)))).toEqual([
-      expect.stringContaining(fault),
-    ]);
+    const faults = faultsIn(() => parseLocalConfig(changed(exampleConfig(), path, value)));
+    expect(faults).toEqual([expect.stringContaining(fault)]);
   });
 
   it('is refused without quoting any value of it', () => {

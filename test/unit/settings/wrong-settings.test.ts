@@ -44,11 +44,7 @@ const environment: readonly Row[] = [
   ['canary/minutes', 2.5, 'canary.minutes: must be a whole number'],
   ['tags/Environment', 'x', 'tags.Environment: is a tag that the stack sets itself (case is ignored)'],
   ['tags', { 'aws:team': 'x' }, 'tags["aws:team"]: must not begin with aws:'],
-  [
-    'tags',
-    { team: 'a', Team: 'b' },
-    'tags: must not have names that differ only by case: IAM treats them as the same name',
-  ],
+  ['tags', { t: 'a', T: 'b' }, 'tags: must not have names that differ only by case: IAM treats them as the same name'],
   ['tags/team', 'a,b', 'tags.team: must be at most 128 of: letters, digits, space, _ . : / = + - @'],
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
   ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],

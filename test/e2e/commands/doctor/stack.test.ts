@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import {
   type HttpAnswer,
@@ -106,6 +106,7 @@ const world = {
 };
 
 describe('doctor --stack', () => {
+  let timeout: MockInstance;
   let aws: LoopbackServer;
   let broker: LoopbackServer;
 
@@ -125,8 +126,13 @@ describe('doctor --stack', () => {
     world.caller = { role: SHELL_KEY.role, account: DEV.account, rules: [RULE] };
     vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', profiles('direct', 'deploy', 'emergency'));
     vi.stubEnv('AWS_CONFIG_FILE', '/nonexistent');
+    // No line may depend on how fast this machine is. The suite of doctor itself proves what a slow answer means.
+    timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);
   });
-  afterEach(() => void vi.unstubAllEnvs());
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    timeout.mockRestore();
+  });
   afterAll(() => Promise.all([aws, broker].map((one) => one?.close())));
 
   const doctorStack = () => ['doctor', '--stack', '--environment', 'dev', '--region', 'us-east-1', '--url', broker.url];

@@ -12,9 +12,7 @@ type Limits = Partial<Parameters<SendHttp>[1]>;
 
 /** The result of one request to a server that writes these bytes, and then falls silent or ends the connection. */
 async function receive(bytes: string, { end = false, ...limits }: Limits & { end?: boolean } = {}) {
-  const server = await serve({
-    onRequest: (socket) => (end ? socket.end(bytes, 'latin1') : socket.write(bytes, 'latin1')),
-  });
+  const server = await serve({ onRequest: (socket) => socket[end ? 'end' : 'write'](bytes, 'latin1') });
   return post(createHttpsSender(), server, limits);
 }
 

@@ -112,13 +112,7 @@ describe('an item that is not as it should be', () => {
     tag: [],
   };
   const OF_ANY_KIND: readonly Item[string][] = [
-    { N: '5' },
-    { BOOL: true },
-    { NULL: true },
-    { L: [] },
-    { M: {} },
-    { B: Buffer.of(1) },
-    { SS: ['a'] },
+    ...[{ N: '5' }, { BOOL: true }, { NULL: true }, { L: [] }, { M: {} }, { B: Buffer.of(1) }, { SS: ['a'] }],
   ];
   const TEXTS = ['', '{', '[]', 'null'];
 
@@ -152,15 +146,9 @@ describe('an item that is not as it should be', () => {
   it('reads what a newer release tells of members that it knows, and keeps what it does not know', async () => {
     const { put, item, record, write } = await connect();
     const problem = '{"type":"a type of a newer release","detail":"x"}';
-    const waits = `{"until":5,"step":2,"newer":1,"problem":${problem}}`;
+    const wait = `{"until":5,"step":2,"newer":1,"problem":${problem}}`;
     const newer = { newer: { S: 'x' }, newest: { M: { a: { N: '1' } } } };
-    await put({
-      ...FULL,
-      ...newer,
-      pause: { S: waits },
-      held: { S: `{"v1:a":${waits}}` },
-      token: { S: '{"newer":1}' },
-    });
+    await put({ ...FULL, ...newer, pause: { S: wait }, held: { S: `{"v1:a":${wait}}` }, token: { S: '{"newer":1}' } });
     const { pause, held } = await record();
     expect(pause).toMatchObject({ until: 5, step: 2, problem: { type: 'token-endpoint-unavailable' } });
     expect([...held]).toMatchObject([['v1:a', { until: 5, step: 2, problem: { type: 'token-endpoint-error' } }]]);

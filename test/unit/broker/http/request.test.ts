@@ -3,7 +3,7 @@ import { parseCheckRequest, parseIssueRequest } from '../../../../functions/brok
 import { Problem } from '../../../../functions/broker/problem.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
-const NAME_RULE = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
+const NAMED = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
 const FINGERPRINT_RULE = 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case';
 const STAGE_RULE = 'stage: must be AWSCURRENT, AWSPENDING or AWSPREVIOUS.';
 
@@ -25,9 +25,7 @@ describe('a request for a token', () => {
   it.each<readonly [object, string]>([
     [{ client: 1, refused: 1, min_ttl: 0.5 }, 'client: must be a string; service: is required; min_ttl: must be a'],
     [{ ...PAIR, ttl: 1, force: true }, 'unknown member "ttl", "force".'],
-    ...['a/b', 'a'.repeat(64), 'acme\n', '', '-a'].map(
-      (client) => [{ ...PAIR, client }, `client: ${NAME_RULE}.`] as const,
-    ),
+    ...['a/b', 'a'.repeat(64), 'acme\n', '', '-a'].map((client) => [{ ...PAIR, client }, `client: ${NAMED}.`] as const),
     [{ ...PAIR, min_ttl: -1 }, 'min_ttl: must be 0 or more.'],
     [{ ...PAIR, min_ttl: 86_401 }, 'min_ttl: must be 86400 (one day) or less.'],
     [{ ...PAIR, min_ttl: '60' }, 'min_ttl: must be a whole number of seconds.'],

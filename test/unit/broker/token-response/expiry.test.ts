@@ -4,6 +4,7 @@ import { type Answer, base64url, jwt, RECEIVED_AT, read } from './token-answers.
 
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const LONG = { settings: { maxLifetimeSeconds: 1e12 } };
+const EXPIRED = 'by `expires_in` the token had expired';
 const HALF_AN_HOUR = 'response 1800';
 
 type Settings = NonNullable<Answer['settings']>;
@@ -52,10 +53,7 @@ describe('a member that tells how long the token lives', () => {
     [1e9 - 1, 'response 999999999'],
     [`${' '.repeat(62)}60`, 'response 60'],
     ...[null, false, '', ' '].map((nothing): [unknown, string] => [nothing, 'assumed 300']),
-    ...[0, -1, '-3600', 0.25, '0:00:00', 1e9, 1e12].map((past): [unknown, string] => [
-      past,
-      'by `expires_in` the token had expired',
-    ]),
+    ...[0, -1, '-3600', 0.25, '0:00:00', 1e9, 1e12].map((past): [unknown, string] => [past, EXPIRED]),
   ])('has the value %j', (value, told) => {
     expect(expiryOf({ expires_in: value }, LONG)).toBe(told);
   });
