@@ -17,8 +17,17 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
   const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breaker });
   return {
     read: async (pair: Pair) => (await table.read(pair, Infinity)).record,
-    disable: (pair: Pair) => table.disable(pair, abortSignal),
-    enable: (pair: Pair) => table.enable(pair, abortSignal),
+    /** Returns since when the pair was disabled before, if known. The stop does not wait for a read that fails. */
+    async disable(pair: Pair): Promise<number | undefined> {
+      const startedAt = now();
+      const reading = table.read(pair, Infinity).catch(() => undefined);
+      const [seen] = await Promise.all([reading, table.disable(pair, abortSignal)]);
+      const since = seen?.record.disabled?.since || startedAt;
+      return since < startedAt ? since : undefined;
+    },
+    async enable(pair: Pair): Promise<undefined> {
+      await table.enable(pair, abortSignal);
+    },
     /** Removes holds and the pause of a pair, and its latches unless kept. Returns the previous record. */
     async clear(pair: Pair, keepsLatches = false): Promise<PairRecord> {
       for (;;) {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CommandFailure, withNames } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
-import { printJson, talk } from '../../../client/commands/output.ts';
+import { printJson, talk, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { secretName } from '../../../functions/vocabulary.ts';
@@ -28,7 +28,13 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
           const secret = await findStoppable(shell, secrets, options);
           const found = { ...options, isDeleted: secret?.deletedAt !== undefined };
           if (!(await isConfirmed(shell, plannedChanges(verb, services, found), options, command, secret))) return;
-          const setFlags = () => changePairs(shell, pairs, options, (admin, pair) => admin[verb](pair));
+          const setFlags = async () => {
+            const before = await changePairs<number | undefined>(shell, pairs, options, (admin, pair) =>
+              admin[verb](pair),
+            );
+            const since = before.flatMap((time) => time ?? []);
+            if (since.length > 0) talk(shell, `It was disabled before, since ${timeText(Math.min(...since))}.`);
+          };
           const change = { disable, enable }[verb];
           const secret_denied = service === undefined ? await change(shell, setFlags, secrets, found) : undefined;
           if (service !== undefined) await setFlags();
