@@ -50,7 +50,7 @@ describe.skipIf(!motoIsInstalled)(`the health function, with moto for AWS${noMot
     }
     await secretsManager.deleteSecret({ SecretId: 'token-broker/dev/globex' });
     const clients = ['acme', 'globex'].map((client) => ({ client, services }));
-    expect(await createClientList({ environment: 'dev', secretsManager })()).toEqual(clients);
+    expect(await createClientList({ environment: 'dev', secretsManager })()).toMatchObject(clients);
   });
 
   it('has complete credentials of the probe', async () => {
