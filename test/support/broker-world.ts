@@ -44,7 +44,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     ...changes,
   };
   const clock = { now: START };
-  const calls = { secretReads: 0, tokenRequests: 0 };
+  const counts = { secretReads: 0, tokenRequests: 0 };
   let ids = 0;
   const audited: AuditRecord[] = [];
 
@@ -53,12 +53,12 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     store: world.store,
     authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services)), world.principalOrgId),
     readSecret: async (client, stage) => {
-      calls.secretReads += 1;
+      counts.secretReads += 1;
       return world.secret(client, stage);
     },
     requestToken: async (...request) => {
-      calls.tokenRequests += 1;
-      const answered = await world.answer(calls.tokenRequests, ...request);
+      counts.tokenRequests += 1;
+      const answered = await world.answer(counts.tokenRequests, ...request);
       return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
     },
     fingerprint: shortDigest,
@@ -80,7 +80,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
   return {
     world,
     clock,
-    calls,
+    counts,
     audited,
     issue: async (changes: Partial<IssueRequest> = {}) =>
       broker.issue(BILLING, { ...ISSUE_REQUEST, ...changes }, clock.now + 10_000, newTrace()),

@@ -14,14 +14,14 @@ describe('with any dependency slow, silent or broken, and any amount of time lef
   it.each(['/token', '/check'] as const)('%s answers in time, and nothing goes on after it', async (path) => {
     await fc.assert(
       fc.asyncProperty(scenarios, async ({ history, table, weathers, remainingMs, seed }) => {
-        const { state, readFirst, invoke, expectSilence } = await begin(history, table, seed);
+        const { state, readFirst, invoke, expectIdle } = await begin(history, table, seed);
         state.weathers = weathers;
         if (history === 'starting') await readFirst();
         const answer = await invoke(remainingMs, path);
         // Before Lambda would end the invocation.
         expect(answer.leftMs).toBeGreaterThanOrEqual(200);
         expect(ANSWERS).toContain(answer.json.type ?? answer.status);
-        await expectSilence();
+        await expectIdle();
       }),
       { numRuns: 250, seed: 7 },
     );

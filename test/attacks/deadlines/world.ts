@@ -56,7 +56,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
     pass: (ms: number) => void vi.setSystemTime(Date.now() + ms),
 
     /** Expects that no work is under way, and that no work begins later. */
-    async expectSilence() {
+    async expectIdle() {
       expect(vi.getTimerCount()).toBe(0);
       await turn();
       expect([...open]).toEqual([]);

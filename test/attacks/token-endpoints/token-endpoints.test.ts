@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld } from '../../support/broker-world.ts';
-import { exampleService, START } from '../../support/example.ts';
+import { exampleService, PAIR, START } from '../../support/example.ts';
 import { bomb, CHUNKED, drip, end, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
 
 const HINTS = 'HTTP/1.1 103 Early Hints\r\n\r\n';
@@ -40,7 +40,7 @@ it.each(ATTACKS)(
   async (_, onRequest, { status, type }) => {
     const { world, service } = await startWorld(onRequest, status === 504 ? 1_000 : 60_000);
 
-    const answer = await world.post(ACME);
+    const answer = await world.post(PAIR);
     expect(answer).toMatchObject({ status, json: { type } });
     expect(service.requests).toHaveLength(1);
     expect(answer.body.length).toBeLessThan(8_192);
@@ -52,11 +52,9 @@ it('a redirect is not followed', async () => {
   const trap = await serve({ onRequest: write(http(200, TOKEN)) });
   const location = `location: http://127.0.0.1:${trap.port}/`;
   const { world, service } = await startWorld(write(http(307, '', location)));
-  expect(await world.post(ACME)).toMatchObject({ status: 424, json: { type: 'token-endpoint-error' } });
+  expect(await world.post(PAIR)).toMatchObject({ status: 424, json: { type: 'token-endpoint-error' } });
   expect([service.requests.length, trap.connections()]).toEqual([1, 0]);
 });
-
-const ACME = { client: 'acme', service: 'customer-insights' };
 
 /** The whole broker in front of one service, with a real socket between them; answers are late only when delayed. */
 async function startWorld(onRequest: Reply, requestTimeoutMs = 60_000) {

@@ -38,10 +38,10 @@ export async function startSts(options: Without<Parameters<typeof startRealSts>[
   return failing(await startRealSts({ ...KEYS, ...options }));
 }
 
-/** A stand-in behind an endpoint that adds faults; `calls` are the operations that were called, in order. */
+/** A stand-in behind an endpoint that adds faults; `operations` were called, in order. */
 async function failing<Server extends LoopbackServer>(server: Server) {
-  const { url, failWith, operations: calls, close } = await startFaultyEndpoint(server.url);
-  return { ...server, url, failWith, calls, close: () => close().then(server.close) };
+  const { url, failWith, operations, close } = await startFaultyEndpoint(server.url);
+  return { ...server, url, failWith, operations, close: () => close().then(server.close) };
 }
 
 /** Until the end of the test, the SDK and the adapters repeat without their random pauses. */

@@ -85,11 +85,11 @@ describe('reading the secret of a client', () => {
     ['internal-error', 'unavailable', 'InternalServiceError', 2],
     ['hang', 'unavailable', 'OutOfTime', 1],
   ])('takes %s for %s, in one word that repeats nothing of the answer: %s', async (fault, outcome, cause, times) => {
-    const { read, failWith, calls } = await start(cause === 'OutOfTime' ? { timeoutMs: 500 } : {});
+    const { read, failWith, operations } = await start(cause === 'OutOfTime' ? { timeoutMs: 500 } : {});
     failWith(fault);
     const reading = await read();
     expect(reading).toEqual({ outcome, cause });
-    expect(calls).toHaveLength(times);
+    expect(operations).toHaveLength(times);
     expect(inspect(reading, { depth: null, showHidden: true })).not.toContain('garbage');
     failWith(undefined);
     expect(inspect(await read(), { depth: null, showHidden: true })).not.toContain("'one'");

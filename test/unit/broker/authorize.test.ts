@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { accessDenied, createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
-import { BILLING, exampleRule } from '../../support/example.ts';
+import { BILLING, exampleRule, PAIR } from '../../support/example.ts';
 
 const SERVICES = new Set(['customer-insights', 'merchant-payment-cleansing']);
 const ASSUMED = 'arn:aws:sts::111111111111:assumed-role';
-const PAIR = { client: 'acme', service: 'customer-insights' };
 
 const authorizeBy = (rules: Parameters<typeof exampleRule>[0][], organization?: string) =>
   createAuthorize(rules.map(exampleRule), SERVICES, organization);

@@ -9,13 +9,13 @@ import { createReferencePairStore } from '../../support/pair/reference-pair-stor
 describe('the token broker', () => {
   it('makes one token request for all who ask at the same time', async () => {
     const gate = Promise.withResolvers<TokenExchange>();
-    const { issue, calls } = createBrokerWorld({ answer: () => gate.promise });
+    const { issue, counts } = createBrokerWorld({ answer: () => gate.promise });
     const issues = [issue(), issue(), issue()];
     gate.resolve(exchange(200, { access_token: 'shared', expires_in: 60 }));
 
     const tokens = (await Promise.all(issues)).map(({ token }) => token.accessToken.reveal());
     expect(tokens).toEqual(['shared', 'shared', 'shared']);
-    expect(calls).toEqual({ secretReads: 1, tokenRequests: 1 });
+    expect(counts).toEqual({ secretReads: 1, tokenRequests: 1 });
   });
 
   it('makes no caller wait for a renewal that another one waits for', async () => {
@@ -67,9 +67,9 @@ describe('the token broker', () => {
     }
 
     it('looks at the table each time that it is the token which memory has', async () => {
-      const { issue, token, looks, calls, replaceToken } = await setUp();
+      const { issue, token, looks, counts, replaceToken } = await setUp();
       const { token: successor, cache } = await issue({ refused: token.fingerprint });
-      expect([cache, looks(), calls.tokenRequests]).toEqual(['none', 1, 2]);
+      expect([cache, looks(), counts.tokenRequests]).toEqual(['none', 1, 2]);
 
       const newer = exampleToken({ fingerprint: 'of another instance' });
       replaceToken(newer);
@@ -86,10 +86,10 @@ describe('the token broker', () => {
     });
 
     it('looks at the table once for others when memory is a second old', async () => {
-      const { issue, looks, clock, calls } = await setUp();
+      const { issue, looks, clock, counts } = await setUp();
       clock.now += 1_000;
       for (let n = 0; n < 10; n += 1) await issue({ refused: 'ffffffffffffffff' });
-      expect([looks(), calls.tokenRequests]).toEqual([1, 1]);
+      expect([looks(), counts.tokenRequests]).toEqual([1, 1]);
     });
   });
 });

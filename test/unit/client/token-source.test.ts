@@ -15,7 +15,8 @@ import {
 const SECOND_MS = 1_000;
 
 const chain = { accessKeyId: 'AKIDCHAIN', secretAccessKey: 'chain' };
-vi.mock('@aws-sdk/credential-provider-node', () => ({ defaultProvider: () => async () => ({ ...chain }) }));
+const startChain = vi.fn(() => async () => ({ ...chain }));
+vi.mock('@aws-sdk/credential-provider-node', () => ({ defaultProvider: () => startChain() }));
 
 describe('a token that lives', () => {
   it('is handed out again, to the same pair only', async () => {
@@ -63,7 +64,8 @@ describe('a token that lives', () => {
   it('is handed out after the standard chain of the process has renewed its keys', async () => {
     const { nth } = await startHolding([goodAnswer(2)], { credentials: undefined });
     chain.accessKeyId = 'AKIDRENEWED';
-    expect(await nth()).toBe(1);
+    expect([await nth(), await nth({ client: 'globex' })]).toEqual([1, 2]);
+    expect(startChain).toHaveBeenCalledTimes(1);
   });
 
   it('stays when a report of the token before it fails later', async () => {

@@ -20,7 +20,7 @@ describe('a health run', () => {
       expect({ missed, subjects, probe: probe.said }).toEqual({ missed: [], subjects: [], probe: 'access-denied' });
     }
     expect(tokenService.requests).toHaveLength(3);
-    expect(sts.calls).toEqual(['AssumeRole', 'AssumeRole']);
+    expect(sts.operations).toEqual(['AssumeRole', 'AssumeRole']);
     expect(JSON.stringify(await items())).not.toContain('notify');
   });
 

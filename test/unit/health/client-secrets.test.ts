@@ -12,7 +12,7 @@ import { exampleForm } from '../settings/example-form.ts';
 
 describe('the list of clients', () => {
   it('has every client of the environment, page by page, with its tag, also when AWS throttles once', async () => {
-    const { store, calls, failWith, listClients } = await start();
+    const { store, operations, failWith, listClients } = await start();
     for (let index = 0; index < 250; index += 1) store.create(`token-broker/dev/client-${index}`);
     store.create('token-broker/dev/acme', {
       Tags: [
@@ -23,7 +23,7 @@ describe('the list of clients', () => {
     failWith('throttled', 1);
 
     const clients = await listClients();
-    expect(calls).toEqual(Array(4).fill('ListSecrets'));
+    expect(operations).toEqual(Array(4).fill('ListSecrets'));
     expect(new Set(clients.map(({ client }) => client)).size).toBe(251);
     const ends = new Map([['v1', '2027-03-01T00:00:00.000Z']]);
     expect(clients).toContainEqual({ client: 'acme', services: 'customer-insights', ends });

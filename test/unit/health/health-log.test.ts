@@ -2,9 +2,8 @@ import { expect, it } from 'vitest';
 import { createHealthLog } from '../../../functions/health/health-log.ts';
 import type { MissedPair } from '../../../functions/health/rules/check-pairs.ts';
 import type { HealthRun } from '../../../functions/health/rules/run.ts';
-import { HOUR_MS, START } from '../../support/example.ts';
+import { HOUR_MS, PAIR, START } from '../../support/example.ts';
 
-const PAIR = { client: 'acme', service: 'customer-insights' };
 const FOUND = { kind: 'checked', finding: 'rejected', provenBy: 'latch', version: 'v1', checkedAt: START } as const;
 const FAILED = { kind: 'failed', failure: 'timeout', retryable: true } as const;
 const RUN: HealthRun = {

@@ -2,9 +2,8 @@ import { expect, it } from 'vitest';
 import type { Observation } from '../../../functions/health/rules/evaluate.ts';
 import { messageOf } from '../../../functions/health/rules/messages.ts';
 import { FINDINGS, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
-import { HOUR_MS, START } from '../../support/example.ts';
+import { HOUR_MS, PAIR, START } from '../../support/example.ts';
 
-const ACME = { client: 'acme', service: 'customer-insights' };
 const dateOf = (time: number) => new Date(time).toISOString();
 const look = { since: START, at: START };
 
@@ -26,13 +25,13 @@ const observationsOf = (pair: { readonly client: string; readonly service: strin
 ];
 
 it('a message says who, what, since when, which version, and what to do', async () => {
-  const observations = observationsOf(ACME);
+  const observations = observationsOf(PAIR);
   const throttled = [...THROTTLE_CAUSES].map((cause) => {
-    return { kind: 'pair', pair: ACME, condition: 'throttled', cause, ...look } as const;
+    return { kind: 'pair', pair: PAIR, condition: 'throttled', cause, ...look } as const;
   });
   const expired = {
     kind: 'pair',
-    pair: ACME,
+    pair: PAIR,
     condition: 'rejected',
     credentialExpiresAt: dateOf(START),
     ...look,

@@ -155,11 +155,11 @@ describe('the credentials of the probe', () => {
   const ROLE = 'arn:aws:iam::111111111111:role/probe';
 
   it('are those of its role, fresh each time, also when STS fails once', async () => {
-    const { read, calls, failWith } = await start();
+    const { read, operations, failWith } = await start();
     expect(await read()).toEqual(KEY);
     failWith('internal-error', 1);
     expect(await read()).toEqual(KEY);
-    expect(calls).toEqual(['AssumeRole', 'AssumeRole', 'AssumeRole']);
+    expect(operations).toEqual(['AssumeRole', 'AssumeRole', 'AssumeRole']);
   });
 
   it.each(['hang', 'garbage'] as const)('are none, and soon, when STS answers with %s', async (fault) => {

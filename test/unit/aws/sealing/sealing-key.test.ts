@@ -16,13 +16,13 @@ const TWO = 'the second sealing key, 32 or more';
 
 describe('reading the sealing key', () => {
   it('reads a version once, stays with it when the key is rotated, and knows the new one by name', async () => {
-    const { keys, secret, calls } = await start();
+    const { keys, secret, operations } = await start();
     expect(text(await keys.current())).toBe(ONE);
     secret.versions.add(V2, { SecretString: TWO });
     for (const read of [keys.current, () => keys.named(V1)]) expect(await read()).toMatchObject({ version: V1 });
-    expect(calls).toHaveLength(1);
+    expect(operations).toHaveLength(1);
     for (let times = 0; times < 2; times += 1) expect(text(await keys.named(V2))).toBe(TWO);
-    expect(calls).toHaveLength(2);
+    expect(operations).toHaveLength(2);
   });
 
   it('goes over to the new version within an hour, and opens with the one before until it is retired', async () => {
@@ -41,14 +41,14 @@ describe('reading the sealing key', () => {
   });
 
   it('reads the current version at once when a token names a new one, and seals on with the old one if that fails', async () => {
-    const { keys, secret, failWith, calls, clock } = await start();
+    const { keys, secret, failWith, operations, clock } = await start();
     await keys.current();
     secret.versions.add(V2, { SecretString: TWO });
     await keys.named(V2);
-    const asked = calls.length;
+    const asked = operations.length;
     failWith('internal-error');
     expect(await keys.current()).toMatchObject({ version: V1 });
-    expect(calls.length).toBeGreaterThan(asked);
+    expect(operations.length).toBeGreaterThan(asked);
     failWith(undefined);
     clock.now += 10_000;
     expect(await keys.current()).toMatchObject({ version: V2 });
@@ -71,28 +71,28 @@ describe('reading the sealing key', () => {
   });
 
   it('goes on with the keys that it knows while Secrets Manager is down, and asks once a minute at most', async () => {
-    const { keys, failWith, calls, clock } = await start();
+    const { keys, failWith, operations, clock } = await start();
     await keys.named(V1);
     failWith('internal-error');
     clock.now += 3_600_000;
     expect(await keys.named(V1)).toMatchObject({ version: V1 });
-    const asked = calls.length;
+    const asked = operations.length;
     clock.now += 59_999;
     expect(await keys.named(V1)).toMatchObject({ version: V1 });
-    expect(calls).toHaveLength(asked);
+    expect(operations).toHaveLength(asked);
     clock.now += 1;
     expect(await keys.named(V1)).toMatchObject({ version: V1 });
-    expect(calls.length).toBeGreaterThan(asked);
+    expect(operations.length).toBeGreaterThan(asked);
   });
 
   it('asks for an unknown version once in 60 seconds, and meanwhile for another', async () => {
-    const { keys, secret, calls, clock } = await start();
+    const { keys, secret, operations, clock } = await start();
     expect(await keys.named(V2)).toBeUndefined();
     secret.versions.add(V2, { SecretString: TWO });
     clock.now += 59_999;
     expect(await keys.named(V2)).toBeUndefined();
     expect(await keys.named(V3)).toBeUndefined();
-    expect(calls).toHaveLength(2);
+    expect(operations).toHaveLength(2);
     clock.now += 1;
     expect(text(await keys.named(V2))).toBe(TWO);
   });

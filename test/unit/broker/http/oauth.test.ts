@@ -2,12 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { oauthError } from '../../../../functions/broker/http/oauth.ts';
 import { readTokenBody } from '../../../../functions/broker/http/request.ts';
 import { createBrokerWorld, exchange } from '../../../support/broker-world.ts';
-import { exampleService } from '../../../support/example.ts';
+import { exampleService, PAIR } from '../../../support/example.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const GRANT = 'grant_type=client_credentials';
 const GOOD = `${GRANT}&client_id=acme&client_secret=any&scope=customer-insights`;
-const PAIR = { client: 'acme', service: 'customer-insights' };
 
 const read = (body: string) => readTokenBody(FORM, body).parse();
 const post = (body: string, world = createBrokerWorld(), more = {}) =>
@@ -81,7 +80,7 @@ describe('the answer to an OAuth 2.0 form', () => {
     expect(headers['content-type']).toBe('application/json');
     expect(json).toMatchObject({ type: 'invalid-request', status: 400, retryable: false, request_id: 'request-1' });
     expect(json).toMatchObject({ error, error_description: expect.stringContaining(description) });
-    expect(world.calls).toEqual({ secretReads: 0, tokenRequests: 0 });
+    expect(world.counts).toEqual({ secretReads: 0, tokenRequests: 0 });
   });
 
   it('is a fault of the form, too, where a query or an unsigned request is wrong', async () => {

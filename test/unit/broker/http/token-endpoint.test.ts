@@ -2,9 +2,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BrokerRequest } from '../../../../functions/broker/http/token-endpoint.ts';
 import { shortDigest } from '../../../../functions/variables.ts';
 import { createBrokerWorld, exchange, RULES_DIGEST } from '../../../support/broker-world.ts';
-import { BILLING, exampleRule, exampleService, START } from '../../../support/example.ts';
+import { BILLING, exampleRule, exampleService, PAIR, START } from '../../../support/example.ts';
 
-const MEMBERS = { client: 'acme', service: 'customer-insights' };
 const NO_CALLS = { secretReads: 0, tokenRequests: 0 };
 const NOT_KEPT = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
@@ -14,7 +13,7 @@ describe('POST /token', () => {
     const answered = { access_token: 'token-1', expires_in: '60', refresh_token: 'r', scope: 'read', region: 'eu' };
     const services = { 'customer-insights': exampleService({ response }) };
     const { post } = createBrokerWorld({ services, answer: () => exchange(200, answered) });
-    const { status, headers, json } = await post(MEMBERS);
+    const { status, headers, json } = await post(PAIR);
 
     const timed = { 'cache-status': 'token-broker; fwd=miss', 'server-timing': 'broker;dur=0' };
     expect(status).toBe(200);
@@ -27,29 +26,29 @@ describe('POST /token', () => {
 
   it('counts the seconds that are left down, and tells no more than the whole life when the clock was set back', async () => {
     const { post, clock } = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
-    await post(MEMBERS);
+    await post(PAIR);
     clock.now = START + 59_001;
-    expect(await post(MEMBERS)).toMatchObject({
+    expect(await post(PAIR)).toMatchObject({
       headers: { 'cache-status': 'token-broker; hit; detail=memory' },
       json: { access_token: 'token-1', expires_in: 3_540, expires_at: '2026-01-01T01:00:00.000Z' },
     });
     clock.now = START - 20_000;
-    expect((await post(MEMBERS)).json).toMatchObject({ access_token: 'token-1', expires_in: 3_600 });
-    expect((await post(MEMBERS, { path: '/check' })).json).toMatchObject({ proven_by: 'traffic', expires_in: 3_600 });
+    expect((await post(PAIR)).json).toMatchObject({ access_token: 'token-1', expires_in: 3_600 });
+    expect((await post(PAIR, { path: '/check' })).json).toMatchObject({ proven_by: 'traffic', expires_in: 3_600 });
   });
 });
 
 describe('the audit line of a request', () => {
   it('has its origin, and tells whether it forced a token or asked how long it lives', async () => {
     const { post, audited } = createBrokerWorld();
-    const { json } = await post(MEMBERS, { sourceIp: '192.0.2.1' });
-    await post({ ...MEMBERS, refused: json.fingerprint, min_ttl: 60 });
-    await post({ ...MEMBERS, client: 'globex', refused: json.fingerprint });
+    const { json } = await post(PAIR, { sourceIp: '192.0.2.1' });
+    await post({ ...PAIR, refused: json.fingerprint, min_ttl: 60 });
+    await post({ ...PAIR, client: 'globex', refused: json.fingerprint });
 
     expect(audited).toMatchObject([
       { sourceIp: '192.0.2.1', forced: false, minTtl: 0 },
       { forced: true, minTtl: 60, outcome: 'issued' },
-      { forced: true, outcome: 'access-denied', caller: BILLING, pair: { ...MEMBERS, client: 'globex' } },
+      { forced: true, outcome: 'access-denied', caller: BILLING, pair: { ...PAIR, client: 'globex' } },
     ]);
   });
 
@@ -62,10 +61,10 @@ describe('the audit line of a request', () => {
       clock.now += 250;
       return exchange(status, { access_token: 'token-1', expires_in: 3_600 });
     };
-    const { headers } = await post(MEMBERS);
+    const { headers } = await post(PAIR);
 
     expect(headers['server-timing']).toBe(status === 200 ? 'broker;dur=250' : undefined);
-    const always = { requestId: 'request-1', caller: BILLING, operation: 'token', pair: MEMBERS, milliseconds: 250 };
+    const always = { requestId: 'request-1', caller: BILLING, operation: 'token', pair: PAIR, milliseconds: 250 };
     expect(audited).toEqual([expect.objectContaining({ ...always, outcome, ...record })]);
     expect(audited[0]?.expirySource).toBe(status === 200 ? 'response' : undefined);
   });
@@ -76,7 +75,7 @@ it('gives a request that nothing answers a problem shortly after its deadline, w
   onTestFinished(() => void vi.useRealTimers());
   const answered = vi.fn();
   const { post } = createBrokerWorld({ secret: () => new Promise(() => undefined) });
-  post(MEMBERS).then(answered);
+  post(PAIR).then(answered);
 
   await vi.advanceTimersByTimeAsync(10_249);
   expect(answered).not.toHaveBeenCalled();
@@ -92,12 +91,12 @@ describe('POST /check', () => {
 
   it('has the finding, and never a token', async () => {
     const { post } = createBrokerWorld({ accessRules: checkers });
-    const { status, headers, json } = await post(MEMBERS, { path });
+    const { status, headers, json } = await post(PAIR, { path });
 
     expect(status).toBe(200);
     expect(headers).toEqual({ ...NOT_KEPT, 'content-type': 'application/json' });
     expect(json).toEqual({
-      ...{ ...MEMBERS, stage: 'AWSCURRENT', finding: 'accepted', version: 'v1', proven_by: 'request' },
+      ...{ ...PAIR, stage: 'AWSCURRENT', finding: 'accepted', version: 'v1', proven_by: 'request' },
       ...{ checked_at: '2026-01-01T00:00:00.000Z', expires_in: 3_600, credential_expires_at: 'never' },
     });
   });
@@ -105,27 +104,27 @@ describe('POST /check', () => {
   it('is 200 for every finding, and says when another one can find out more', async () => {
     const { post, audited } = createBrokerWorld({ accessRules: checkers, answer: () => exchange(503, {}) });
 
-    expect(await post({ ...MEMBERS, stage: 'AWSPENDING' }, { path })).toMatchObject({
+    expect(await post({ ...PAIR, stage: 'AWSPENDING' }, { path })).toMatchObject({
       status: 200,
       headers: { ...NOT_KEPT, 'retry-after': '1' },
       json: { stage: 'AWSPENDING', finding: 'unreachable', proven_by: 'request' },
     });
-    const written = { operation: 'check', outcome: 'unreachable', pair: MEMBERS, credentialVersion: 'v1' };
+    const written = { operation: 'check', outcome: 'unreachable', pair: PAIR, credentialVersion: 'v1' };
     expect(audited).toEqual([expect.objectContaining(written)]);
   });
 
   it('names the cause of throttled, in the audit line too', async () => {
     const { post, audited } = createBrokerWorld({ accessRules: checkers, answer: () => exchange(429, {}) });
 
-    expect(await post(MEMBERS, { path })).toMatchObject({ json: { finding: 'throttled', cause: 'service' } });
+    expect(await post(PAIR, { path })).toMatchObject({ json: { finding: 'throttled', cause: 'service' } });
     expect(audited).toEqual([expect.objectContaining({ outcome: 'throttled', cause: 'service' })]);
   });
 
   it('needs the operation check, which gives no right to a token', async () => {
-    const { post, calls } = createBrokerWorld();
-    expect(await post(MEMBERS, { path })).toMatchObject({ status: 403, json: { type: 'access-denied' } });
-    expect(calls).toEqual(NO_CALLS);
-    expect(await createBrokerWorld({ accessRules: checkers }).post(MEMBERS)).toMatchObject({ status: 403 });
+    const { post, counts } = createBrokerWorld();
+    expect(await post(PAIR, { path })).toMatchObject({ status: 403, json: { type: 'access-denied' } });
+    expect(counts).toEqual(NO_CALLS);
+    expect(await createBrokerWorld({ accessRules: checkers }).post(PAIR)).toMatchObject({ status: 403 });
   });
 });
 
@@ -138,7 +137,7 @@ describe('POST /whoami', () => {
       exampleRule({ role: 'arn:aws:iam::111111111111:role/reporting', clients: ['globex'] }),
       exampleRule({ role: 'arn:aws:iam::111111111111:role/team/billing', clients: 'all', operations: ['check'] }),
     ];
-    const { post, calls, audited } = createBrokerWorld({ accessRules });
+    const { post, counts, audited } = createBrokerWorld({ accessRules });
     const response = await post({}, { path });
 
     expect(response).toMatchObject({ status: 200, headers: NOT_KEPT });
@@ -151,7 +150,7 @@ describe('POST /whoami', () => {
       ],
       rules_digest: RULES_DIGEST,
     });
-    expect(calls).toEqual(NO_CALLS);
+    expect(counts).toEqual(NO_CALLS);
     expect(audited).toEqual([expect.objectContaining({ operation: 'whoami', outcome: 'identified', caller: BILLING })]);
     expect(audited[0]).not.toHaveProperty('pair');
   });
@@ -194,20 +193,20 @@ describe('a bad request', () => {
     ['bad base64', { body: undefined }, 400, 'invalid-request', 'base64'],
     ['a wrong member', { body: '{"client":1}' }, 400, 'invalid-request', 'client: must be a string; service: is'],
   ])('with %s gets a problem, and nothing is asked for it', async (_, changes, status, type, detail) => {
-    const { post, calls } = createBrokerWorld();
-    const { headers, json, ...response } = await post(MEMBERS, changes);
+    const { post, counts } = createBrokerWorld();
+    const { headers, json, ...response } = await post(PAIR, changes);
 
     expect(response.status).toBe(status);
     const allowed = status === 405 ? { allow: 'POST' } : {};
     expect(headers).toEqual({ ...NOT_KEPT, 'content-type': 'application/problem+json', ...allowed });
     const told = { type, status, detail: expect.stringContaining(detail), retryable: false };
     expect(json).toEqual({ ...told, title: expect.stringMatching(/\w/), request_id: 'request-1' });
-    expect(calls).toEqual(NO_CALLS);
+    expect(counts).toEqual(NO_CALLS);
   });
 
   it.each(['/token', '/check', '/whoami', '/'])('that no role has signed is denied: %s', async (path) => {
     const denied = { status: 403, json: { type: 'access-denied' } };
-    expect(await createBrokerWorld().post(MEMBERS, { caller: undefined, path })).toMatchObject(denied);
+    expect(await createBrokerWorld().post(PAIR, { caller: undefined, path })).toMatchObject(denied);
   });
 });
 
@@ -217,7 +216,7 @@ it.each<[number, string, boolean]>([
   [503, 'token-endpoint-unavailable', true],
 ])('shows the shape, and no value, of an answer without a token: %i', async (status, type, retryable) => {
   const { post } = createBrokerWorld({ answer: () => exchange(status, { state: 'marked-value', count: 1 }) });
-  const { headers, body, json } = await post(MEMBERS);
+  const { headers, body, json } = await post(PAIR);
 
   const members = [{}, { path: 'state' }, { path: 'count' }];
   expect(json).toMatchObject({ type, retryable, response_shape: { status, bytes: 34, members } });
@@ -228,7 +227,7 @@ it.each<[number, string, boolean]>([
 it('keeps a bug opaque to the caller; it is written down for the operator', async () => {
   const bug = new TypeError('marked-secret');
   const { post, audited } = createBrokerWorld({ secret: () => Promise.reject(bug) });
-  const response = await post(MEMBERS);
+  const response = await post(PAIR);
 
   expect(response).toMatchObject({ status: 500, json: { type: 'internal', retryable: true } });
   expect(response.json.detail).toBe('The broker failed. Tell its operators the request_id.');
