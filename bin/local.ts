@@ -75,8 +75,8 @@ function leakWarning(names: readonly string[]): string {
 }
 
 /** Formats a message to the operators so that it stands out from the request lines. */
-function notification(subject: string | undefined, text: string): string {
-  const lines = [subject ?? '', ...text.trimEnd().split('\n')];
+function notification(subject: string, text: string): string {
+  const lines = [subject, ...text.trimEnd().split('\n')];
   return `--- to the operators\n${lines.map((line) => `  ${line}\n`).join('')}---\n`;
 }
 
@@ -89,7 +89,7 @@ function parseArguments(): { readonly config?: string } {
       `
 Environment:
   PORT  where the broker listens (default: 8788); its page is on the port PORT+1 and its stand-ins are on the ports PORT+2
-        to PORT+8, or on free ones; 0 takes free ports for everything
+        to PORT+6, or on free ones; 0 takes free ports for everything
 
 docs/development.md shows a configuration.`,
     )

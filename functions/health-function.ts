@@ -3,7 +3,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SNSClient } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
-import { createTokenBroker } from '../client/token-broker.ts';
+import { createTokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { createPairChecker, createProbe, type FunctionOptions } from './health/ask-broker.ts';
@@ -12,15 +12,22 @@ import { createHealthLog } from './health/health-log.ts';
 import { createNotificationTable, createNotifier, hasSubscriber } from './health/notifications.ts';
 import { createProbeCredentials } from './health/probe-credentials.ts';
 import { createClientCheck } from './health/rules/check-client.ts';
-import { createNotify } from './health/rules/notify.ts';
+import { createNotify, type SendMessage } from './health/rules/notify.ts';
 import { createHealthRun, type HealthRun } from './health/rules/run.ts';
 import type { HealthVariables } from './variables.ts';
+
+interface HealthOptions extends FunctionOptions {
+  /** Takes the messages in place of the topic. */
+  readonly sendMessage?: SendMessage;
+  /** The credentials of the role that must be refused. Default: STS issues them. */
+  readonly probeCredentials?: TokenBrokerOptions['credentials'];
+}
 
 /**
  * Wires the adapters to the rules. An event of Secrets Manager starts a check of the client that it names, and Lambda
  * repeats the event if the check fails. Any other event starts a run over all pairs and returns its findings.
  */
-export function createHealthFunction(variables: HealthVariables, options: FunctionOptions = {}) {
+export function createHealthFunction(variables: HealthVariables, options: HealthOptions = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url, TOKEN_BROKER_TABLE: tableName } = variables;
   const { credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
   const intervalMs = Number(variables.TOKEN_BROKER_HEALTH_INTERVAL_SECONDS) * 1_000;
@@ -29,11 +36,14 @@ export function createHealthFunction(variables: HealthVariables, options: Functi
   const secretsManager = new SecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });
   const topic = { sns: new SNSClient(patient(2_000)), topicArn: variables.TOKEN_BROKER_TOPIC };
-  const probeCredentials = createProbeCredentials(new STSClient(patient(2_000)), variables.TOKEN_BROKER_PROBE_ROLE);
+  const {
+    sendMessage = createNotifier(topic),
+    probeCredentials = createProbeCredentials(new STSClient(patient(2_000)), variables.TOKEN_BROKER_PROBE_ROLE),
+  } = options;
   const common = {
     services: variables.TOKEN_BROKER_SERVICES.split(' '),
     checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
-    notify: createNotify({ environment, memories, sendMessage: createNotifier(topic), now }),
+    notify: createNotify({ environment, memories, sendMessage, now }),
     record: log.check,
     now,
     sleep,
@@ -44,7 +54,7 @@ export function createHealthFunction(variables: HealthVariables, options: Functi
     listClients: createClientList({ environment, secretsManager }),
     askAsProbe: createProbe(createTokenBroker({ ...ONCE, url, credentials: probeCredentials })),
     memories,
-    hasSubscriber: () => hasSubscriber(topic),
+    hasSubscriber: async () => options.sendMessage !== undefined || hasSubscriber(topic),
     random: Math.random,
   });
   const checkClient = createClientCheck({

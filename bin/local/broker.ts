@@ -3,6 +3,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
+import type { Message } from '../../functions/health/rules/messages.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { sealingKeyName, secretName, secretPrefix } from '../../functions/vocabulary.ts';
 import { type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
@@ -12,7 +13,6 @@ import { startLogs } from './aws/logs.ts';
 import type { LabelUpdate, StoredSecret } from './aws/secret-store.ts';
 import { isDenied, startSecretsManager } from './aws/secrets-manager.ts';
 import type { AwsKey } from './aws/server.ts';
-import type { PublishedMessage } from './aws/sns-sts.ts';
 import { type StartBeside, startCheckers } from './checkers.ts';
 import { ACCEPTED_CREDENTIALS, ACCEPTED_SECRET, CHECKERS, exampleConfig, randomKey, roleArn } from './config.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
@@ -39,7 +39,7 @@ interface Options {
   readonly write: (line: string) => void;
   readonly onAnswer?: (answered: AnsweredRequest) => void;
   /** Receives the messages to operators. */
-  readonly onMessage: (message: PublishedMessage) => void;
+  readonly onMessage: (message: Message) => void;
   /** Receives the error when the health function fails on an event. */
   readonly onEventFailure: (error: unknown) => void;
 }
@@ -140,7 +140,7 @@ export async function startLocalBroker(options: Options) {
     });
     servers.push(functionUrl);
     const { url } = functionUrl;
-    const checkers = await startCheckers({ ...names, url, config, keys, checkerKeys, write, onMessage, startBeside });
+    const checkers = await startCheckers({ ...names, url, config, checkerKeys, write, onMessage, startBeside });
     return {
       url,
       config,

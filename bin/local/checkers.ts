@@ -1,11 +1,8 @@
+import type { Message } from '../../functions/health/rules/messages.ts';
 import { createHealthFunction } from '../../functions/health-function.ts';
 import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LabelUpdate } from './aws/secret-store.ts';
-import type { StandInOptions } from './aws/server.ts';
-import { type PublishedMessage, startSns, startSts } from './aws/sns-sts.ts';
 import { json, type LoopbackServer, type ReceivedRequest, serve } from './loopback.ts';
-
-const TOPIC_ARN = 'arn:aws:sns:us-east-1:111111111111:token-broker-local';
 
 /** Starts a server, if possible `offset` ports after the broker's. The server stops together with the broker. */
 export type StartBeside = <Started extends LoopbackServer>(
@@ -14,7 +11,7 @@ export type StartBeside = <Started extends LoopbackServer>(
   start: (port: number) => Promise<Started>,
 ) => Promise<Started>;
 
-interface Options extends Pick<StandInOptions, 'keys'> {
+interface Options {
   readonly environment: string;
   readonly tableName: string;
   /** The broker's Function URL. */
@@ -23,17 +20,13 @@ interface Options extends Pick<StandInOptions, 'keys'> {
   /** Keys of the stack's own roles: `health` may check every pair, `probe` may do nothing. */
   readonly checkerKeys: { readonly health: LocalCaller; readonly probe: LocalCaller };
   readonly write: (line: string) => void;
-  readonly onMessage: (message: PublishedMessage) => void;
+  readonly onMessage: (message: Message) => void;
   readonly startBeside: StartBeside;
 }
 
-/** Starts the health function, with stand-ins for the topic of the operators, for STS and for the schedule. */
+/** Starts the health function, with a stand-in for the schedule. Messages go to `onMessage`, without a topic. */
 export async function startCheckers(options: Options) {
-  const { environment, tableName, url, config, keys, checkerKeys, write, onMessage, startBeside } = options;
-  const sns = await startBeside(7, 'SNS', (port) => startSns({ keys, topicArn: TOPIC_ARN, onMessage, port }));
-  const sts = await startBeside(8, 'STS', (port) => startSts({ keys, roles: [checkerKeys.probe], port }));
-  Object.assign(process.env, { AWS_ENDPOINT_URL_SNS: sns.url, AWS_ENDPOINT_URL_STS: sts.url });
-
+  const { environment, tableName, url, config, checkerKeys, write, onMessage, startBeside } = options;
   const services = Object.keys(config.services);
   const variables = {
     TOKEN_BROKER_ENVIRONMENT: environment,
@@ -41,11 +34,13 @@ export async function startCheckers(options: Options) {
     TOKEN_BROKER_TABLE: tableName,
     TOKEN_BROKER_SERVICES: services.join(' '),
     TOKEN_BROKER_SINGLE_TOKEN_SERVICES: services.filter((name) => config.services[name]?.singleActiveToken).join(' '),
-    TOKEN_BROKER_TOPIC: TOPIC_ARN,
+    TOKEN_BROKER_TOPIC: 'none',
     TOKEN_BROKER_PROBE_ROLE: checkerKeys.probe.role,
     TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${config.provenForSeconds}`,
   };
-  const health = createHealthFunction(variables, { credentials: checkerKeys.health, write });
+  const { health: credentials, probe: probeCredentials } = checkerKeys;
+  const sendMessage = async (message: Message) => onMessage(message);
+  const health = createHealthFunction(variables, { credentials, probeCredentials, sendMessage, write });
 
   const run = () => health({}, CONTEXT);
 

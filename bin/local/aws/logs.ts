@@ -17,7 +17,7 @@ export async function startLogs({ logGroup, ...signatures }: StandInOptions & { 
     const end = start + PAGE;
     return { events: found.slice(start, end), ...(end < found.length && { nextToken: `${end}` }) };
   });
-  const server = await serveAws({ service: 'logs', protocol: 'json', operations: { FilterLogEvents }, ...signatures });
+  const server = await serveAws({ service: 'logs', operations: { FilterLogEvents }, ...signatures });
   return {
     ...server,
     /** Adds a line to the log, which stores the last ten thousand lines. */

@@ -18,7 +18,7 @@ export async function startSecretsManager(options: Options) {
   const { now = Date.now, onLabelUpdated = () => undefined, ...signatures } = options;
   const store = new SecretStore(now, onLabelUpdated);
   const operations = { ...valueOperations(store), ...inventoryOperations(store, now), ...policyOperations(store) };
-  return { ...(await serveAws({ service: 'secretsmanager', protocol: 'json', operations, ...signatures })), store };
+  return { ...(await serveAws({ service: 'secretsmanager', operations, ...signatures })), store };
 }
 
 /** The name or the ARN of a secret. */

@@ -26,25 +26,22 @@ export type Operation = (input: unknown, key: AwsKey) => object | undefined;
 interface Options extends StandInOptions {
   /** The name of the AWS service in the scope of a signature. */
   readonly service: string;
-  /** `json`: AWS JSON 1.1. `query`: a form as request, XML as answer. */
-  readonly protocol: 'json' | 'query';
   readonly operations: Readonly<Record<string, Operation>>;
 }
 
-/** Serves operations of an AWS service on 127.0.0.1 to AWS's SDKs and command line. Verifies every signature. */
-export async function serveAws({ service, protocol, operations, ...signatures }: Options): Promise<LoopbackServer> {
-  const codec = CODECS[protocol];
+/** Serves operations of AWS JSON 1.1 on 127.0.0.1 to AWS's SDKs and command line. Verifies every signature. */
+export async function serveAws({ service, operations, ...signatures }: Options): Promise<LoopbackServer> {
   const known = new Map(Object.entries(operations));
 
   async function respond(request: ReceivedRequest): Promise<HttpAnswer> {
-    const name = codec.nameOf(request);
     try {
       const key = await signerOf(request, service, signatures);
-      const operation = known.get(name);
+      const operation = known.get(headerValue(request, 'x-amz-target')?.split('.')[1] ?? '');
       if (operation === undefined) throw new AwsError('UnknownOperationException', 'There is no such operation');
-      return codec.answer(name, operation(codec.read(request), key));
+      const headers = { 'content-type': JSON_TYPE, 'x-amzn-requestid': randomUUID() };
+      return { status: 200, headers, body: JSON.stringify(operation(parseJson(request.body), key) ?? {}) };
     } catch (error) {
-      return codec.refusal(asAwsError(error));
+      return jsonRefusal(error);
     }
   }
 
@@ -105,31 +102,6 @@ function asAwsError(error: unknown): AwsError {
 
 const JSON_TYPE = 'application/x-amz-json-1.1';
 
-const CODECS = {
-  json: {
-    nameOf: (request: ReceivedRequest) => headerValue(request, 'x-amz-target')?.split('.')[1] ?? '',
-    read: ({ body }: ReceivedRequest) => parseJson(body),
-    answer: (_name: string, output: object | undefined): HttpAnswer => ({
-      status: 200,
-      headers: { 'content-type': JSON_TYPE, 'x-amzn-requestid': randomUUID() },
-      body: JSON.stringify(output ?? {}),
-    }),
-    refusal: jsonRefusal,
-  },
-  query: {
-    nameOf: (request: ReceivedRequest) => formOf(request).get('Action') ?? '',
-    read: (request: ReceivedRequest) => Object.fromEntries(formOf(request)),
-    answer: (name: string, output: object | undefined) =>
-      xmlAnswer(200, { [`${name}Response`]: { [`${name}Result`]: output ?? {} } }),
-    refusal: ({ type, message, status }: AwsError) => {
-      const own = QUERY_REFUSALS.get(type);
-      return xmlAnswer(own === undefined ? status : 403, {
-        ErrorResponse: { Error: { Type: status < 500 ? 'Sender' : 'Receiver', Code: own ?? type, Message: message } },
-      });
-    },
-  },
-} as const;
-
 /** Drops members that are null, because AWS treats them as absent. */
 function parseJson(body: Uint8Array): unknown {
   try {
@@ -137,30 +109,4 @@ function parseJson(body: Uint8Array): unknown {
   } catch {
     throw new AwsError('SerializationException', 'The body is not well-formed JSON');
   }
-}
-
-/** The query protocol's names for the refusals of a signature. Each has the status 403. */
-const QUERY_REFUSALS = new Map([
-  ['MissingAuthenticationTokenException', 'MissingAuthenticationToken'],
-  ['UnrecognizedClientException', 'InvalidClientTokenId'],
-  ['IncompleteSignatureException', 'IncompleteSignature'],
-  ['InvalidSignatureException', 'SignatureDoesNotMatch'],
-]);
-
-function formOf({ body }: ReceivedRequest): URLSearchParams {
-  return new URLSearchParams(Buffer.from(body).toString('utf8'));
-}
-
-function xmlAnswer(status: number, members: object): HttpAnswer {
-  return { status, headers: { 'content-type': 'text/xml' }, body: xml(members) };
-}
-
-function xml(members: object): string {
-  return Object.entries(members)
-    .map(([name, value]) => `<${name}>${typeof value === 'object' ? xml(value) : escapeXml(`${value}`)}</${name}>`)
-    .join('');
-}
-
-function escapeXml(value: string): string {
-  return value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

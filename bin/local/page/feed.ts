@@ -1,5 +1,5 @@
+import type { Message } from '../../../functions/health/rules/messages.ts';
 import { FINDINGS, type Finding, PROBLEMS } from '../../../functions/vocabulary.ts';
-import type { PublishedMessage } from '../aws/sns-sts.ts';
 import { commandsIn } from '../command-lines.ts';
 import { CHECKERS } from '../config.ts';
 import type { AnsweredRequest } from '../function-url/server.ts';
@@ -60,7 +60,7 @@ export function createFeed(now: () => number = Date.now, isFailing = (_service: 
       add({ id: requestId, at: now(), outcome: outcomeOf(word), subject: `${method} ${path}` });
     },
     /** Takes each message to the operators. */
-    message({ subject = '', text }: PublishedMessage): void {
+    message({ subject, text }: Message): void {
       messages = [{ at: now(), subject, text }, ...messages].slice(0, ROWS);
     },
     /** Returns the events, newest first, with commands for the broker at this URL. */

@@ -3,7 +3,6 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import { startLogs } from '../../../bin/local/aws/logs.ts';
 import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
-import { startSns, startSts } from '../../../bin/local/aws/sns-sts.ts';
 import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
 import type { LoopbackServer } from '../../../bin/local/loopback.ts';
 import { sign } from '../../support/aws/signers.ts';
@@ -14,14 +13,11 @@ const READER = { ...EXAMPLE_KEY, accessKeyId: 'AKIDREADER' };
 const CALLER = { ...EXAMPLE_KEY, accessKeyId: 'AKIDCALLER', mayReadSecrets: false };
 const SESSION = { ...EXAMPLE_KEY, accessKeyId: 'ASIASESSION', sessionToken: 'session' };
 const KEYS = { keys: [READER, CALLER, SESSION] };
-const SNS = { ...KEYS, topicArn: 'arn:aws:sns:us-east-1:111111111111:topic', onMessage: () => undefined };
 
 /** What a good signature is, function-url.test.ts and sigv4.test.ts show. */
 it.each([
   ['Secrets Manager', 'secretsmanager', () => startSecretsManager(KEYS)],
   ['DynamoDB', 'dynamodb', () => startDynamoDB(KEYS)],
-  ['SNS', 'sns', () => startSns(SNS)],
-  ['STS', 'sts', () => startSts({ ...KEYS, roles: [] })],
 ] as const)(
   'the stand-in for %s lets in what its keys have signed, and refuses the rest as AWS does',
   async (_, service, start) => {
@@ -29,8 +25,7 @@ it.each([
     const request = { method: 'POST', url: `${url}/`, headers: {}, body: '{}' };
     const answerTo = async (headers: Readonly<Record<string, string>>) => {
       const { status, body } = await send({ ...request, headers });
-      const [, json, xml] = /"__type":"(?:.*#)?(\w+)"|<Code>(\w+)/.exec(body) ?? [];
-      return `${status} ${json ?? xml}`;
+      return `${status} ${/"__type":"(?:.*#)?(\w+)"/.exec(body)?.[1]}`;
     };
     const answerFor = async (key: SigningKey) =>
       answerTo(await sign('aws4fetch', request, key, new Date(), { service, region: 'eu-west-1' }));
@@ -42,18 +37,13 @@ it.each([
     // Let in, but no operation is named.
     const letIn = service === 'dynamodb' ? '404 undefined' : '400 UnknownOperationException';
     for (const key of KEYS.keys) expect(await answerFor(key)).toBe(letIn);
-    const isQuery = service === 'sns' || service === 'sts';
     const refused = [
-      [
-        await answerFor({ ...READER, accessKeyId: 'AKIDSTRANGER' }),
-        'UnrecognizedClientException',
-        'InvalidClientTokenId',
-      ],
-      [await answerFor({ ...READER, secretAccessKey: 'wrong' }), 'InvalidSignatureException', 'SignatureDoesNotMatch'],
-      [await answerTo({}), 'MissingAuthenticationTokenException', 'MissingAuthenticationToken'],
-      [await answerTo({ authorization: 'AWS4-HMAC-SHA256' }), 'IncompleteSignatureException', 'IncompleteSignature'],
+      [await answerFor({ ...READER, accessKeyId: 'AKIDSTRANGER' }), 'UnrecognizedClientException'],
+      [await answerFor({ ...READER, secretAccessKey: 'wrong' }), 'InvalidSignatureException'],
+      [await answerTo({}), 'MissingAuthenticationTokenException'],
+      [await answerTo({ authorization: 'AWS4-HMAC-SHA256' }), 'IncompleteSignatureException'],
     ];
-    for (const [answer, ofJson, ofQuery] of refused) expect(answer).toBe(isQuery ? `403 ${ofQuery}` : `400 ${ofJson}`);
+    for (const [answer, type] of refused) expect(answer).toBe(`400 ${type}`);
   },
 );
 

@@ -50,8 +50,8 @@ export async function deployWorld() {
   ];
   const secrets = await started(startSecretsManager({ keys }));
   const dynamodb = await started(startDynamoDB({ keys }));
-  const sns = await started(startSns({ keys, topicArn, onMessage: () => undefined }));
-  const sts = await started(startSts({ keys, roles: [probe] }));
+  const sns = await started(startSns(topicArn));
+  const sts = await started(startSts(probe));
   const codedeploy = await started(startCodeDeploy({ keys }));
   const urls = { CODEDEPLOY: codedeploy, SECRETS_MANAGER: secrets, DYNAMODB: dynamodb, SNS: sns, STS: sts };
   const endpoints = Object.fromEntries(

@@ -2,8 +2,9 @@ import { onTestFinished, vi } from 'vitest';
 import { startDynamoDB as startRealDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import { startSecretsManager as startRealSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import type { AwsKey } from '../../../bin/local/aws/server.ts';
-import { startSns as startRealSns, startSts as startRealSts } from '../../../bin/local/aws/sns-sts.ts';
-import type { LoopbackServer } from '../../../bin/local/loopback.ts';
+import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
+import { type LoopbackServer, serve } from '../../../bin/local/loopback.ts';
+import type { Message } from '../../../functions/health/rules/messages.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS } from '../example.ts';
 
@@ -28,14 +29,34 @@ export async function startSecretsManager(options: Without<Parameters<typeof sta
   return failing(await startRealSecretsManager({ ...KEYS, ...options }));
 }
 
-/** The stand-in for SNS, in the same way. */
-export async function startSns(options: Without<Parameters<typeof startRealSns>[0]>) {
-  return failing(await startRealSns({ ...KEYS, ...options }));
+/** Stands in for SNS, with one topic, and fails on demand. Like `startSts`, it does not look at signatures. */
+export function startSns(topicArn: string, messages: Message[] = [], subscribers = 1) {
+  const attribute = `<key>SubscriptionsConfirmed</key><value>${subscribers}</value>`;
+  return startQueryApi({
+    Publish: ({ TopicArn, Subject = '', Message = '' }) => {
+      if (TopicArn === topicArn) messages.push({ subject: Subject, text: Message });
+      return '<MessageId>1</MessageId>';
+    },
+    GetTopicAttributes: () => `<Attributes><entry>${attribute}</entry></Attributes>`,
+  });
 }
 
-/** The stand-in for STS, in the same way. */
-export async function startSts(options: Without<Parameters<typeof startRealSts>[0]>) {
-  return failing(await startRealSts({ ...KEYS, ...options }));
+/** Stands in for STS, which gives everyone the key of the role. */
+export function startSts({ accessKeyId, secretAccessKey, sessionToken = '' }: SigningKey) {
+  const key = `<AccessKeyId>${accessKeyId}</AccessKeyId><SecretAccessKey>${secretAccessKey}</SecretAccessKey>`;
+  const token = sessionToken.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  return startQueryApi({ AssumeRole: () => `<Credentials>${key}<SessionToken>${token}</SessionToken></Credentials>` });
+}
+
+/** Serves operations in AWS's query protocol: a form as request, XML as answer. */
+async function startQueryApi(operations: Record<string, (form: Partial<Record<string, string>>) => string>) {
+  const server = await serve(async ({ body }) => {
+    const form = Object.fromEntries(new URLSearchParams(Buffer.from(body).toString()));
+    const result = operations[form.Action ?? '']?.(form);
+    const xml = `<${form.Action}Response><${form.Action}Result>${result}</${form.Action}Result></${form.Action}Response>`;
+    return { status: 200, headers: { 'content-type': 'text/xml' }, body: xml };
+  });
+  return failing(server);
 }
 
 /** A stand-in behind an endpoint that adds faults; `operations` were called, in order. */

@@ -3,11 +3,11 @@ import { CreateSecretCommand, PutSecretValueCommand, SecretsManagerClient } from
 import { onTestFinished, vi } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
-import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
+import type { Message } from '../../../functions/health/rules/messages.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { sealingKeyName } from '../../../functions/vocabulary.ts';
@@ -62,7 +62,7 @@ interface Options {
 /** Starts the health function, a whole broker on loopback, and stand-ins that record requests and can fail. */
 export async function startHealthFunctionWorld({ services = ['customer-insights'], accessRules = [] }: Options = {}) {
   repeatAtOnce();
-  const messages: PublishedMessage[] = [];
+  const messages: Message[] = [];
   const lines: string[] = [];
   const healthLines: string[] = [];
   const events: object[] = [];
@@ -72,8 +72,8 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
   const tokenService = await startTokenService({ credentials });
   const secretsManager = await startSecretsManager({ onLabelUpdated: (update) => events.push(eventOf(update)) });
   const dynamodb = await startDynamoDB();
-  const sns = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
-  const sts = await startSts({ roles: [PROBE] });
+  const sns = await startSns(TOPIC, messages);
+  const sts = await startSts(PROBE);
   const variables = {
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',

@@ -46,7 +46,7 @@ describe('the list of clients', () => {
       { SecretList: [{ Name: 'token-broker/dev/acme' }, {}] },
     ];
     const operations = { ListSecrets: () => pages.shift() };
-    const server = await serveAws({ service: 'secretsmanager', protocol: 'json', operations, keys: [EXAMPLE_KEY] });
+    const server = await serveAws({ service: 'secretsmanager', operations, keys: [EXAMPLE_KEY] });
     onTestFinished(server.close);
     const { listClients } = connect(server.url);
     expect(await listClients()).toMatchObject([{ client: 'acme', services: undefined }]);

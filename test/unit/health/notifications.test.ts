@@ -3,11 +3,11 @@ import { SNSClient } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
-import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import { createNotificationTable, createNotifier, hasSubscriber } from '../../../functions/health/notifications.ts';
 import { createProbeCredentials } from '../../../functions/health/probe-credentials.ts';
 import type { Entry } from '../../../functions/health/rules/evaluate.ts';
+import type { Message } from '../../../functions/health/rules/messages.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/health/rules/notify.ts';
 import { startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../../support/example.ts';
@@ -142,8 +142,8 @@ describe('a message to the operators', () => {
   });
 
   async function start(timeoutMs = 10_000, subscribers = 1) {
-    const messages: PublishedMessage[] = [];
-    const standIn = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message), subscribers });
+    const messages: Message[] = [];
+    const standIn = await startSns(TOPIC, messages, subscribers);
     onTestFinished(standIn.close);
     const topic = { sns: new SNSClient({ endpoint: standIn.url, ...ACCESS }), topicArn: TOPIC, timeoutMs };
     return { ...standIn, messages, notify: createNotifier(topic), isRead: () => hasSubscriber(topic) };
@@ -169,7 +169,7 @@ describe('the credentials of the probe', () => {
   });
 
   async function start(timeoutMs = 10_000) {
-    const standIn = await startSts({ roles: [{ role: ROLE, ...KEY }] });
+    const standIn = await startSts(KEY);
     onTestFinished(standIn.close);
     const sts = new STSClient({ endpoint: standIn.url, ...ACCESS });
     return { ...standIn, read: createProbeCredentials(sts, ROLE, timeoutMs) };

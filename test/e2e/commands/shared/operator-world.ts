@@ -2,13 +2,13 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { PublishedMessage } from '../../../../bin/local/aws/sns-sts.ts';
 import { LOCAL_STORE_LIMITS, startLocalBroker } from '../../../../bin/local/broker.ts';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
 import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
+import type { Message } from '../../../../functions/health/rules/messages.ts';
 import { createTokenFunction } from '../../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../../lib/settings/names.ts';
@@ -51,7 +51,7 @@ export async function startOperatorWorld() {
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
   });
-  const messages: PublishedMessage[] = [];
+  const messages: Message[] = [];
   const written: string[] = [];
   const failures: unknown[] = [];
   const broker = await startLocalBroker({
