@@ -66,11 +66,9 @@ function simulateAll(scale: Scale, signal: AbortSignal): Promise<readonly Outcom
 /** Runs a simulation in a worker thread. Any message stops it. */
 async function simulateHere(): Promise<void> {
   const { way, scale }: { way: Way; scale: Scale } = workerData;
-  let isStopped = false;
-  parentPort?.once('message', () => {
-    isStopped = true;
-  });
-  parentPort?.postMessage(await simulateDay(way, scale, () => isStopped));
+  const stop = new AbortController();
+  parentPort?.once('message', () => stop.abort());
+  parentPort?.postMessage(await simulateDay(way, scale, () => stop.signal.aborted));
   parentPort?.close();
 }
 

@@ -18,8 +18,7 @@ export async function makeBundles(folder: string, authUrl: string) {
   const inFolder = (name: string) => join(folder, name);
   const folders = Object.fromEntries(VARIANTS.map((name) => [name, inFolder(name)])) as Record<Variant, string>;
   await Promise.all(Object.values(folders).map((each) => mkdir(each)));
-  const { assets } = synthesise('prod', environments.prod, { bundled: true });
-  const asset = assets['token-broker-prod'] ?? {};
+  const asset = synthesise('prod', environments.prod, { bundled: true }).assets['token-broker-prod'] ?? {};
   for (const [name, content] of Object.entries(asset)) await writeFile(join(folders.broker, name), content);
   const [memoryHits, runtimeClient] = [inFolder('memory-hits.mjs'), inFolder('runtime-client.mjs')];
   await bundleAsBroker('memory-hits.ts', memoryHits);

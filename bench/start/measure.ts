@@ -62,8 +62,7 @@ async function measureAll(world: World, n: number, hasLatencies: boolean): Promi
   world.standIns.waitBeforeAnswers(hasLatencies);
   const names = Object.keys(KINDS) as KindName[];
   const starts: [KindName, ColdStart][] = [];
-  for (const k of names.keys()) {
-    const name = names[(n + k) % names.length] ?? 'broker';
+  for (const name of [...names.slice(n % names.length), ...names.slice(0, n % names.length)]) {
     starts.push([name, await measureColdStart(world, name)]);
   }
   return Object.fromEntries(starts) as ColdStarts;

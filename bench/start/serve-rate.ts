@@ -7,6 +7,7 @@ import { listen, stop } from '../../bin/local/loopback.ts';
 import { PAIR, REGION, TOKEN_RESPONSE } from './exchange.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../client/commands/main.ts', import.meta.url));
+const ARGS = [PROGRAM, 'serve', '--port', '0', '--json'];
 const KEY = 'the-key-of-this-measurement-and-of-no-other';
 const BODY = JSON.stringify(PAIR);
 const HEAD = `POST /token HTTP/1.1\r\nHost: localhost\r\nX-Token-Broker-Key: ${KEY}\r\nContent-Type: application/json`;
@@ -19,16 +20,9 @@ export async function serveRate(): Promise<number> {
   const answer = JSON.stringify({ ...token, expiry_source: 'response', fingerprint: '0123456789abcdef' });
   const broker = createServer((_, response) => void response.end(answer));
   const url = `http://127.0.0.1:${await listen(broker, 0)}`;
-  const env = {
-    AWS_REGION: REGION,
-    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
-    AWS_SECRET_ACCESS_KEY: 'x',
-    TOKEN_BROKER_URL: url,
-  };
-  const serve = spawn(process.execPath, [PROGRAM, 'serve', '--port', '0', '--json'], {
-    env: { ...env, TOKEN_BROKER_SERVE_KEY: KEY },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const keys = { AWS_REGION: REGION, AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'example' };
+  const env = { ...keys, TOKEN_BROKER_URL: url, TOKEN_BROKER_SERVE_KEY: KEY };
+  const serve = spawn(process.execPath, ARGS, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const [told] = await once(serve.stdout, 'data');
     const port = Number(new URL(JSON.parse(told).url).port);

@@ -25,8 +25,8 @@ export async function startStandIns(folder: string) {
   await writeFile(caFile, authority.ca);
   let waits = false;
   const kept = new Map<string, Item>();
-  const tableOf = (body: string) => (JSON.parse(body).TableName === TABLES.keeping ? kept : new Map());
-  const aws = (target: string, body: string) => answerOfAws(target, body, tableOf(body));
+  const aws = (target: string, body: string) =>
+    answerOfAws(target, body, JSON.parse(body).TableName === TABLES.keeping ? kept : new Map());
   const start = async (answer: (target: string, body: string) => object, latencyMs?: number) => {
     const server = createServer({ ...certificate, keepAlive: true }, async (request: IncomingMessage, response) => {
       const body = JSON.stringify(answer(`${request.headers['x-amz-target']}`, await text(request)));
