@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { simulated } from '../support/fleet/example-day.ts';
 
-describe('a day of a simulated fleet', () => {
+// A busy machine needs minutes for a day.
+describe('a day of a simulated fleet', { timeout: 3_600_000 }, () => {
   it.each([1, 2, 3])('never makes a needless token request while nothing fails (seed %d)', async (seed) => {
     const { problems, tokenRequests, goal } = await simulated('broker', { seed, calm: true });
     expect({ problems: problems.all, needless: tokenRequests.needless }).toEqual({ problems: 0, needless: 0 });

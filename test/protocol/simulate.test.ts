@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Way } from '../../bench/day/world.ts';
 import { simulated } from '../support/fleet/example-day.ts';
 
-describe('a simulated fleet', () => {
+// A busy machine needs minutes for a day.
+describe('a simulated fleet', { timeout: 3_600_000 }, () => {
   it.each(['broker', 'memory-only'] as const)('gives the recorded result with a fixed seed: %s', async (way) => {
     expect(await simulated(way)).toMatchObject(RECORDED[way]);
   });
