@@ -1,7 +1,7 @@
 /** How many columns a line of a recorded template may have. */
 const COLUMNS = 120;
 
-const REFERENCE = /^\{ "(Ref|Fn::GetAtt)": .{1,100} \}$/;
+const REFERENCE = /^\{ "(Ref|Fn::GetAtt|Name)": .{1,100} \}$/;
 
 /** A template as it is recorded: with a value that fits on a line, and with each statement of a policy on a line. */
 export function recordedTemplate(template: unknown): string {
@@ -34,7 +34,7 @@ function lineOf(value: unknown): string {
   return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`;
 }
 
-/** Texts and references next to each other, as many as fit on a line. */
+/** Texts, references and names next to each other, as many as fit on a line. */
 function filled(names: readonly string[], indent: string): string {
   let column = indent.length;
   return names
