@@ -6,7 +6,7 @@ import type { Shell } from '../../client/commands/shell.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
-import { ALIAS, functionName, LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
+import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import type { StackOptions } from './doctor/world.ts';
 import { isRefused } from './shared/ask-aws.ts';
 import { versionWith } from './shared/client-secret.ts';
@@ -15,8 +15,7 @@ import { knownSettings, settingsOf } from './shared/settings.ts';
 
 /** Adds the client package's `doctor` with the steps that only an operator can take, and `doctor --stack`. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
-  const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
-  addDoctorCommand(program, shell, { functionOf, lookFurther })
+  addDoctorCommand(program, shell, lookFurther)
     .option(
       '--auth-url <url>',
       "the service's authUrl, to try both documented token paths there, without a credential",

@@ -1,37 +1,30 @@
 import type { Command } from 'commander';
 import { membersOf } from '../../functions/broker/json.ts';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
-import { examinePermissions, findCredentials, identify } from './doctor/identity.ts';
+import { findCredentials, identify } from './doctor/identity.ts';
 import { examineConnection, isMissing, readAddress } from './doctor/reach.ts';
 import { type DoctorStep, failed, ok, stepText, unknown } from './doctor/step.ts';
 import { adviceFor, explainFailure, shapeText } from './failure.ts';
-import { addConnectionOptions, addPair, type CallerOptions, parseFunctionArn, readPair } from './options.ts';
+import { addConnectionOptions, addPair, type CallerOptions, readPair } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
-/** The parts that only operators add to `doctor`. */
-export interface OperatorView {
-  /** Returns the function of an environment: `<name>:<alias>`. */
-  readonly functionOf: (environment: string) => string;
-  /** Adds steps after the steps of the call. */
-  readonly lookFurther: (
-    shell: Shell,
-    options: DoctorOptions,
-    steps: readonly DoctorStep[],
-  ) => AsyncIterable<DoctorStep>;
-}
+/** Adds steps after the steps of the call. Only operators have such steps. */
+export type LookFurther = (
+  shell: Shell,
+  options: DoctorOptions,
+  steps: readonly DoctorStep[],
+) => AsyncIterable<DoctorStep>;
 
 export interface DoctorOptions extends CallerOptions {
   readonly client?: string;
   readonly service?: string;
-  readonly functionArn?: string;
 }
 
 /** Adds `doctor`, which finds out why a call fails. Returns the command, so that operators can add options. */
-export function addDoctorCommand(program: Command, shell: Shell, view?: OperatorView): Command {
+export function addDoctorCommand(program: Command, shell: Shell, lookFurther?: LookFurther): Command {
   return addConnectionOptions(addPair(program.command('doctor')))
     .description('Find out why a call to the broker fails, as your AWS identity.')
-    .option('--function-arn <arn>', "the broker's function with its alias, to read its policy", parseFunctionArn)
     .action(async (_client: unknown, _service: unknown, _: unknown, command: Command) => {
       const options = { ...command.optsWithGlobals<DoctorOptions>(), ...readPair(command) };
       const { client, service, json } = options;
@@ -46,8 +39,8 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
           shell.stdout.write(stepText(step, shell.stdout.columns));
           if (step.shape !== undefined) printLine(shell, shapeText(step.shape));
         };
-        for await (const step of examine(shell, options, view)) tell(step);
-        for await (const step of view?.lookFurther(shell, options, [...steps]) ?? []) tell(step);
+        for await (const step of examine(shell, options)) tell(step);
+        for await (const step of lookFurther?.(shell, options, [...steps]) ?? []) tell(step);
         const { cause, advice } = causeIn(steps) ?? {};
         if (json) printJson(shell, { environment: options.environment, ok: cause === undefined, cause, advice, steps });
         const verdict = steps.some(({ isUnproven }) => isUnproven) ? UNPROVEN : 'Nothing is wrong.';
@@ -58,11 +51,7 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
 }
 
 /** Follows a call from this machine to the token endpoint, and stops where it fails. */
-async function* examine(
-  shell: Shell,
-  options: DoctorOptions,
-  view: OperatorView | undefined,
-): AsyncGenerator<DoctorStep> {
+async function* examine(shell: Shell, options: DoctorOptions): AsyncGenerator<DoctorStep> {
   const { step: address, endpoint } = readAddress(options.url ?? '', options.region);
   yield address;
   if (endpoint === undefined) return;
@@ -75,18 +64,13 @@ async function* examine(
     yield step;
     if (step.outcome === 'failed') return;
   }
-  const { step: identity, account } = await identify(shell, credentials, endpoint);
+  const identity = await identify(shell, credentials, endpoint);
   yield identity;
   if (identity.outcome === 'failed') return;
 
   const { url, region } = endpoint;
   const broker = createTokenBroker({ url: url.href, region, credentials, cache: false, maxAttempts: 1 });
-  const step = await call(shell, broker, options);
-  yield step;
-  if (step.cause === 'aws-forbidden') {
-    const { environment, functionArn = environment && view?.functionOf(environment) } = options;
-    yield await examinePermissions(shell, { functionName: functionArn, region, credentials, account });
-  }
+  yield await call(shell, broker, options);
 }
 
 /** Makes the call. Without a pair, calls `whoami`, which shows whether the broker can be called. */

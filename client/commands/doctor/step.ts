@@ -19,11 +19,6 @@ const CAUSES = {
   'function-url-unknown': 'Use the output Url of the stack: it changes with the function.',
   'clock-behind': "Set this machine's clock forward (timedatectl shows it): AWS accepts signatures for 5 minutes.",
   'clock-ahead': "Set this machine's clock back (timedatectl shows it): AWS accepts signatures for 5 minutes.",
-  'permission-account':
-    'No access rule names a role of your account: add one to the settings of the broker and deploy.',
-  'permission-invoke-function-url': 'Deploy the stack again: it grants your account lambda:InvokeFunctionUrl, too.',
-  'permission-invoke-function': 'Deploy the stack again: it grants your account lambda:InvokeFunction by the URL, too.',
-  'permission-identity': "Attach what policy <role-arn> prints: your role's own policy lacks one of both permissions.",
   'secret-deleted': 'An operator must restore the secret: docs/runbook.md, "Restore a deleted secret".',
   'secret-denied':
     "The broker's own role may not read the secret: check that the secret is encrypted with the key of the stack (output KeyArn), the stack is deployed, and the client is enabled (client enable).",

@@ -41,11 +41,6 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
   'clock-behind': () => front({ clockMs: 600_000 }),
   'clock-ahead': () => front({ clockMs: -600_000 }),
 
-  'permission-account': () => front({ policy: [] }),
-  'permission-invoke-function-url': () => front({ policy: ['lambda:InvokeFunction'] }),
-  'permission-invoke-function': () => front({ policy: ['lambda:InvokeFunctionUrl'] }),
-  'permission-identity': () => front({ policy: ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'] }),
-
   'auth-url-unreachable': async () => {
     const { shell } = await startOperatorWorld();
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
@@ -58,7 +53,7 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
 /** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
 const FAILED = {
   'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
-  'aws-forbidden': () => front({ policy: 'denied' }),
+  'aws-forbidden': () => front({}),
   'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
@@ -116,12 +111,7 @@ describe('doctor', () => {
     expect(await world.run(DOCTOR)).toEqual(ended(0, had, unproven));
   });
 
-  it('looks at the named function, and lists the places that the operator may not read', async ({ world }) => {
-    const { env } = await front({ policy: [] });
-    const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
-    // The stand-in knows the policy of another function only.
-    const steps = expect.arrayContaining([expect.objectContaining({ step: 'permissions', outcome: 'unknown' })]);
-    expect(await diagnose(env, '--function-arn', arn)).toMatchObject({ steps });
+  it('lists the places that the operator may not read', async ({ world }) => {
     const closed = { AWS_ENDPOINT_URL_SECRETS_MANAGER: (await startFront({})).url };
     const { stdout } = await world.run(`doctor --client globex --service ${INSIGHTS}`, { env: closed });
     expect(stdout).toMatch(/\? +secret +You cannot look at token-broker\/local\/globex yourself/);
@@ -160,8 +150,7 @@ describe('doctor --auth-url', () => {
 
 async function front(...[options, env = {}]: [Parameters<typeof startFront>[0], Record<string, string>?]) {
   const { url } = await startFront(options);
-  const aws = { AWS_ENDPOINT_URL_STS: url, AWS_ENDPOINT_URL_LAMBDA: url };
-  return { env: { TOKEN_BROKER_URL: url, ...aws, ...env } };
+  return { env: { TOKEN_BROKER_URL: url, AWS_ENDPOINT_URL_STS: url, ...env } };
 }
 
 /** The real local broker after an event. */
@@ -193,20 +182,15 @@ interface Front {
   readonly call?: Answer;
   /** An ARN, or the code of an error. */
   readonly identity?: string;
-  /** The actions that the function's policy allows the account. */
-  readonly policy?: readonly string[] | 'denied';
 }
 
-/** Plays AWS in front of a broker, the two AWS services that tell more, and a token endpoint at `/base/oauth/token`. */
+/** Plays AWS in front of a broker, the AWS service that tells more, and a token endpoint at `/base/oauth/token`. */
 async function startFront(front: Front) {
-  const { identity = 'arn:aws:sts::111111111111:assumed-role/billing/run-1', policy = [] } = front;
+  const { identity = 'arn:aws:sts::111111111111:assumed-role/billing/run-1' } = front;
   return answering((response, request) => {
     const { url, method, headers, body } = request;
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
     if (body.includes('Action=GetCallerIdentity')) answerIdentity(identity)(response, request);
-    else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
-      answerPolicy(policy)(response, request);
-    else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
     else if (headers.authorization !== undefined) (front.call ?? FORBIDDEN)(response, request);
     else if (method === 'POST') answerWith(404, '')(response, request);
@@ -219,21 +203,6 @@ const FORBIDDEN = answerWith(403, { Message: 'Forbidden. For troubleshooting, se
 
 /** A redirect without an end: its beginning shows already that no broker answers. */
 const PAGE: Answer = (response) => void response.writeHead(302, { location: '/' }).write('<html>');
-
-function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
-  if (policy === 'denied') return answerWith(403, { Message: 'not authorized to perform lambda:GetPolicy' }, DENIED);
-  if (policy.length === 0) return answerWith(404, { Message: 'The resource you requested does not exist.' });
-  const forms = [{ AWS: 'arn:aws:iam::111111111111:root' }, { AWS: '111111111111' }, '*'];
-  const mine = policy.map((Action, n) => statement(Action, forms[n + policy.length - 1]));
-  // A permission of another account does not help this one, nor does a denial.
-  const others = statement('lambda:InvokeFunctionUrl', { AWS: 'arn:aws:iam::333333333333:root' });
-  const Statement = [...mine, others, { ...statement('lambda:InvokeFunctionUrl', '*'), Effect: 'Deny' }];
-  return answerWith(200, { Policy: JSON.stringify({ Version: '2012-10-17', Statement }) });
-}
-
-function statement(Action: string, Principal: unknown) {
-  return { Effect: 'Allow', Principal, Action, Resource: '*' };
-}
 
 function answerIdentity(identity: string): Answer {
   if (identity.startsWith('arn:')) return answerWith(200, `<Arn>${identity}</Arn>`);
