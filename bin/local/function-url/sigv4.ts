@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { ALGORITHM_IDENTIFIER, createScope, getCanonicalHeaders, SignatureV4 } from '@smithy/signature-v4';
+import { SignatureV4 } from '@smithy/signature-v4';
 import { Sha256 } from '../../../functions/sha256.ts';
 import { headerValue, type ReceivedRequest } from '../loopback.ts';
 
@@ -37,7 +37,8 @@ export async function verifySigV4<Key extends SigningKey>(
   request: ReceivedRequest,
   verifier: Verifier<Key>,
 ): Promise<Key> {
-  const authorization = parseAuthorization(headerValue(request, 'authorization') ?? '');
+  const sent = headerValue(request, 'authorization') ?? '';
+  const authorization = parseAuthorization(sent);
   const time = headerValue(request, 'x-amz-date') ?? '';
   const signedAt = new Date(time.replace(BASIC_FORMAT, '$1-$2-$3T$4:$5:$6Z'));
   if (!BASIC_FORMAT.test(time) || Number.isNaN(signedAt.getTime())) {
@@ -50,8 +51,8 @@ export async function verifySigV4<Key extends SigningKey>(
   checkScope(authorization, verifier);
   checkSignedHeaders(request, authorization.signedHeaders);
   checkAge(signedAt, verifier);
-  const expected = await new Resigner(authorization, key).resign(request, authorization.signedHeaders, signedAt);
-  if (authorization.signature !== expected) throw invalidSignature(MISMATCH);
+  const expected = await resign(request, authorization, key, signedAt);
+  if (sent.replaceAll(/, */g, ', ') !== expected) throw invalidSignature(MISMATCH);
   return key;
 }
 
@@ -64,18 +65,17 @@ const MISMATCH =
 type Authorization = ReturnType<typeof parseAuthorization>;
 
 function parseAuthorization(text: string) {
-  const [, accessKeyId = '', date = '', region = '', service = '', signedHeaders = '', signature = ''] =
-    AUTHORIZATION.exec(text) ?? [];
-  if (signature === '') {
+  const [, accessKeyId = '', region = '', service = '', signedHeaders = ''] = AUTHORIZATION.exec(text) ?? [];
+  if (signedHeaders === '') {
     const message = "Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' parameters.";
     throw new SigV4Refusal('IncompleteSignatureException', message);
   }
-  return { accessKeyId, date, region, service, signedHeaders: signedHeaders.split(';'), signature };
+  return { accessKeyId, region, service, signedHeaders: signedHeaders.split(';') };
 }
 
 /** Matches the parts in the order in which every signer writes them. */
 const AUTHORIZATION =
-  /^AWS4-HMAC-SHA256 Credential=([^/,]+)\/(\d{8})\/([^/,]+)\/([^/,]+)\/aws4_request, *SignedHeaders=([^,]+), *Signature=([^,]+)$/;
+  /^AWS4-HMAC-SHA256 Credential=([^/,]+)\/\d{8}\/([^/,]+)\/([^/,]+)\/aws4_request, *SignedHeaders=([^,]+), *Signature=[^,]+$/;
 
 function checkScope<Key extends SigningKey>({ region, service }: Authorization, verifier: Verifier<Key>): void {
   if (region !== (verifier.region ?? region)) {
@@ -104,38 +104,29 @@ function checkAge<Key extends SigningKey>(signedAt: Date, { now }: Verifier<Key>
 
 const WINDOW_SECONDS = 5 * 60;
 
-/**
- * Signs a received request again, with exactly the headers that the sender names. Calls the library's inner steps,
- * because `SignatureV4.sign` would choose the headers and the date itself.
- */
-class Resigner extends SignatureV4 {
-  readonly #scope: string;
-
-  constructor({ date, region, service }: Authorization, credentials: SigningKey) {
-    const { accessKeyId, secretAccessKey } = credentials;
-    super({ region, service, credentials: { accessKeyId, secretAccessKey }, sha256: Sha256 });
-    this.#scope = createScope(date, region, service);
-  }
-
-  /** Returns the signature, or `undefined` when a part of the request cannot be signed. */
-  async resign(request: ReceivedRequest, signed: readonly string[], at: Date): Promise<string | undefined> {
-    const { method, body } = request;
-    const bodyHash = createHash('sha256').update(body).digest('hex');
-    // A hash from the sender is optional, but must match the received body.
-    if ((headerValue(request, 'x-amz-content-sha256') ?? bodyHash) !== bodyHash) return undefined;
-    try {
-      const sent = signed.map((name) => [name, headerValue(request, name)] as const);
-      const headers = sent.flatMap(([name, value]) => (value === undefined ? [] : [[name, utf8(value)] as const]));
-      const query = parseQuery(request.query);
-      const received = { method, path: utf8(request.path), query, headers: Object.fromEntries(headers), ...NOWHERE };
-      const canonicalHeaders = getCanonicalHeaders(received, undefined, new Set(signed));
-      const canonical = this.createCanonicalRequest(received, canonicalHeaders, bodyHash);
-      const text = await this.createStringToSign(basicFormat(at), this.#scope, canonical, ALGORITHM_IDENTIFIER);
-      return await this.sign(text, { signingDate: at });
-    } catch (error) {
-      if (error instanceof URIError) return undefined;
-      throw error;
-    }
+/** Signs a received request again, with exactly the headers that the sender names. Returns its `authorization`. */
+async function resign(
+  request: ReceivedRequest,
+  { region, service, signedHeaders }: Authorization,
+  { accessKeyId, secretAccessKey }: SigningKey,
+  signingDate: Date,
+): Promise<string | undefined> {
+  const { method, body } = request;
+  const bodyHash = createHash('sha256').update(body).digest('hex');
+  // A hash from the sender is optional, but must match the received body.
+  if ((headerValue(request, 'x-amz-content-sha256') ?? bodyHash) !== bodyHash) return undefined;
+  const credentials = { accessKeyId, secretAccessKey };
+  const signer = new SignatureV4({ region, service, credentials, sha256: Sha256, applyChecksum: false });
+  try {
+    const values = signedHeaders.map((name) => [name, headerValue(request, name)] as const);
+    const entries = values.flatMap(([name, value]) => (value === undefined ? [] : [[name, utf8(value)] as const]));
+    const named = { method, path: utf8(request.path), query: parseQuery(request.query), body, ...NOWHERE };
+    const received = { ...named, headers: Object.fromEntries(entries) };
+    const signed = await signer.sign(received, { signingDate, signableHeaders: new Set(signedHeaders) });
+    return signed.headers.authorization;
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
   }
 }
 
