@@ -65,7 +65,6 @@ export class TokenBrokerStack extends Stack {
     const monitoring = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,
-      log: endpoint.log,
       failedEvents: failedEvents.queue,
       operators,
     });

@@ -9,10 +9,8 @@ import {
 } from '../../functions/vocabulary.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
-/** A full-width row: a question with a hint, graphs side by side, or log queries. */
-export type Row = { readonly question: string; readonly hint: string } | readonly (Graph | Query)[];
-
-type Query = { readonly title: string; readonly lines: readonly string[] };
+/** A full-width row: a question with a hint, or graphs side by side. */
+export type Row = { readonly question: string; readonly hint: string } | readonly Graph[];
 
 interface Graph {
   readonly title: string;
@@ -59,58 +57,13 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
   return [
     {
       question: 'Do callers get tokens?',
-      hint: 'Red alarms first. Then: which of these lines has changed? The sections below follow them from the caller to the broker.',
+      hint: 'Red alarms first. Then: which of these lines has changed? The sections below follow them from the caller to the broker. Queries for the log: docs/alarms.md, "Audit lines".',
     },
     [
       ofServices('Tokens issued, by service', 'tokens in 5 minutes', 'issued', services),
       endings('Not issued: an operator must act (424)', 'operator'),
       endings('Not issued: the service (503, 504)', 'service'),
       endings('Not issued: the broker itself (500, 503)', 'broker'),
-    ],
-    [
-      query(
-        'Who has got no token, and why',
-        'fields caller, pair, outcome',
-        "filter operation = 'token' and outcome != 'issued'",
-        'stats count(*) as requests, latest(@timestamp) as last by pair, outcome, caller',
-        'sort requests desc',
-        'limit 20',
-      ),
-      query(
-        'Credentials that were rejected',
-        'fields pair, credentialVersion, outcome',
-        `filter ${counts('CredentialRejected')} or outcome = 'credential-rejected' or ${counts('PreviousVersionUsed')}`,
-        'stats count(*) as requests, latest(@timestamp) as last by pair, credentialVersion, outcome',
-        'sort last desc',
-        'limit 20',
-      ),
-    ],
-    [
-      query(
-        'Who got what in the last hour',
-        'fields caller, pair, fingerprint',
-        "filter outcome = 'issued' and toMillis(@timestamp) > now() * 1000 - 3600000",
-        'stats count(*) as tokens, latest(@timestamp) as last by caller, pair',
-        'sort last desc',
-        'limit 20',
-      ),
-      query(
-        'Denials, by role',
-        'fields caller, pair, rulesDigest',
-        "filter outcome = 'access-denied'",
-        'parse caller "*/*" as role, session',
-        'stats count(*) as denials, latest(@timestamp) as last by role, roleId, pair',
-        'sort denials desc',
-        'limit 20',
-      ),
-      query(
-        'The ten busiest callers',
-        'fields caller, operation',
-        'parse caller "*/*" as role, session',
-        'stats count(*) as requests by role',
-        'sort requests desc',
-        'limit 10',
-      ),
     ],
     {
       question: 'Are callers refused?',
@@ -128,13 +81,6 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
     ],
   ];
 }
-
-function query(title: string, ...lines: readonly string[]): Query {
-  return { title, lines };
-}
-
-/** The filter for log lines that a metric counts. */
-const counts = (name: MetricName) => `${name} = 1`;
 
 function share(label: string, fraction: string, usingMetrics: Record<string, IMetric>): IMetric {
   return new MathExpression({ label, expression: `100 * ${fraction}`, usingMetrics });

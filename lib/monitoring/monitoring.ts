@@ -8,13 +8,10 @@ import {
   type IMetric,
   type IWidget,
   LegendPosition,
-  LogQueryVisualizationType,
-  LogQueryWidget,
   MathExpression,
   TextWidget,
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
-import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { functionName } from '../settings/names.ts';
@@ -28,8 +25,6 @@ import { ServiceLevel } from './service-level.ts';
 interface MonitoringProps {
   readonly environment: Environment;
   readonly called: CalledFunction;
-  /** The log of the token function. */
-  readonly log: ILogGroup;
   /** The queue of events whose handling failed after all retries. */
   readonly failedEvents: IQueue;
   readonly operators: OperatorTopic;
@@ -40,7 +35,7 @@ export class Monitoring extends Construct {
   /** Opens the dashboard in the console. */
   readonly dashboardUrl: string;
 
-  constructor(scope: Construct, id: string, { environment, called, log, failedEvents, operators }: MonitoringProps) {
+  constructor(scope: Construct, id: string, { environment, called, failedEvents, operators }: MonitoringProps) {
     super(scope, id);
     const { name, region, services, health } = environment;
     const broker = brokerMetrics(name);
@@ -60,9 +55,8 @@ export class Monitoring extends Construct {
     const title = `Token broker ${name}, ${region}: what rings`;
     dashboard.addWidgets(new AlarmStatusWidget({ title, alarms: telling, width: FULL_WIDTH, height: 4 }));
     if (level) dashboard.addWidgets(level.tile);
-    const { logGroupName } = log;
     const shown = { services: Object.keys(services), broker, called, healthMinutes: rateSeconds(health.every) / 60 };
-    for (const row of dashboardRows(shown)) dashboard.addWidgets(...widgetsOf(row, logGroupName));
+    for (const row of dashboardRows(shown)) dashboard.addWidgets(...widgetsOf(row));
     this.dashboardUrl = `https://${consoleOf(region)}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboardName}`;
   }
 }
@@ -126,25 +120,12 @@ const MISSING = {
 
 const FULL_WIDTH = 24;
 
-function widgetsOf(row: Row, logGroupName: string): readonly IWidget[] {
+function widgetsOf(row: Row): readonly IWidget[] {
   if ('question' in row) {
     return [new TextWidget({ markdown: `## ${row.question}\n${row.hint}`, width: FULL_WIDTH, height: 2 })];
   }
   const width = FULL_WIDTH / row.length;
-  return row.map((part) => {
-    if ('lines' in part) {
-      const { title, lines } = part;
-      const view = LogQueryVisualizationType.TABLE;
-      return new LogQueryWidget({
-        title,
-        logGroupNames: [logGroupName],
-        queryLines: [...lines],
-        view,
-        width,
-        height: 6,
-      });
-    }
-    const { title, left, unit, percent, minutes = 5, stacked = false } = part;
+  return row.map(({ title, left, unit, percent, minutes = 5, stacked = false }) => {
     return new GraphWidget({
       title,
       left: [...left],

@@ -1,7 +1,7 @@
 import { Duration, Lazy, Stack } from 'aws-cdk-lib';
 import { AccountPrincipal, type IPrincipal, type IRole, OrganizationPrincipal } from 'aws-cdk-lib/aws-iam';
 import { type Alias, FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
-import { CfnSubscriptionFilter, type ILogGroup } from 'aws-cdk-lib/aws-logs';
+import { CfnSubscriptionFilter } from 'aws-cdk-lib/aws-logs';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import type { BrokerVariables } from '../../functions/variables.ts';
@@ -27,8 +27,6 @@ export class TokenEndpoint extends Construct {
   /** The role of the function. Initially it may only write its own log. */
   readonly role: IRole;
   readonly called: CalledFunction;
-  /** The log that contains the audit lines. */
-  readonly log: ILogGroup;
   /** The version in use. No role may call another version, or the function without its alias. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
@@ -60,9 +58,8 @@ export class TokenEndpoint extends Construct {
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
     this.role = role;
-    this.log = lambdaFunction.logGroup;
     if (logDestinationArn !== undefined) {
-      const { logGroupName } = this.log;
+      const { logGroupName } = lambdaFunction.logGroup;
       // The empty pattern matches every line.
       const subscription = { logGroupName, destinationArn: logDestinationArn, filterPattern: '' };
       new CfnSubscriptionFilter(this, 'LogDestination', subscription);

@@ -1,8 +1,6 @@
 import { expect, it } from 'vitest';
 import { PROBLEMS } from '../../functions/vocabulary.ts';
-import { createBrokerDay } from '../support/aws/cloudwatch/broker-day.ts';
 import { alarmsOf, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
-import { functionUrlEvent } from '../support/aws/function-url-events.ts';
 import { deployed } from '../support/stack/deployed-stack.ts';
 import { emittedMetrics } from '../support/stack/emitted-metrics.ts';
 import { type Synthesised, synthesise } from '../support/stack/synthesise.ts';
@@ -14,20 +12,6 @@ const widgets = widgetsOf(stack);
 it('the dashboard begins with the alarms that tell the operators', () => {
   const telling = deployed(stack).filter(({ properties }) => properties.AlarmActions);
   expect(widgets[0]?.properties).toMatchObject({ alarms: telling.map(({ arn }) => arn) });
-});
-
-it('queries only members that the lines of the log have', async () => {
-  const day = createBrokerDay();
-  await day.invoke(functionUrlEvent({ client: 'acme', service: 'customer-insights' }));
-  const members = Object.keys(JSON.parse(day.lines[0] ?? '{}'));
-  const queries = widgets.flatMap(({ properties: { query } }) => query ?? []);
-  expect(queries).toHaveLength(5);
-  for (const query of queries) {
-    const fields = /\| fields (.*)/.exec(query)?.[1]?.split(', ') ?? [];
-    expect(fields.length).toBeGreaterThan(1);
-    expect(members).toEqual(expect.arrayContaining(fields));
-    expect(query).toMatch(/\| limit [12]0$/);
-  }
 });
 
 /** All warnings are kept alike; the dashboard shows these by service alone. */
@@ -51,7 +35,6 @@ it('has an outcome for every problem there is', () => {
 
 interface Widget {
   readonly properties: {
-    readonly query?: string;
     readonly metrics?: readonly (readonly unknown[])[];
   };
 }

@@ -32,7 +32,7 @@ async function linesOfADay() {
 }
 
 it('the queries of the page about alarms read members that lines have, or that the query has made', async () => {
-  expect(QUERIES).toHaveLength(3);
+  expect(QUERIES).toHaveLength(5);
   const written = (await linesOfADay()).flatMap(Object.keys);
   for (const query of QUERIES) {
     const made = [...query.matchAll(/ as ((?:\w+(?:, (?!\w+\())?)+)/g)].flatMap(([, names = '']) => names.split(', '));
