@@ -10,12 +10,11 @@ import { isRefused, openClient } from './commands/shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from './commands/shared/health-run.ts';
 
 /**
- * Prints the account's requirements, clears a failed first deployment, deploys with `runCdk` and runs health once.
- * Returns the exit code.
+ * Checks the account's quota, clears a failed first deployment, deploys with `runCdk` and runs health once. Returns the
+ * exit code.
  */
 export async function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
   try {
-    talk(shell, needsOf(environment));
     if (!(await hasConcurrency(shell, environment))) return 1;
     if (!(await clearFailedCreation(shell, environment))) return 1;
     const exitCode = await runCdk();
@@ -28,17 +27,6 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
     talk(shell, error.advice);
     return error.type === 'aborted' ? INTERRUPTED : 1;
   }
-}
-
-/** Names the quota before the deployment: a deployment that exceeds it fails late, and no template shows it. */
-function needsOf(environment: Environment): string {
-  const { name, account, region } = environment;
-  const reserved = reservedBy(environment);
-  const quota =
-    reserved === 0
-      ? 'no more concurrent executions than a new account has'
-      : `a Lambda quota "Concurrent executions" (L-B99A9384) of at least ${reserved + UNRESERVED} in addition to what other functions reserve; a new account has 10 (reservedConcurrency and healthConcurrency 'none' need no more)`;
-  return `${name} needs in account ${account}, region ${region}: the bootstrap of the CDK (npm run bootstrap -- ${name}, once) and ${quota}.`;
 }
 
 function reservedBy({ reservedConcurrency, healthConcurrency }: Environment): number {
@@ -73,7 +61,8 @@ async function hasConcurrency(shell: Shell, environment: Environment): Promise<b
     return false;
   } catch (error) {
     if (!isRefused(error)) throw error;
-    talk(shell, `The quota was not checked (${error.message}): policy --deploy prints the rights for it.`);
+    const quota = `The quota L-B99A9384 of at least ${needed + UNRESERVED} free executions was not checked`;
+    talk(shell, `${quota} (${error.message}): policy --deploy prints the rights for it.`);
     return true;
   }
 }

@@ -104,7 +104,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
 
     // Limits concurrent calls, and calls per second to 10 times as many, so that a caller in a loop cannot exhaust the
-    // account. Limits concurrent checks of changed secrets. `npm run deploy` reports the quota that both need.
+    // account. Limits concurrent checks of changed secrets. `npm run deploy` checks the quota that both need.
     reservedConcurrency: 50,
     healthConcurrency: 10,
 
