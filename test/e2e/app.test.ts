@@ -64,10 +64,8 @@ it('wrong settings stop synth with every path and reason, and without a template
 function cdkSynth(...args: string[]) {
   const cdk = path.join(root, 'node_modules/aws-cdk/bin/cdk');
   const nowhere = 'http://127.0.0.1:9';
-  return run([cdk, 'synth', ...args], {
-    cwd: root,
-    variables: { HTTPS_PROXY: nowhere, HTTP_PROXY: nowhere, AWS_EC2_METADATA_DISABLED: 'true', CI: 'true' },
-  });
+  const variables = { HTTPS_PROXY: nowhere, HTTP_PROXY: nowhere, AWS_EC2_METADATA_DISABLED: 'true', CI: 'true' };
+  return run([cdk, 'synth', ...args], { cwd: root, variables });
 }
 
 function run(args: string[], { cwd, variables }: { readonly cwd: string; readonly variables: NodeJS.Dict<string> }) {

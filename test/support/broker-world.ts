@@ -128,11 +128,8 @@ export const ISSUE_REQUEST: IssueRequest = { pair: PAIR, minTtlMs: 0, refused: u
 /** A complete answer of a token endpoint. */
 export function exchange(status: number, members: unknown, headers: Record<string, string> = {}): TokenExchange {
   const body = new TextEncoder().encode(JSON.stringify(members));
-  return {
-    response: { status, headers: { 'content-type': 'application/json', ...headers }, body },
-    requestStartedAt: START,
-    receivedAt: START,
-  };
+  const response = { status, headers: { 'content-type': 'application/json', ...headers }, body };
+  return { response, requestStartedAt: START, receivedAt: START };
 }
 
 export const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const satisfies SecretReading;

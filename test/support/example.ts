@@ -40,12 +40,10 @@ export const PAIR = { client: 'acme', service: 'customer-insights' };
 
 export const BILLING: Caller = { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' };
 
+const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+
 /** Region and credentials of clients of the stand-ins for AWS. */
-export const ACCESS = {
-  environment: 'test',
-  region: 'us-east-1',
-  credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
-};
+export const ACCESS = { environment: 'test', region: 'us-east-1', credentials };
 
 /** A moment that no test depends on: 2026-01-01T00:00:00Z. */
 export const START = Date.UTC(2026, 0, 1);

@@ -184,10 +184,7 @@ function commandsOf({ steps = [] }: Job): readonly string[] {
 
 /** Runs a script as the workflows do. */
 function bash(script: string, env: Readonly<Record<string, string>>) {
-  const variables = {
-    PATH: [path.dirname(process.execPath), process.env.PATH].join(path.delimiter),
-    HOME: tmpdir(),
-    ...env,
-  };
+  const PATH = [path.dirname(process.execPath), process.env.PATH].join(path.delimiter);
+  const variables = { PATH, HOME: tmpdir(), ...env };
   return spawnSync('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script], { cwd: ROOT, env: variables });
 }

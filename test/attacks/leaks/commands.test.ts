@@ -33,10 +33,8 @@ function echoesOf(spelling: Spelling): readonly Answer[] {
   const marks = marksOf(spelling);
   const echo = `${echoOf(marks)} ${marks.sessionToken}`;
   const type = { 'x-amzn-errortype': 'InvalidSignatureException' };
-  const words = [
-    answerWith(400, { __type: marks.secret, message: echo }),
-    answerWith(200, { access_token: [marks.token], [marks.secret]: echo }),
-  ];
+  const members = { access_token: [marks.token], [marks.secret]: echo };
+  const words = [answerWith(400, { __type: marks.secret, message: echo }), answerWith(200, members)];
   if (spelling === 'plain') return words;
   return [
     answerWith(502, `<html>${echo}`, { 'x-echo': echo }),

@@ -48,7 +48,7 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
     const server = await answering((response, request) =>
       (request.body.includes('refused') ? REFUSED_AGAIN : TOKEN)(response, request),
     );
-    expect(await python(server.url, REFUSED)).toEqual({ answers: [401] });
+    expect(await python(server.url, REFUSED)).toEqual({ answers: [401], sent: 20 });
     expect(server.requests).toHaveLength(2);
   });
 
@@ -259,14 +259,15 @@ together(20, call)
 tell(doneBeforeRenewal=doneBeforeRenewal[0], renewals=len(renewals))`;
 
 const REFUSED = `
-broker = TokenBroker(URL)
+broker, sent = TokenBroker(URL), []
 ask(broker)
 all_have_it = threading.Barrier(20, action=lambda: hold(broker, 20))
 def service(token):
+    sent.append(token)
     all_have_it.wait()
     return 401
 call = lambda: attempt(lambda: broker.call("acme", "x", service, is_refused=lambda status: status == 401))
-tell(answers=sorted(set(together(20, call))))`;
+tell(answers=sorted(set(together(20, call))), sent=len(sent))`;
 
 const REFUSED_BY_AWS = `
 import io, pickle, traceback

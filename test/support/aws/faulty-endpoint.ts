@@ -62,9 +62,6 @@ async function forward(target: string, { headers }: IncomingMessage, body: Buffe
   outgoing.end(body);
   const [answer]: IncomingMessage[] = await once(outgoing, 'response');
   if (answer === undefined) throw new Error('no answer');
-  return {
-    status: answer.statusCode ?? 0,
-    headers: { 'content-type': answer.headers['content-type'] },
-    body: await buffer(answer),
-  };
+  const type = answer.headers['content-type'];
+  return { status: answer.statusCode ?? 0, headers: { 'content-type': type }, body: await buffer(answer) };
 }

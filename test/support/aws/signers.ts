@@ -51,10 +51,7 @@ export async function signAll(
 ): Promise<readonly SignedHeaders[]> {
   const credentials = { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
   const how = { ...scope, credentials };
-  const withHost = requests.map((request) => ({
-    ...request,
-    headers: { ...request.headers, host: new URL(request.url).host },
-  }));
+  const withHost = requests.map((one) => ({ ...one, headers: { ...one.headers, host: new URL(one.url).host } }));
   const datetime = date.toISOString().replace(/[-:]|\.\d+/g, '');
   if (signer === 'botocore') return signWithBotocore(withHost, { ...how, timestamp: datetime });
   return Promise.all(

@@ -8,12 +8,10 @@ import type { Message } from '../../../functions/health/rules/messages.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS } from '../example.ts';
 
+const role = 'arn:aws:iam::111111111111:role/example';
+
 /** The key of every test that is not about signatures. */
-export const EXAMPLE_KEY = {
-  role: 'arn:aws:iam::111111111111:role/example',
-  ...ACCESS.credentials,
-  mayReadSecrets: true,
-} satisfies AwsKey;
+export const EXAMPLE_KEY = { role, ...ACCESS.credentials, mayReadSecrets: true } satisfies AwsKey;
 
 const KEYS = { keys: [EXAMPLE_KEY] };
 

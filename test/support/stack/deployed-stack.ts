@@ -8,11 +8,8 @@ export type DeployedStack = ReturnType<typeof deployStack>;
 export function deployStack(name: string, form: EnvironmentForm | undefined, options: Options = {}) {
   if (form === undefined) throw new Error(`There is no environment ${name}.`);
   const { account, region } = form;
-  const resources = deploy(synthesise(name, form, options).template, {
-    stackName: `TokenBroker-${name}`,
-    account,
-    region,
-  });
+  const place = { stackName: `TokenBroker-${name}`, account, region };
+  const resources = deploy(synthesise(name, form, options).template, place);
   const find = finder(resources);
   const { TargetFunctionArn, Qualifier } = find('TokenEndpoint', 'AWS::Lambda::Url').properties;
   return {

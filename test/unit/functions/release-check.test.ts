@@ -99,14 +99,11 @@ describe('a new version of the token function', () => {
   ])('that answers %s is judged by that', async (_what, answers, faults) => {
     const { store, release } = await startWorld();
     await store('acme', CREDENTIALS.acme, 'customer-insights');
-    const told: Record<string, Answer | undefined> = {
-      '/check': problem('secrets-unavailable'),
-      '/token': problem('access-denied'),
-      ...answers,
-    };
+    const usual = { '/check': problem('secrets-unavailable'), '/token': problem('access-denied') };
+    const told: Record<string, Answer | undefined> = { '/whoami': answerOf(), ...usual, ...answers };
     const version = await startFunctionUrl({
       handler: async ({ rawPath }) => {
-        const answer = { '/whoami': answerOf(), ...told }[rawPath];
+        const answer = told[rawPath];
         if (answer === undefined) throw new Error('crashed');
         return { ...answer, headers: { 'content-type': 'application/problem+json' } };
       },

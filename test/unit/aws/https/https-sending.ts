@@ -5,13 +5,8 @@ import { type HttpRequest, SendFailure } from '../../../../functions/broker/toke
 import type { RawServer } from '../../../support/services/raw-server.ts';
 
 export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}): HttpRequest {
-  return {
-    method: 'POST',
-    url: new URL(url),
-    headers: { authorization: new Redacted('Basic aHVudGVyMg=='), 'content-length': '0' },
-    body: '',
-    ...changes,
-  };
+  const headers = { authorization: new Redacted('Basic aHVudGVyMg=='), 'content-length': '0' };
+  return { method: 'POST', url: new URL(url), headers, body: '', ...changes };
 }
 
 type Limits = Parameters<SendHttp>[1];

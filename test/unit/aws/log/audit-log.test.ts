@@ -68,10 +68,8 @@ describe('the audit line', () => {
     ['an inherited name', { client: 'acme', service: 'constructor' }],
     ['not known, because the request was not read', undefined],
   ])('has "none" as dimension for a service that is %s', (_, pair) => {
-    expect(JSON.parse(written({ ...DENIED, pair }))).toMatchObject({
-      service: 'none',
-      ...(pair && { pair: `${pair.client}/${pair.service}` }),
-    });
+    const named = pair && { pair: `${pair.client}/${pair.service}` };
+    expect(JSON.parse(written({ ...DENIED, pair }))).toMatchObject({ service: 'none', ...named });
   });
 
   it('defines each metric by the dimensions that alarms and the dashboard ask for', () => {

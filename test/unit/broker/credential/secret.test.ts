@@ -151,10 +151,8 @@ describe('while Secrets Manager is down', () => {
 it('a stop that one reading heard is not forgotten by a slower one that failed', async () => {
   const gates = Array.from({ length: 4 }, () => Promise.withResolvers<SecretReading>());
   let [now, n] = [START, 0];
-  const { read } = createSecretCache({
-    now: () => now,
-    readSecret: async () => (await gates[n++]?.promise) ?? SECRETS_DOWN,
-  });
+  const readSecret = async () => (await gates[n++]?.promise) ?? SECRETS_DOWN;
+  const { read } = createSecretCache({ now: () => now, readSecret });
   const readNow = () => read('acme', 'AWSCURRENT', { readSince: now, deadline: now + 10 * SECOND_MS });
   gates[0]?.resolve(found('v1'));
   await readNow();

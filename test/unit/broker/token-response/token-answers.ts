@@ -30,11 +30,8 @@ export function serviceOf({ response, ...settings }: Answer['settings'] = {}): S
 export function read(answer: Answer, { clientId = 'example-client', secret = 'example-passphrase' } = {}) {
   const { status = 200, type = 'application/json', headers = {}, settings } = answer;
   const text = new Redacted(JSON.stringify({ client_id: clientId, secret }));
-  const response = {
-    status,
-    headers: type === null ? headers : { 'content-type': type, ...headers },
-    body: bytesOf(answer),
-  };
+  const sent = type === null ? headers : { 'content-type': type, ...headers };
+  const response = { status, headers: sent, body: bytesOf(answer) };
   const times = { requestStartedAt: START, receivedAt: RECEIVED_AT };
   const credential = parseCredential(text, 'customer-insights', { basicEncoding: 'form', isOnlyService: true });
   return readTokenResponse(response, times, serviceOf(settings), credential);
