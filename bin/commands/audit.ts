@@ -9,9 +9,8 @@ import { FINDINGS, PROBLEMS } from '../../functions/vocabulary.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName, LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { isPassing, isRefused, openClient } from './shared/ask-aws.ts';
-import { nearestNames } from './shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
-import { openSecrets } from './shared/secrets.ts';
+import { findSecret, openSecrets } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
 import { tableText } from './shared/table.ts';
 
@@ -59,7 +58,7 @@ interface AuditOptions extends ClientOptions {
   readonly follow?: boolean;
 }
 
-/** Says that there is no such client now, or no rule for the caller. Silent where the operator may not list clients. */
+/** Says that there is no such client now, or no rule for the caller. Silent where the operator may not look. */
 async function tellOfTypos(shell: Shell, options: AuditOptions): Promise<void> {
   const { environment, client, caller } = options;
   const rules = settingsOf(environment)?.accessRules.map(({ role }) => parseRoleArn(role));
@@ -69,16 +68,10 @@ async function tellOfTypos(shell: Shell, options: AuditOptions): Promise<void> {
     talk(shell, `No access rule of ${environment} names the role ${caller.name}.`);
   }
   if (environment === LOCAL_ENVIRONMENT && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) return;
-  const found = openSecrets(shell, options).list();
-  const clients = (await found.catch((error) => (isRefused(error) ? [] : Promise.reject(error)))).map(
-    (one) => one.client,
-  );
-  if (clients.length === 0 || clients.includes(client)) return;
-  const near = nearestNames(client, clients).join(', ');
-  talk(
-    shell,
-    `There is no client "${client}" now${near === '' ? '' : ` (did you mean ${near}?)`}; searching all the same.`,
-  );
+  await findSecret(openSecrets(shell, options), client, 'Searching all the same.').catch((error) => {
+    if (!isRefused(error)) throw error;
+    if (error.type === 'secret-missing') talk(shell, `${error.detail}. ${error.advice}`);
+  });
 }
 
 const POLL_MS = 2_000;

@@ -22,7 +22,6 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
       parseAuthUrl,
     )
     .option('--stack', 'prove what only a deployed stack can show; changes nothing')
-    .addOption(ofStack('--report <file.md>', 'write the lines, dated, as Markdown').argParser(parseReport))
     .addOption(ofStack('--profile-deploy <name>', 'an AWS profile of the role that deploys'))
     .addOption(ofStack('--profile-emergency <name>', 'an AWS profile of the role for emergencies'))
     .addOption(ofStack('--guarded', 'prove that a direct invocation is denied'))
@@ -61,12 +60,6 @@ async function* lookFurther(
   // Imported here only, because its AWS clients take a second to load.
   const { examineStack } = await import('./doctor/stack.ts');
   yield* examineStack(shell, settings, options, steps);
-}
-
-/** Requires the ending `.md`: the report replaces an existing file, and a typo must not replace any other kind. */
-function parseReport(file: string): string {
-  if (!file.endsWith('.md')) throw new InvalidArgumentError('It must end in .md.');
-  return file;
 }
 
 function parseAuthUrl(text: string): string {

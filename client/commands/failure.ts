@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { framesOf } from '../../functions/broker/problem.ts';
 import { TokenBrokerError } from '../index.ts';
 import { printJson, talk } from './output.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
@@ -86,17 +87,11 @@ export function isFailure(error: unknown): error is Failure {
 
 /** Reports only the name and the places of a defect, because its message may quote a secret. */
 function defect(error: unknown): CommandFailure {
-  const { name, stack = '' } = error instanceof Error ? error : { name: typeof error };
-  const lines = stack.split('\n');
-  // Takes only the last lines that are all places: a line of the message can look like a place.
-  const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
+  const { name, places } =
+    error instanceof Error ? { name: error.name, places: framesOf(error) } : { name: typeof error, places: [] };
   const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
-  const at = places.map((line) => line.trim()).join(' ');
-  return new CommandFailure('internal', `The command has a defect: ${word}`, `Report where: ${at}`);
+  return new CommandFailure('internal', `The command has a defect: ${word}`, `Report where: ${places.join(' ')}`);
 }
-
-const PLACE =
-  /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
 
 /** Returns the form of a service's answer, without values, under the name that advice refers to. */
 export function shapeText(shape: unknown): string {

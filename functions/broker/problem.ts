@@ -45,3 +45,15 @@ export interface ShapeMember {
 export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {
   return type === 'token-endpoint-unavailable' && shape?.status === 429 ? 'throttled' : PROBLEMS[type].finding;
 }
+
+/** Returns the places of a defect: the last lines that are all stack frames. A line of the message can look like one. */
+export function framesOf({ stack = '', message }: Error): readonly string[] {
+  const at = stack.indexOf(message);
+  const lines = (at === -1 ? stack : stack.slice(at + message.length)).split('\n');
+  const frames = lines.slice(lines.findLastIndex((line) => !FRAME.test(line)) + 1);
+  return frames.slice(0, MAX_FRAMES).map((frame) => frame.trim());
+}
+
+const FRAME =
+  /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
+const MAX_FRAMES = 8;

@@ -1,6 +1,4 @@
-import { writeFileSync } from 'node:fs';
-import { type DoctorStep, stepText } from '../../../client/commands/doctor/step.ts';
-import { CommandFailure } from '../../../client/commands/failure.ts';
+import type { DoctorStep } from '../../../client/commands/doctor/step.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { Environment } from '../../../lib/settings/settings.ts';
@@ -16,9 +14,11 @@ export async function* examineStack(
   options: StackOptions,
   before: readonly DoctorStep[],
 ): AsyncGenerator<DoctorStep> {
-  const at = new Date().toISOString();
+  const { name, account, region } = settings;
   const world = await openWorld(shell, settings, options);
-  talk(shell, 'Looking at the stack, which takes at most three minutes.');
+  // A file of the output names its place and its date.
+  const stack = `the stack of ${name} in account ${account}, region ${region}, at ${new Date().toISOString()}`;
+  talk(shell, `Looking at ${stack}, which takes at most three minutes.`);
   const lines = Object.entries({ ...describedLines(world), ...calledLines(world) });
   // The advice of a single cause ends the command. A failed call comes first, because these lines contain their advice.
   const isCallGood = before.every(({ cause }) => cause === undefined);
@@ -31,20 +31,6 @@ export async function* examineStack(
   yield* steps;
   const unknown = [...before, ...steps].filter(({ outcome }) => outcome === 'unknown');
   if (unknown.length > 0) talk(shell, `Not proven: ${unknown.map(({ step }) => step).join(', ')}.`);
-  const { report } = options;
-  if (report === undefined) return;
-  const { name, account, region } = settings;
-  const title = `# The stack of ${name} in account ${account}, region ${region}, at ${at}`;
-  try {
-    const told = [...before.map(withAdvice), ...steps].map((step) => stepText(step).trimEnd());
-    writeFileSync(report, [title, '', '```text', ...told, '```', ''].join('\n'));
-  } catch {
-    throw new CommandFailure('report-not-written', `${report} cannot be written`, 'Name a file that you can write.');
-  }
-}
-
-function withAdvice(step: DoctorStep): DoctorStep {
-  return step.advice === undefined ? step : { ...step, ...wrong(step.detail, step.advice) };
 }
 
 /** Returns unproven for a line that AWS refuses to show, and failed for a missing resource. */

@@ -26,7 +26,6 @@ export const wrong = (detail: string, advice: string): Line => {
 export interface StackOptions extends DoctorOptions {
   readonly environment: string;
   readonly stack?: boolean;
-  readonly report?: string;
   readonly guarded?: boolean;
   /** AWS profiles of the roles with rights that an operator lacks, and of a role that may invoke the function. */
   readonly profileDeploy?: string;

@@ -2,6 +2,7 @@ import type { Audit } from '../../broker/audit.ts';
 import { callerKey } from '../../broker/authorize.ts';
 import { textOf } from '../../broker/json.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
+import { framesOf } from '../../broker/problem.ts';
 import { CLOSED_OUTCOMES, PROBLEMS, WARNING_METRICS } from '../../vocabulary.ts';
 import { causeWord } from '../calls.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
@@ -108,15 +109,3 @@ export function bugPlace(thrown: unknown): { readonly name: string; readonly at:
     return { name: 'unknown', at: [] };
   }
 }
-
-/** Returns only the last lines that are all stack frames: a line of the message can look like a frame. */
-function framesOf({ stack = '', message }: Error): readonly string[] {
-  const at = stack.indexOf(message);
-  const lines = (at === -1 ? stack : stack.slice(at + message.length)).split('\n');
-  const frames = lines.slice(lines.findLastIndex((line) => !FRAME.test(line)) + 1);
-  return frames.slice(0, MAX_FRAMES).map((frame) => frame.trim());
-}
-
-const FRAME =
-  /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
-const MAX_FRAMES = 8;
