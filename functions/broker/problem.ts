@@ -46,7 +46,7 @@ export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefin
   return type === 'token-endpoint-unavailable' && shape?.status === 429 ? 'throttled' : PROBLEMS[type].finding;
 }
 
-/** Returns the places of a defect: the last lines that are all stack frames. A line of the message can look like one. */
+/** Returns the places of a defect: the last lines that are all stack frames. A message can look like a frame. */
 export function framesOf({ stack = '', message }: Error): readonly string[] {
   const at = stack.indexOf(message);
   const lines = (at === -1 ? stack : stack.slice(at + message.length)).split('\n');
