@@ -184,11 +184,8 @@ async function runBlock(block: string, world: OperatorWorld, input?: object, unt
     AUTH_URL: world.tokenService.authUrl('customer-insights'),
   };
   const cwd = new URL('../../..', import.meta.url);
-  const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', NPM + TB + unasked(block)], {
-    env,
-    cwd,
-    detached: true,
-  });
+  const args = ['--norc', '-euo', 'pipefail', '-c', NPM + TB + unasked(block)];
+  const child = spawn('bash', args, { env, cwd, detached: true });
   onTestFinished(() => interrupt(child, 'SIGKILL'));
   child.stdin.on('error', () => undefined).end(input === undefined ? '' : JSON.stringify(input));
   let output = '';

@@ -5,10 +5,8 @@ import { exampleRule } from '../../example.ts';
 /** The real rules of the broker, and the lines that their audit log writes. */
 export function createBrokerDay() {
   const lines: string[] = [];
-  const day = createBrokerWorld({
-    accessRules: [exampleRule({ services: 'all' })],
-    audit: (record) => audit(record),
-  });
+  const accessRules = [exampleRule({ services: 'all' })];
+  const day = createBrokerWorld({ accessRules, audit: (record) => audit(record) });
   const audit = createAuditLog({
     environment: 'test',
     version: '1',
