@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../functions/vocabulary.ts';
-import { about, clientsNamed, createHealthWorld, DENIED, except, found, SERVICE } from './health-world.ts';
+import { about, checkedAs, clientsNamed, createHealthWorld, DENIED, except, SERVICE } from './health-world.ts';
 
 const DOWN = `[token-broker dev] incident: ${SERVICE} does not answer`;
 const BACK = `[token-broker dev] ${SERVICE} answers again`;
@@ -75,7 +75,7 @@ describe('a service that is down', () => {
 
   it('is neither begun nor ended by an event, which says nothing about silence meanwhile', async () => {
     const { world, run, tell, clock } = createHealthWorld({ answer: () => 'unreachable' });
-    const look = async (finding: Finding) => (await tell([found('client-1', finding, clock.now())])).subjects;
+    const look = async (finding: Finding) => (await tell([checkedAs('client-1', finding, clock.now())])).subjects;
     expect(await look('unreachable')).toEqual([about('unreachable', 'client-1')]);
     expect((await run()).subjects).toEqual([DOWN]);
     expect(await look('unreachable')).toEqual([]);

@@ -131,9 +131,9 @@ export function clientsNamed(count: number) {
 }
 
 /** A pair as a check found it. */
-export function found(client: string, finding: Finding, at = START, changes: Partial<CheckedPair> = {}): CheckedPair {
+export function checkedAs(client: string, finding: Finding, at = START, more: Partial<CheckedPair> = {}): CheckedPair {
   const pair = { client, service: SERVICE };
-  return { pair, finding, provenBy: 'request', version: 'v1', checkedAt: at, at, ...changes };
+  return { pair, finding, provenBy: 'request', version: 'v1', checkedAt: at, at, ...more };
 }
 
 /** Answers for single pairs, by key. All others are accepted. */

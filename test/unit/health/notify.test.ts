@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { NotificationFailure, type NotificationMemories } from '../../../functions/health/rules/notify.ts';
 import { FINDINGS, type Finding } from '../../../functions/vocabulary.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
-import { about, clientsNamed, createHealthWorld, found, MESSAGE_MS, SERVICE } from './health-world.ts';
+import { about, checkedAs, clientsNamed, createHealthWorld, MESSAGE_MS, SERVICE } from './health-world.ts';
 
 const ACME = `acme/${SERVICE}`;
-const rejected = (count: number) => clientsNamed(count).map(({ client }) => found(client, 'rejected'));
+const rejected = (count: number) => clientsNamed(count).map(({ client }) => checkedAs(client, 'rejected'));
 const fail = (error: Error = new NotificationFailure('notifier-down')) => {
   throw error;
 };
@@ -37,8 +37,8 @@ describe('the operators', () => {
     ['misconfigured', 'v1', 'v2', 0],
   ] as const)('hear of a pair that is %s as %s and then as %s so often: %i', async (finding, one, two, sent) => {
     const { tell } = createHealthWorld();
-    await tell([found('acme', finding, START, { version: one })]);
-    expect(await tell([found('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
+    await tell([checkedAs('acme', finding, START, { version: one })]);
+    expect(await tell([checkedAs('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
   });
 });
 
@@ -66,7 +66,7 @@ describe('the end of a credential', () => {
     expect(messages.at(-1)?.text).toContain(`\nend:            ${endsIn(41)}\n`);
   });
 
-  it.each<[string, Parameters<typeof found>[3], string | undefined]>([
+  it.each<[string, Parameters<typeof checkedAs>[3], string | undefined]>([
     ['is malformed', { credentialExpiresAt: 'malformed' }, 'end-malformed'],
     ['differs from the tag', { credentialExpiresAt: 'never' }, 'end-mistagged'],
     ['is in the tag', { credentialExpiresAt: endsIn(99) }, undefined],
@@ -96,8 +96,8 @@ describe('the end of a credential', () => {
 describe('the memory', () => {
   it('forgets a good condition after fifteen minutes, when every run that may have looked before is over', async () => {
     const { tell, memories, clock } = createHealthWorld();
-    await tell([found('acme', 'rejected', START - 1)]);
-    for (const at of [START, START + 1]) await tell([found('acme', 'accepted', at)]);
+    await tell([checkedAs('acme', 'rejected', START - 1)]);
+    for (const at of [START, START + 1]) await tell([checkedAs('acme', 'accepted', at)]);
     await clock.advance(START + 15 * MINUTE_MS - clock.now());
     await tell([]);
     expect([...memories.entries().pairs.keys()]).toEqual([ACME]);
@@ -109,7 +109,7 @@ describe('the memory', () => {
   it('takes no finding that is older', async () => {
     const { tell, memories } = createHealthWorld();
     const look = async (finding: Finding, at: number) =>
-      (await tell([found('acme', finding, START + at, { checkedAt: START + at - 1 })])).subjects;
+      (await tell([checkedAs('acme', finding, START + at, { checkedAt: START + at - 1 })])).subjects;
     expect(await look('rejected', 4)).toEqual([about('rejected')]);
     // The memory contains the start of a bad condition, and when it was last observed.
     await look('rejected', 10);
