@@ -200,6 +200,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     if (outcome.kind === 'failed') return failed(waitProblem(outcome.wait, now(), outcome.cause));
     if (outcome.kind === 'rejected') {
       progress.readSince = now();
+      progress.isPatient = false;
       return now() < call.deadline ? 'again' : failed(rejectedProblem(call.pair, version));
     }
     const { token, isPublished } = outcome;

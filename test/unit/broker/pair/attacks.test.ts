@@ -16,6 +16,7 @@ import {
   REJECTED,
   REQUEST,
   requestWhenFree,
+  rotated,
   SILENT,
   THROTTLED,
 } from './pair-world.ts';
@@ -44,6 +45,22 @@ describe('a call goes alone after a silent look and a patient one, both without 
     await acquire([REQUEST]);
     // The lease and the outcome: an instance that is alone writes neither.
     expect([sent.length, writes]).toEqual([1, 2]);
+  });
+
+  it('so an answer to the rejection that it told does, too', async () => {
+    let writes = 0;
+    const { acquire, sent } = createPairWorld({
+      reads: [DOWN, DOWN, {}, DOWN, {}],
+      renewals: [REJECTED, undefined],
+      secret: rotated,
+      onReplace: (write) => {
+        writes += 1;
+        return write();
+      },
+    });
+    await acquire([REQUEST]);
+    // The rejection, the lease of the previous version, and its outcome.
+    expect([sent.length, writes]).toEqual([2, 3]);
   });
 
   it('so a lost race does, too', async () => {
