@@ -48,7 +48,6 @@ export function prepareCredential(
   const typed = parseJsonObject(text.reveal());
   if (typed === undefined) throw unusable('it is not a JSON object');
   const { client_secret_expires_at: end = expires } = typed;
-  if (expires !== undefined && end !== expires) refuse(ENDS_DIFFER);
   const secret = end === undefined ? typed : { ...typed, client_secret_expires_at: end };
   // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.
   if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member occurs more than once');
@@ -65,6 +64,7 @@ export function prepareCredential(
   const words = parts.flatMap((part) => [part.clientId.reveal(), part.secret.reveal()]);
   const hasBlanks = words.some((word) => word !== word.trim());
   const ends = [...new Set(names.map((service) => credentialEnd(prepared, service)))].toSorted().join(' ');
+  if (expires !== undefined && ends !== endText(expires)) refuse(ENDS_DIFFER);
   return { text: prepared, services, hasBlanks, ends };
 }
 
@@ -79,6 +79,11 @@ interface Place {
 }
 
 const ENDS_DIFFER = 'error: --expires and client_secret_expires_at in the JSON differ: give one of them';
+
+/** Returns an end as `credentialEnd` does. */
+export function endText(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString();
+}
 
 /** Returns the services that the JSON names, in the form of the tag, or `undefined` without such a member. */
 function namedServices({ services }: Readonly<Record<string, unknown>>): string | undefined {

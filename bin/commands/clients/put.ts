@@ -9,13 +9,13 @@ import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { secretName } from '../../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../../lib/settings/names.ts';
 import { askInTurn } from '../shared/checks.ts';
-import { type ClientSecret, firstEnd, servicesMissing } from '../shared/client-secret.ts';
+import { type ClientSecret, firstEnd, servicesMissing, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
 import { checkService, configuredServices, settingsOf } from '../shared/settings.ts';
 import { ACCEPT_REJECTED, conclude, conditionOf, FORCE, type ForceOptions } from './conclude.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
-import { prepareCredential, readAs, readCredential } from './credential.ts';
+import { endText, prepareCredential, readAs, readCredential } from './credential.ts';
 import { servicesChanges } from './versions.ts';
 
 /** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
@@ -78,7 +78,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     plannedChange(before, names.join(', '), options),
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
     ...(prepared?.hasBlanks ? ['also stores the blank with which the client_id or the secret begins or ends'] : []),
-    ...endChanges(prepared?.ends, before),
+    ...endChanges(prepared?.ends ?? (expires === undefined ? undefined : endText(expires)), before),
     ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
   ];
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
@@ -124,9 +124,12 @@ const KEY_MISSING =
 function plannedChange(before: ClientSecret | undefined, where: string, options: PutOptions) {
   const { environment, client } = options;
   const secret = secretName(environment, client);
-  return before === undefined
-    ? `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once, untried`
-    : `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${conditionOf(options)}`;
+  if (before === undefined)
+    return `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once, untried`;
+  // AWS makes the first version of a secret current, whatever its stage.
+  if (versionWith('AWSCURRENT', before) === undefined)
+    return `stores the first version of the secret ${secret}, in use at once, untried, and checks it on ${where}`;
+  return `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${conditionOf(options)}`;
 }
 
 /** Describes the ends of the credential, and an end of the current version that it does not have. */

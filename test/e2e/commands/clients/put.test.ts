@@ -167,9 +167,11 @@ describe('client put', () => {
     const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
     const [near, far] = [days(31), days(400)];
     const plan = async (options: string, input: object) => (await world.run(`${PUT}${options}`, { input })).stderr;
-    expect(await plan(` --expires ${near}`, NEW)).toContain(
-      `\n- stores the end of the credential: ${near}T00:00:00.000Z\n`,
-    );
+    for (const option of [' --dry-run', '']) {
+      expect(await plan(` --expires ${near}${option}`, NEW)).toContain(
+        `\n- stores the end of the credential: ${near}T00:00:00.000Z\n`,
+      );
+    }
     expect(await storedValue(world)).toMatchObject({ client_secret_expires_at: Date.parse(near) / 1_000 });
     expect((await world.json('client check acme')).checks[0]).toMatchObject({
       credential_expires_at: `${near}T00:00:00.000Z`,
@@ -249,6 +251,13 @@ describe('client put', () => {
     expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
   });
 
+  it('says before it stores the first version of a secret that it is in use at once, untried', async ({ world }) => {
+    await world.secretsManager.send(new CreateSecretCommand({ Name: 'token-broker/local/globex' }));
+    const { stdout, stderr } = await world.run(PUT.replace('acme', 'globex'), { input: WRONG });
+    expect(stderr).toMatch(/^- stores the first version of .*\/globex, in use at once, untried, and checks it on /m);
+    expect(stdout).toMatch(/globex: version .* is AWSCURRENT\n$/);
+  });
+
   it('takes the members of other tools, and a byte order mark', async ({ world }) => {
     const other = `\ufeff${JSON.stringify({ username: NEW.client_id, password: NEW.secret })}\r\n`;
     expect(await world.run(PUT, { input: other })).toMatchObject({ exitCode: 0 });
@@ -258,6 +267,8 @@ describe('client put', () => {
 const OTHER_SERVICES = /credential-malformed: .*services names no service, or a service that the client does not get/;
 const TYPING_ERROR =
   /^error: secret-missing: .* "amce" .*\nDid you mean acme\? Nothing was stored\. --create makes a new client\.\n$/;
+const EXPIRING = `${PUT} --expires 2099-03-01`;
+const ENDING_ELSEWHERE = { ...NEW, services: { [CLEANSING]: {}, [INSIGHTS]: { client_secret_expires_at: 1 } } };
 const TWICE = JSON.stringify(NEW).replace('}', ',"secret":"marked-second"}');
 
 describe('client put stores nothing, and repeats nothing', () => {
@@ -274,13 +285,8 @@ describe('client put stores nothing, and repeats nothing', () => {
     ['with --create for one that is there', `${PUT} --create`, NEW, /client-exists: There is a client "acme" already/],
     ['for one that differs by case only', 'client put Acme --create --yes', NEW, /client-exists: .* "acme" already/],
     ['for a service that there is not', `${PUT} --services insights`, NEW, /has no service "insights"/, 2],
-    [
-      'with two ends',
-      `${PUT} --expires 2099-03-01`,
-      { ...NEW, client_secret_expires_at: 1 },
-      /--expires and .* differ/,
-      2,
-    ],
+    ['with two ends', EXPIRING, { ...NEW, client_secret_expires_at: 1 }, /--expires and .* differ/, 2],
+    ['with another end for a service', EXPIRING, ENDING_ELSEWHERE, /--expires and .* differ/, 2],
     ['with an end that is no day', `${PUT} --expires 2099-02-30`, NEW, /Give a day to come, such as 2027-03-01/, 2],
     ['with an end in the past', `${PUT} --expires 2020-01-01`, NEW, /Give a day to come, such as 2027-03-01/, 2],
     ['without the key of the environment', 'client put new --create --yes --environment dev', NEW, /--kms-key-id/, 2],
