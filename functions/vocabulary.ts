@@ -137,6 +137,11 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
+/** Returns the domain that the hosts of AWS in a region end with. */
+export function urlSuffixOf(region: string): string {
+  return region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
+}
+
 export type ProblemType = keyof typeof PROBLEMS;
 
 interface ProblemDefinition {

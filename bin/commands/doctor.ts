@@ -3,14 +3,8 @@ import { ask, isMissing } from '../../client/commands/doctor/reach.ts';
 import { type DoctorStep, failed, ok, unknown } from '../../client/commands/doctor/step.ts';
 import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
-import { secretName } from '../../functions/vocabulary.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
-import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import type { StackOptions } from './doctor/world.ts';
-import { isRefused } from './shared/ask-aws.ts';
-import { versionWith } from './shared/client-secret.ts';
-import { openSecrets } from './shared/secrets.ts';
 import { knownSettings, settingsOf } from './shared/settings.ts';
 
 /** Adds the client package's `doctor` with the steps that only an operator can take, and `doctor --stack`. */
@@ -49,12 +43,8 @@ async function* lookFurther(
   steps: readonly DoctorStep[],
 ): AsyncGenerator<DoctorStep> {
   const options = given as OperatorOptions;
-  const { authUrl, client, service, stack } = options;
+  const { authUrl, stack } = options;
   if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
-  const isMissingCredential = steps.some(({ cause }) => cause === 'credential-missing');
-  if (isMissingCredential && client !== undefined && service !== undefined) {
-    yield await examineSecret(shell, options, { client, service });
-  }
   const settings = stack ? settingsOf(options.environment) : undefined;
   if (settings === undefined) return;
   // Imported here only, because its AWS clients take a second to load.
@@ -89,24 +79,3 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
 
 /** The specification's examples use the first path, its prose the second. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
-
-/** Explains a missing credential as far as the operator's rights allow, without reading a value. */
-async function examineSecret(shell: Shell, options: OperatorOptions, pair: Pair): Promise<DoctorStep> {
-  const step = 'secret';
-  const name = secretName(options.environment, pair.client);
-  // A local broker's secrets are only at the endpoint of this variable.
-  if (options.environment === LOCAL_ENVIRONMENT && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) {
-    return unknown(step, `Where ${name} is stored is not set`);
-  }
-  try {
-    const secret = await openSecrets(shell, options).find(pair.client);
-    if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
-    const isThere = versionWith('AWSCURRENT', secret) !== undefined;
-    if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
-    const others = 'was it stored just now, or does the broker belong to another environment?';
-    return unknown(step, `${name} exists: does it name ${pair.service}, ${others}`);
-  } catch (error) {
-    if (!isRefused(error)) throw error;
-    return unknown(step, `You cannot look at ${name} yourself: ${error.detail}`);
-  }
-}

@@ -2,6 +2,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject, textOf } from '../broker/json.ts';
 import type { SendHttp } from '../broker/token-request/send-http.ts';
 import { Sha256 } from '../sha256.ts';
+import { urlSuffixOf } from '../vocabulary.ts';
 import { AwsRefusal } from './calls.ts';
 
 /** The prefix of an operation in `x-amz-target`, the type of the JSON, and the variable for another endpoint. */
@@ -37,7 +38,7 @@ export function createJsonApi(
   const { send, region = process.env.AWS_REGION, credentials = credentialsOfVariables } = access;
   const { endpoint = process.env[endpointVariable] || process.env.AWS_ENDPOINT_URL } = access;
   if (!region) throw new Error('AWS_REGION must be set.');
-  const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com`);
+  const url = new URL(endpoint || `https://${service}.${region}.${urlSuffixOf(region)}`);
   const { protocol, hostname, pathname: path, host } = url;
   const userAgent = `token-broker/${RELEASE} (${access.environment})`;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });

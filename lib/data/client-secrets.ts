@@ -9,9 +9,8 @@ import {
 } from 'aws-cdk-lib/aws-iam';
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
-import { secretPrefix } from '../../functions/vocabulary.ts';
+import { secretPrefix, urlSuffixOf } from '../../functions/vocabulary.ts';
 import { functionName, topicName } from '../settings/names.ts';
-import { urlSuffixOf } from '../settings/regions.ts';
 import { allow, viaService } from './allow.ts';
 
 interface ClientSecretsProps {

@@ -3,11 +3,6 @@ export function partitionOf(region: string): string {
   return region.startsWith('cn-') ? 'aws-cn' : 'aws';
 }
 
-/** Returns the domain that the hosts of AWS in a region end with. */
-export function urlSuffixOf(region: string): string {
-  return region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
-}
-
 /** Returns why the broker cannot run in a region, or `undefined` if it can. */
 export function regionFault(region: string): string | undefined {
   if (!/^[a-z]{2,4}(-[a-z]+){1,2}-\d{1,2}$/.test(region)) return 'must be an AWS region such as eu-west-1';

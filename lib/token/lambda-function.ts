@@ -8,7 +8,6 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { allow } from '../data/allow.ts';
 import { asFunction } from '../data/client-secrets.ts';
-import { urlSuffixOf } from '../settings/regions.ts';
 import type { Environment } from '../settings/settings.ts';
 import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
@@ -44,7 +43,7 @@ export function createLambdaFunction(
   allow(role, ['logs:CreateLogStream', 'logs:PutLogEvents'], logGroup.logGroupArn);
   const lambdaFunction = new NodejsFunction(scope, 'Function', {
     ...props,
-    environment: { ...variables, ...endpointVariables(Stack.of(scope).region) },
+    environment: variables,
     entry: fileURLToPath(new URL(`../../functions/${entry}`, import.meta.url)),
     projectRoot: fileURLToPath(new URL('../..', import.meta.url)),
     depsLockFilePath: fileURLToPath(new URL('../../package-lock.json', import.meta.url)),
@@ -107,15 +106,5 @@ function placeIntoVpc(
       resources: ['*'],
       conditions: asFunction(lambdaFunction, functionName),
     }),
-  );
-}
-
-/** Returns the variables with AWS's hosts where they do not end as the functions' own calls assume. */
-function endpointVariables(region: string): Readonly<Record<string, string>> {
-  const suffix = urlSuffixOf(region);
-  if (suffix === 'amazonaws.com') return {};
-  const services = { CODEDEPLOY: 'codedeploy', DYNAMODB: 'dynamodb', SECRETS_MANAGER: 'secretsmanager' };
-  return Object.fromEntries(
-    Object.entries(services).map(([name, host]) => [`AWS_ENDPOINT_URL_${name}`, `https://${host}.${region}.${suffix}`]),
   );
 }

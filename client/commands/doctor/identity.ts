@@ -1,7 +1,7 @@
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { Sha256 } from '../../../functions/sha256.ts';
-import { ASSUMED_ROLE_ARN } from '../../../functions/vocabulary.ts';
+import { ASSUMED_ROLE_ARN, urlSuffixOf } from '../../../functions/vocabulary.ts';
 import { type Endpoint, safeCause } from '../../index.ts';
 import { aborted, emptyProfile } from '../failure.ts';
 import type { Shell } from '../shell.ts';
@@ -57,9 +57,8 @@ export async function identify(shell: Shell, credentials: Credentials, { url, re
  * @throws CommandFailure `aborted`
  */
 async function askSts(shell: Shell, region: string, credentials: Credentials) {
-  const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
   const standIn = shell.env.AWS_ENDPOINT_URL_STS || shell.env.AWS_ENDPOINT_URL;
-  const url = new URL('/', standIn || `https://sts.${region}.${suffix}`);
+  const url = new URL('/', standIn || `https://sts.${region}.${urlSuffixOf(region)}`);
   const { protocol, hostname, host } = url;
   const sent = { method: 'POST', body: 'Action=GetCallerIdentity&Version=2011-06-15' };
   const headers = { host, 'content-type': 'application/x-www-form-urlencoded' };

@@ -19,7 +19,6 @@ const CAUSES = {
   'function-url-unknown': 'Use the output Url of the stack: it changes with the function.',
   'clock-behind': "Set this machine's clock forward (timedatectl shows it): AWS accepts signatures for 5 minutes.",
   'clock-ahead': "Set this machine's clock back (timedatectl shows it): AWS accepts signatures for 5 minutes.",
-  'secret-deleted': 'An operator must restore the secret: docs/runbook.md, "Restore a deleted secret".',
   'secret-denied':
     "The broker's own role may not read the secret: check that the secret is encrypted with the key of the stack (output KeyArn), the stack is deployed, and the client is enabled (client enable).",
   'auth-url-unreachable':

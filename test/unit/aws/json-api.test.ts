@@ -36,6 +36,7 @@ describe('the endpoint', () => {
     vi.stubEnv('AWS_REGION', 'eu-west-1');
     expect(await urlOf(service)).toBe(`https://${service}.eu-west-1.amazonaws.com/`);
     expect(await urlOf(service, 'sa-east-1')).toBe(`https://${service}.sa-east-1.amazonaws.com/`);
+    expect(await urlOf(service, 'cn-north-1')).toBe(`https://${service}.cn-north-1.amazonaws.com.cn/`);
     vi.stubEnv('AWS_ENDPOINT_URL', 'http://127.0.0.1:7000');
     expect(await urlOf(service)).toBe('http://127.0.0.1:7000/');
     vi.stubEnv(variable, 'http://127.0.0.1:8000');

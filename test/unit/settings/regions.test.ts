@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { RegionInfo } from 'aws-cdk-lib/region-info';
 import { describe, expect, it } from 'vitest';
-import { partitionOf, regionFault, urlSuffixOf } from '../../../lib/settings/regions.ts';
+import { urlSuffixOf } from '../../../functions/vocabulary.ts';
+import { partitionOf, regionFault } from '../../../lib/settings/regions.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const NO_URLS = 'has no Lambda Function URLs, which the broker needs';

@@ -45,7 +45,6 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     const { shell } = await startOperatorWorld();
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
-  'secret-deleted': () => withWorld(({ run }) => run('client delete acme --yes')),
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
   'token-path-wrong': () => withWorld(serviceAnswering(404, '{"error":"not_found"}')),
 };
@@ -111,10 +110,12 @@ describe('doctor', () => {
     expect(await world.run(DOCTOR)).toEqual(ended(0, had, unproven));
   });
 
-  it('lists the places that the operator may not read', async ({ world }) => {
-    const closed = { AWS_ENDPOINT_URL_SECRETS_MANAGER: (await startFront({})).url };
-    const { stdout } = await world.run(`doctor --client globex --service ${INSIGHTS}`, { env: closed });
-    expect(stdout).toMatch(/\? +secret +You cannot look at token-broker\/local\/globex yourself/);
+  it('tells a secret that is to be deleted from one that does not exist', async ({ world }) => {
+    await world.run('client delete acme --yes');
+    for (const [client, state] of Object.entries({ acme: 'is marked for deletion', globex: 'does not exist' })) {
+      const { stdout } = await world.run(`doctor ${client} ${INSIGHTS}`);
+      expect(stdout).toMatch(new RegExp(`FAILED +call +credential-missing: The secret .*${client}.* ${state}`));
+    }
   });
 });
 
