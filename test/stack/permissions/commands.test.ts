@@ -15,6 +15,7 @@ const at = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:
 const FUNCTION = at('lambda', 'function:token-broker-test');
 const SECRET = at('secretsmanager', 'secret:token-broker/test/acme-Zz9Yy8');
 const SEALING_KEY = stack.arnOf('PairTable', 'AWS::SecretsManager::Secret');
+const TABLE_ARN = at('dynamodb', 'table/token-broker-test');
 const STACK = at('cloudformation', 'stack/TokenBroker-test/0123');
 const DEPLOYMENTS = at('codedeploy', 'deploymentgroup:token-broker-test/token-broker-test');
 const STORE = 'Decrypt GenerateDataKey';
@@ -24,7 +25,7 @@ const TABLE = 'Decrypt DescribeKey Encrypt GenerateDataKey';
 type Calls = readonly (readonly [service: string, actions: string, on: string])[];
 
 const CHANGE_PAIRS: Calls = [
-  ['dynamodb', 'GetItem UpdateItem', at('dynamodb', 'table/token-broker-test')],
+  ['dynamodb', 'GetItem UpdateItem', TABLE_ARN],
   ['kms', TABLE, 'dynamodb'],
 ];
 const OPERATOR: Calls = [
@@ -127,13 +128,29 @@ describe('the operator', () => {
       { action: 'secretsmanager:PutSecretValue', resource },
       { action: 'secretsmanager:DeleteSecret', resource },
       { ...newSecret(name), resource },
-      { action: 'dynamodb:UpdateItem', resource: at('dynamodb', 'table/token-broker-test'), context: ofPair },
+      { action: 'dynamodb:UpdateItem', resource: TABLE_ARN, context: ofPair },
     ];
     expect(requests.map((request) => may(request, policies))).toEqual(requests.map(() => own));
     const lines = { action: 'logs:FilterLogEvents', resource: at('logs', 'log-group:TokenBroker-test-Log:*') };
     expect([may(lines, policies), may(lines)]).toEqual([false, true]);
   });
 });
+
+it.each(['operator', 'emergency'] as const)(
+  'the role %s changes pairs, and not what health remembers of its messages',
+  (kind) => {
+    const mayChange = (key: string) => {
+      const request = {
+        action: 'dynamodb:UpdateItem',
+        resource: TABLE_ARN,
+        context: { 'dynamodb:LeadingKeys': [key] },
+      };
+      return isAllowed(policiesWith(kind), { requester: ROLE, ...request });
+    };
+    const keys = ['acme/customer-insights', 'notify:customer-insights', 'notify::run'];
+    expect(keys.map(mayChange)).toEqual([true, false, false]);
+  },
+);
 
 /** The request of `client put` for a client that has no secret yet. */
 function newSecret(changes: Readonly<Record<string, Context[string] | undefined>> = {}) {
