@@ -29,60 +29,52 @@ interface SecretDetails {
 }
 
 /** Stores the secrets and finds them by name or ARN. */
-export class SecretStore {
-  readonly #secrets = new Map<string, StoredSecret>();
-  readonly #now: () => number;
-  readonly #onLabelUpdated: (update: LabelUpdate) => void;
+export function createSecretStore(now: () => number, onLabelUpdated: (update: LabelUpdate) => void) {
+  const secrets = new Map<string, StoredSecret>();
+  const store = {
+    /** Returns every secret, oldest first, including secrets marked for deletion. */
+    all: (): readonly StoredSecret[] => [...secrets.values()],
 
-  constructor(now: () => number, onLabelUpdated: (update: LabelUpdate) => void) {
-    this.#now = now;
-    this.#onLabelUpdated = onLabelUpdated;
-  }
+    create(name: string, { KmsKeyId, Tags = [] }: SecretDetails = {}): StoredSecret {
+      const suffix = Array.from({ length: 6 }, () => randomInt(36).toString(36)).join('');
+      const arn = `arn:aws:secretsmanager:us-east-1:111111111111:secret:${name}-${suffix}`;
+      const versions = new SecretVersions(now, (label, versionId) => onLabelUpdated({ name, arn, versionId, label }));
+      const tags = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
+      const secret: StoredSecret = { name, arn, versions, tags, kmsKeyId: KmsKeyId };
+      secrets.set(name, secret);
+      return secret;
+    },
 
-  /** Returns every secret, oldest first, including secrets marked for deletion. */
-  all(): readonly StoredSecret[] {
-    return [...this.#secrets.values()];
-  }
+    /** Creates a secret with this text. */
+    put(name: string, SecretString: string, details?: SecretDetails): void {
+      store.create(name, details).versions.add(randomUUID(), { SecretString });
+    },
 
-  create(name: string, { KmsKeyId, Tags = [] }: SecretDetails = {}): StoredSecret {
-    const suffix = Array.from({ length: 6 }, () => randomInt(36).toString(36)).join('');
-    const arn = `arn:aws:secretsmanager:us-east-1:111111111111:secret:${name}-${suffix}`;
-    const onStageMoved = (label: string, versionId: string) => this.#onLabelUpdated({ name, arn, versionId, label });
-    const versions = new SecretVersions(this.#now, onStageMoved);
-    const tags = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
-    const secret: StoredSecret = { name, arn, versions, tags, kmsKeyId: KmsKeyId };
-    this.#secrets.set(name, secret);
-    return secret;
-  }
+    /** Finds a secret by name or ARN, even a secret marked for deletion. */
+    find(secretId: string): StoredSecret | undefined {
+      return store.all().find(({ name, arn }) => name === secretId || arn === secretId);
+    },
 
-  /** Creates a secret with this text. */
-  put(name: string, SecretString: string, details?: SecretDetails): void {
-    this.create(name, details).versions.add(randomUUID(), { SecretString });
-  }
+    /** @throws AwsError ResourceNotFoundException */
+    get(secretId: string): StoredSecret {
+      const secret = store.find(secretId);
+      if (secret !== undefined) return secret;
+      throw new AwsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
+    },
 
-  /** Finds a secret by name or ARN, even a secret marked for deletion. */
-  find(secretId: string): StoredSecret | undefined {
-    return this.all().find(({ name, arn }) => name === secretId || arn === secretId);
-  }
+    /** @throws AwsError ResourceNotFoundException, or InvalidRequestException when the secret is marked for deletion */
+    getActive(secretId: string): StoredSecret {
+      const secret = store.get(secretId);
+      if (secret.deletion === undefined) return secret;
+      throw new AwsError('InvalidRequestException', 'The secret was marked for deletion.');
+    },
 
-  /** @throws AwsError ResourceNotFoundException */
-  get(secretId: string): StoredSecret {
-    const secret = this.find(secretId);
-    if (secret !== undefined) return secret;
-    throw new AwsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
-  }
-
-  /** @throws AwsError ResourceNotFoundException, or InvalidRequestException when the secret is marked for deletion */
-  getActive(secretId: string): StoredSecret {
-    const secret = this.get(secretId);
-    if (secret.deletion === undefined) return secret;
-    throw new AwsError('InvalidRequestException', 'The secret was marked for deletion.');
-  }
-
-  remove({ name }: StoredSecret): void {
-    this.#secrets.delete(name);
-  }
+    remove: ({ name }: StoredSecret): void => void secrets.delete(name),
+  };
+  return store;
 }
+
+export type SecretStore = ReturnType<typeof createSecretStore>;
 
 /** A version of a secret. Its value is either text or base64. */
 export interface StoredVersion {

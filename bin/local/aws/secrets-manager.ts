@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { isRecord, parseJson } from '../../../functions/broker/json.ts';
-import { type LabelUpdate, SecretStore, type StoredSecret, type StoredVersion } from './secret-store.ts';
+import {
+  createSecretStore,
+  type LabelUpdate,
+  type SecretStore,
+  type StoredSecret,
+  type StoredVersion,
+} from './secret-store.ts';
 import { AwsError, type AwsKey, operation, type StandInOptions, serveAws } from './server.ts';
 
 interface Options extends StandInOptions {
@@ -16,7 +22,7 @@ interface Options extends StandInOptions {
  */
 export async function startSecretsManager(options: Options) {
   const { now = Date.now, onLabelUpdated = () => undefined, ...signatures } = options;
-  const store = new SecretStore(now, onLabelUpdated);
+  const store = createSecretStore(now, onLabelUpdated);
   const operations = { ...valueOperations(store), ...inventoryOperations(store, now), ...policyOperations(store) };
   return { ...(await serveAws({ service: 'secretsmanager', operations, ...signatures })), store };
 }

@@ -14,7 +14,6 @@ export async function startFunctionUrl(settings: FunctionUrlSettings) {
     ...caller,
     identity: assumedRoleIdentity(caller.role, caller.accessKeyId),
   }));
-  let toThrottle = 0;
 
   async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer> {
     const requestId = randomUUID();
@@ -35,22 +34,10 @@ export async function startFunctionUrl(settings: FunctionUrlSettings) {
     if (request.body.length > MAX_BODY_BYTES) return TOO_LARGE;
     if (headerValue(request, 'authorization') === undefined) return FORBIDDEN;
     const caller = await verifySigV4(request, { service: 'lambda', region: 'us-east-1', keys, now });
-    if (caller.mayInvoke === false) return FORBIDDEN;
-    if (toThrottle > 0) {
-      toThrottle -= 1;
-      return THROTTLED;
-    }
     return invoke(handler, JSON.stringify(functionUrlEvent(request, caller.identity, requestId)), timeoutMs);
   }
 
-  const server = await serve(respond, { port, mayMove: false, maxBodyBytes: MAX_BODY_BYTES });
-  return {
-    ...server,
-    /** Throttles this number of the next signed requests. */
-    throttle: (requests: number) => {
-      toThrottle = requests;
-    },
-  };
+  return serve(respond, { port, mayMove: false, maxBodyBytes: MAX_BODY_BYTES });
 }
 
 /** A Lambda handler with the part of the context that the broker needs. */
@@ -74,8 +61,6 @@ export interface FunctionUrlSettings {
 interface FunctionUrlCaller extends SigningKey {
   /** `arn:aws:iam::<account>:role/<path/><name>` */
   readonly role: string;
-  /** `false` means that the key is valid, but no policy lets the role call this URL. */
-  readonly mayInvoke?: boolean | undefined;
 }
 
 export interface AnsweredRequest {
@@ -129,7 +114,7 @@ function awsAnswer(status: number, errorType: string, body: Readonly<Record<stri
   return json(status, body, { 'x-amzn-errortype': errorType });
 }
 
-/** The answer to a request that is not signed, or signed by a role without permission. */
+/** The answer to a request that is not signed. */
 const FORBIDDEN = awsAnswer(403, 'AccessDeniedException', {
   Message:
     'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html',
@@ -140,13 +125,6 @@ const MAX_BODY_BYTES = 6 * 1024 * 1024;
 
 const TOO_LARGE = awsAnswer(413, 'RequestEntityTooLargeException', {
   message: `Request must be smaller than ${MAX_BODY_BYTES} bytes for the InvokeFunction operation`,
-});
-
-/** The answer when the function's concurrency is used up. */
-const THROTTLED = awsAnswer(429, 'TooManyRequestsException', {
-  Reason: 'ReservedFunctionConcurrentInvocationLimitExceeded',
-  Type: 'User',
-  message: 'Rate Exceeded.',
 });
 
 /** The answer when the function fails, times out or returns an invalid result. Lambda hides the cause from callers. */
