@@ -12,7 +12,7 @@ import { tableText } from './shared/table.ts';
 export function addConfigCommand(program: Command, shell: Shell): void {
   program
     .command('config')
-    .description('Print all settings of an environment, including defaults; works offline, without AWS credentials.')
+    .description('Print the settings of an environment with the defaults; works offline, without AWS credentials.')
     .argument('[environment]', 'the environment (default: --environment)', parseEnvironmentName)
     .option('--json', 'answer in JSON')
     .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
@@ -46,7 +46,6 @@ async function policyOfKey(environment: string, env: { readonly account: string;
 }
 
 function textOf(value: unknown): string {
-  if (value === undefined) return '-';
   if (Array.isArray(value) && value.length > 0) return value.join(', ');
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -49,18 +49,8 @@ export function sameCall(url: string, caller: string, { operation, client = '', 
     check: `client check ${quote(client)} --service ${quote(service)}`,
     whoami: 'whoami',
   }[operation];
-  const asked = JSON.stringify({ ...pair, minTtl: min_ttl, refused });
-  const script = [
-    "npm exec -c 'node --input-type=module' <<'END'",
-    "import { createTokenBroker } from './client/index.ts';",
-    'const broker = createTokenBroker({ url: process.env.TOKEN_BROKER_URL });',
-    `const { accessToken, ...answer } = await broker.${operation}(${pair === undefined ? '' : asked});`,
-    'console.log(answer);',
-    'END\n',
-  ].join('\n');
   return [
     { name: 'curl', text: inShell(url, caller, curl) },
     { name: 'command line', text: commandLine(url, caller, command) },
-    { name: 'JavaScript', text: inShell(url, caller, script) },
   ] satisfies readonly Entry[];
 }

@@ -102,6 +102,7 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
   const tokenRequests = counted({
     TokenRequests: 'sent',
     CredentialRejected: 'rejected',
+    PreviousVersionUsed: 'calls served with the credential before the current one',
     SameTokenAgain: 'brought the token that was refused',
     CredentialEchoed: 'brought the credential back',
   });
@@ -138,11 +139,6 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
       }),
     ],
     [
-      graph(
-        `${service}: served with the credential before the current one`,
-        perPeriod,
-        counted({ PreviousVersionUsed: 'requests' }),
-      ),
       graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
       graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
         ...counted({

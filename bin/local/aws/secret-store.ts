@@ -5,7 +5,7 @@ import { AwsError } from './server.ts';
 export interface StoredSecret {
   readonly name: string;
   readonly arn: string;
-  readonly versions: SecretVersions;
+  readonly versions: ReturnType<typeof createVersions>;
   readonly tags: Map<string, string>;
   readonly kmsKeyId: string | undefined;
   /** The text of the resource policy, unchanged. */
@@ -38,7 +38,7 @@ export function createSecretStore(now: () => number, onLabelUpdated: (update: La
     create(name: string, { KmsKeyId, Tags = [] }: SecretDetails = {}): StoredSecret {
       const suffix = Array.from({ length: 6 }, () => randomInt(36).toString(36)).join('');
       const arn = `arn:aws:secretsmanager:us-east-1:111111111111:secret:${name}-${suffix}`;
-      const versions = new SecretVersions(now, (label, versionId) => onLabelUpdated({ name, arn, versionId, label }));
+      const versions = createVersions(now, (label, versionId) => onLabelUpdated({ name, arn, versionId, label }));
       const tags = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
       const secret: StoredSecret = { name, arn, versions, tags, kmsKeyId: KmsKeyId };
       secrets.set(name, secret);
@@ -88,73 +88,65 @@ export interface StoredVersion {
  * The versions of a secret and their stages. As in AWS, no two versions have the same stage.
  * The version that loses AWSCURRENT gets AWSPREVIOUS. A version without a stage is deprecated.
  */
-class SecretVersions {
-  readonly #versions = new Map<string, StoredVersion>();
-  readonly #now: () => number;
-  readonly #onStageMoved: (stage: string, versionId: string) => void;
+function createVersions(now: () => number, onStageMoved: (stage: string, versionId: string) => void) {
+  const known = new Map<string, StoredVersion>();
+  const versions = {
+    /** Returns every version, also deprecated ones. */
+    all: (): readonly StoredVersion[] => [...known.values()],
 
-  constructor(now: () => number, onStageMoved: (stage: string, versionId: string) => void) {
-    this.#now = now;
-    this.#onStageMoved = onStageMoved;
-  }
+    /** Returns the versions that have a stage. Deprecated versions are left out. */
+    staged: (): readonly StoredVersion[] => versions.all().filter(({ stages }) => stages.size > 0),
 
-  /** Returns every version, also deprecated ones. */
-  all(): readonly StoredVersion[] {
-    return [...this.#versions.values()];
-  }
+    get: (versionId: string): StoredVersion | undefined => known.get(versionId),
 
-  /** Returns the versions that have a stage. Deprecated versions are left out. */
-  staged(): readonly StoredVersion[] {
-    return this.all().filter(({ stages }) => stages.size > 0);
-  }
+    withStage(stage: string): StoredVersion | undefined {
+      return versions.all().find(({ stages }) => stages.has(stage));
+    },
 
-  get(versionId: string): StoredVersion | undefined {
-    return this.#versions.get(versionId);
-  }
+    /** Adds a version. Idempotent for the same value. Refuses another value, because a version never changes. */
+    add(versionId: string, value: StoredVersion['value'], stages: readonly string[] = ['AWSCURRENT']): StoredVersion {
+      const before = known.get(versionId);
+      if (before !== undefined) {
+        if (JSON.stringify(before.value) === JSON.stringify(value)) return before;
+        throw new AwsError(
+          'ResourceExistsException',
+          `ClientRequestToken ${versionId} is already in use for a version`,
+        );
+      }
+      const version: StoredVersion = { versionId, value, createdAt: now(), stages: new Set() };
+      const isFirst = known.size === 0;
+      known.set(versionId, version);
+      for (const stage of isFirst ? [...stages, 'AWSCURRENT'] : stages) attach(stage, version);
+      return version;
+    },
 
-  withStage(stage: string): StoredVersion | undefined {
-    return this.staged().find(({ stages }) => stages.has(stage));
-  }
+    /** Moves a stage. As in AWS, `from` must name the version with the stage, and AWSCURRENT cannot be removed. */
+    move(stage: string, from: string | undefined, to: string | undefined): void {
+      const holder = versions.withStage(stage);
+      const target = to === undefined ? undefined : known.get(to);
+      if (to !== undefined && target === undefined) {
+        throw new AwsError('InvalidParameterException', `Not a valid version: ${to}`);
+      }
+      if (from === undefined && holder === target && holder !== undefined) return;
+      if (from !== holder?.versionId || (from === undefined && to === undefined)) {
+        throw new AwsError('InvalidParameterException', `RemoveFromVersionId must be the version that has ${stage}`);
+      }
+      if (target === undefined && stage === 'AWSCURRENT') {
+        throw new AwsError('InvalidParameterException', 'AWSCURRENT can only be moved to another version, not removed');
+      }
+      if (target === undefined) holder?.stages.delete(stage);
+      else attach(stage, target);
+    },
+  };
+  return versions;
 
-  /** Adds a version. Idempotent for the same value. Refuses another value, because a version never changes. */
-  add(versionId: string, value: StoredVersion['value'], stages: readonly string[] = ['AWSCURRENT']): StoredVersion {
-    const known = this.#versions.get(versionId);
-    if (known !== undefined) {
-      if (JSON.stringify(known.value) === JSON.stringify(value)) return known;
-      throw new AwsError('ResourceExistsException', `ClientRequestToken ${versionId} is already in use for a version`);
-    }
-    const version: StoredVersion = { versionId, value, createdAt: this.#now(), stages: new Set() };
-    const isFirst = this.#versions.size === 0;
-    this.#versions.set(versionId, version);
-    for (const stage of isFirst ? [...stages, 'AWSCURRENT'] : stages) this.#attach(stage, version);
-    return version;
-  }
-
-  /** Moves a stage. As in AWS, `from` must name the version with the stage, and AWSCURRENT cannot be removed. */
-  move(stage: string, from: string | undefined, to: string | undefined): void {
-    const holder = this.withStage(stage);
-    const target = to === undefined ? undefined : this.#versions.get(to);
-    if (to !== undefined && target === undefined) {
-      throw new AwsError('InvalidParameterException', `Not a valid version: ${to}`);
-    }
-    if (from === undefined && holder === target && holder !== undefined) return;
-    if (from !== holder?.versionId || (from === undefined && to === undefined)) {
-      throw new AwsError('InvalidParameterException', `RemoveFromVersionId must be the version that has ${stage}`);
-    }
-    if (target === undefined && stage === 'AWSCURRENT') {
-      throw new AwsError('InvalidParameterException', 'AWSCURRENT can only be moved to another version, not removed');
-    }
-    if (target === undefined) holder?.stages.delete(stage);
-    else this.#attach(stage, target);
-  }
-
-  #attach(stage: string, version: StoredVersion): void {
-    const holder = this.withStage(stage);
+  function attach(stage: string, version: StoredVersion): void {
+    const holder = versions.withStage(stage);
     if (holder === version) return;
     version.stages.add(stage);
     if (holder === undefined) return;
     holder.stages.delete(stage);
-    if (stage === 'AWSCURRENT') this.#attach('AWSPREVIOUS', holder);
-    if (stage !== 'AWSPENDING' && stage !== 'AWSPREVIOUS') this.#onStageMoved(stage, version.versionId);
+    if (stage === 'AWSCURRENT') attach('AWSPREVIOUS', holder);
+    if (stage !== 'AWSPENDING' && stage !== 'AWSPREVIOUS') onStageMoved(stage, version.versionId);
   }
 }

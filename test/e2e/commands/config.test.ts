@@ -16,9 +16,7 @@ describe('config', () => {
       /^SETTING +VALUE +FROM$/m,
       /^account +111111111111 +written$/m,
       /^services\.customer-insights\.tokenPath +\/auth\/v1\/token +default$/m,
-      /^services\.customer-insights\.response\.tokenMember +- +not set$/m,
       /^accessRules\[1\]\.operations +token +default$/m,
-      /^vpc +- +not set$/m,
     ]) {
       expect(stdout).toMatch(line);
     }
