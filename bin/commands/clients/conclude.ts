@@ -48,10 +48,11 @@ export async function conclude(
 ): Promise<void> {
   const areAccepted = checks.every((check) => verdictOn(check, version) === 'accepted');
   if (!areAccepted) await assertOwn(secrets, options, { version, stage, checks });
-  const isForced =
-    !areAccepted && options.force === true && (await isPassed(shell, { version, stage, checks }, options));
+  // AWS makes the first version current by itself.
+  const needsForce = !areAccepted && options.force === true && stage === 'AWSPENDING';
+  const isForced = needsForce && (await isPassed(shell, { version, stage, checks }, options));
   // The question may have taken minutes.
-  if (!areAccepted && options.force) await assertOwn(secrets, options, { version, stage, checks });
+  if (needsForce) await assertOwn(secrets, options, { version, stage, checks });
   const isPromoted = stage === 'AWSPENDING' && secret !== undefined && (areAccepted || isForced);
   if (isPromoted) {
     // Fails if another operator changed the secret first. AWS makes the old version AWSPREVIOUS.

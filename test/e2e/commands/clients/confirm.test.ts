@@ -104,6 +104,12 @@ describe('at a terminal', () => {
     expect(ended).toMatchObject({ exitCode: 130 });
   });
 
+  it('asks for no promotion of a first version, which is in use already', async ({ world: { shell } }) => {
+    const create = ['client', 'put', 'globex', '--create', '--force', '--yes'];
+    const created = await typeAtCommandLine(create, shell, answers(WRONG.client_id, WRONG.secret));
+    expect(created).toMatchObject({ exitCode: 1, screen: expect.stringMatching(/globex: version \S+ is AWSCURRENT\n/) });
+  });
+
   it.for(['disable acme', 'put acme', 'delete acme'])(
     'ends at once on Ctrl-C before the question: client %s',
     async (command, { world }) => {
