@@ -120,6 +120,13 @@ it.each<[string, PairWorldOptions]>([
   expect(sent.length).toBeLessThanOrEqual(1);
 });
 
+it('a renewal whose living token has ended meanwhile is followed by another look', async () => {
+  const { acquire, tableReads } = createPairWorld({ onReplace: async (write, { n }) => (n > 1 ? write() : undefined) });
+
+  expect(await acquire([RENEW, REQUEST])).toBe(FINGERPRINT);
+  expect(tableReads).toHaveLength(2);
+});
+
 describe('a token request that is rejected', () => {
   it('is followed by another look, with a secret that was read after it', async () => {
     const { versionsSent, readStages, acquire, slept } = createPairWorld({
@@ -132,6 +139,17 @@ describe('a token request that is rejected', () => {
     expect(versionsSent()).toEqual(['v1', 'v2']);
     expect(readStages).toEqual(['AWSCURRENT', 'AWSCURRENT']);
     expect(slept).toEqual([]);
+  });
+
+  it('has the predecessor sent at once, although its own lease is still in the table', async () => {
+    const { acquire, versionsSent, slept } = createPairWorld({
+      renewals: [REJECTED, undefined],
+      onReplace: (write, { n }) => (n === 2 ? SILENT() : write()),
+      secret: rotated,
+    });
+
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect([versionsSent(), slept]).toEqual([['v2', 'v1'], []]);
   });
 
   it('has the predecessor sent, and none twice, also with a table that confirms writes and forgets them', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decideIssue, type View } from '../../../../functions/broker/pair/decision.ts';
+import type { Call } from '../../../../functions/broker/pair/call.ts';
+import { decideIssue, type Step, type View } from '../../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { found, ISSUE_REQUEST, SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
@@ -27,6 +28,14 @@ import {
 const TIMED_OUT = { type: 'token-endpoint-timeout', retryAfterSeconds: 5 };
 const KEY = 'v1:0000000000000000';
 
+/** Decides as for a caller of `/token`. A token is its fingerprint. */
+const issueFor =
+  (call: Call, clock: { readonly now: number }, refused?: string) =>
+  (view: View): Step<string> => {
+    const step = decideIssue(view, call, { ...ISSUE_REQUEST, refused }, clock.now);
+    return 'answer' in step ? { ...step, answer: step.answer.token.fingerprint } : step;
+  };
+
 describe('a look that is busy', () => {
   /** A caller asks `ageMs` after memory read this record, and every look of it is busy. */
   async function busyAsk(
@@ -37,11 +46,9 @@ describe('a look that is busy', () => {
     const world = createPairWorld({ reads: [BUSY], ...options });
     await world.memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, ...record }, tag: 'a' }));
     world.clock.now += ageMs;
-    const told = await world.acquire((view) => {
-      const step = decideIssue(view, call, { ...ISSUE_REQUEST, refused }, world.clock.now);
-      return 'answer' in step ? { ...step, answer: step.answer.token.fingerprint } : step;
-    }, call);
+    const told = await world.acquire(issueFor(call, world.clock, refused), call);
     expect([world.sent.length, world.recordNow().lease]).toEqual([0, undefined]);
+    expect(world.views.every(({ isAlone }) => isAlone)).toBe(true);
     expect(call.trace.warnings).toContain('shared-cache-busy');
     return { ...world, told, waitMs: world.clock.now - START - ageMs };
   }
@@ -82,6 +89,21 @@ describe('a look that is busy', () => {
     const { told, waitMs, slept } = await busyAsk(record, options);
     expect(told).toMatchObject(TIMED_OUT);
     expect([waitMs, Math.max(...slept) <= 500]).toEqual([10_000, true]);
+  });
+
+  it('reads the secret once in a minute', async () => {
+    expect((await busyAsk({})).readStages).toEqual(['AWSCURRENT']);
+  });
+
+  it('waits, and issues no living token, after a stop of the secret and then silence', async () => {
+    const silentAfterStop: PairWorldOptions['secret'] = (_, n) =>
+      n === 1 ? { outcome: 'stopped', cause: 'no' } : SECRETS_DOWN;
+    const { acquire, memory, clock } = createPairWorld({ reads: [BUSY], secret: silentAfterStop });
+    await memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, token }, tag: 'a' }));
+    const call = exampleCall({ deadline: START + MINUTE_MS + 10_000 });
+    expect(await acquire(issueFor(call, clock), call)).toMatchObject({ type: 'client-disabled' });
+    clock.now += MINUTE_MS;
+    expect(await acquire(issueFor(call, clock), call)).toMatchObject(TIMED_OUT);
   });
 
   it('is no failure, and the call goes on when the store answers', async () => {
