@@ -16,6 +16,8 @@ it.each([
   'https://auth.example.com:443',
   'https://auth.example.com/tenant-1/v2',
   'https://localhost.example.com',
+  'https://1.example.com',
+  'https://auth.notlocalhost',
 ])('an authUrl may be %s', (url) => {
   expect(authUrlFault(url, { allowLoopback: false })).toBeUndefined();
   expect(authUrlFault(url, { allowLoopback: true })).toBeUndefined();
@@ -37,6 +39,7 @@ it.each([
   ['https://auth.example.com?a=b', NO_QUERY],
   ['https://2130706433', ADDRESS],
   ['https://0x7F.0.0.0X1', ADDRESS],
+  ['https://0x7f000001', ADDRESS],
   ['https://[::ffff:127.0.0.1]', ADDRESS],
   ['https://printer.local', HERE],
   ['https://metadata.google.internal', HERE],
@@ -62,6 +65,8 @@ it.each(['http://127.0.0.1:8080', 'http://localhost:3000/base', 'http://[::1]:9'
 
 it.each([
   ['http://localhost:8080/base?a=b', NO_QUERY],
+  ['xhttp://localhost', 'must be an https URL (got xhttp:)'],
+  ['httpx://localhost', 'must be an https URL (got httpx:)'],
   ['http://localhost:99999', 'must use a port up to 65535'],
 ])('an authUrl on a developer’s machine may not be %j either', (url, fault) => {
   expect(authUrlFault(url, { allowLoopback: true })).toBe(fault);
@@ -71,6 +76,7 @@ it.each([
   ['//evil.example.com/token', 'must not contain two slashes in a row'],
   ['/oauth/../token', STEP],
   ['/oauth/./token', STEP],
+  ['/oauth/.', STEP],
   ['/%2e%2e/token', CHARACTERS],
   ['/token\n', CHARACTERS],
 ])('a path, of a base or of the token, may not be %j', (path, fault) => {

@@ -30,7 +30,8 @@ describe('a local configuration', () => {
 
   it('may be the settings of an environment with callers and credentials added', () => {
     const health = { every: 'rate(2 hours)', notify: ['ops@example.com'] };
-    const config = parseLocalConfig({ ...exampleForm(), health, ...exampleConfig() });
+    const services = { 'customer-insights': { authUrl: 'http://localhost:8080' } };
+    const config = parseLocalConfig({ ...exampleForm(), health, ...exampleConfig(), services });
     expect(Object.keys(config)).toEqual(['services', 'accessRules', 'provenForSeconds', 'callers', 'credentials']);
     expect(config.provenForSeconds).toBe(7_200);
   });

@@ -38,7 +38,8 @@ describe('the file of the settings', () => {
   it.each<[what: string, name: string, content: string, sentence: RegExp | string]>([
     ['that does not exist', 'other/environments.ts', '', /There is no file \/.*environments\.ts$/],
     ['of another kind', 'environments.js', WITHOUT, 'The settings must be a file .ts or .json'],
-    ['with a mistake in its syntax', 'a.ts', 'export const a = 1;\nexport const = ;', /loaded, line 2: \S/],
+    ['that is a copy', 'environments.ts.old', WITHOUT, 'The settings must be a file .ts or .json'],
+    ['with a mistake in its syntax', 'a.ts', `${'\n'.repeat(10)}export const = ;`, /loaded, line 11: \S/],
     ['with an enum', 'a.ts', 'export enum Place { Here }', /loaded, line 1: TypeScript enum is not supported/],
     ['that throws', 'a.ts', "throw new Error('No account\\nhere');", 'The file cannot be loaded: No account'],
     ['with another file that is not there', 'a.ts', "import './no.ts';", /loaded: Cannot find module '\/.*no\.ts' /],

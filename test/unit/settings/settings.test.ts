@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/settings.ts';
+import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../../lib/settings/settings.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import { changed, exampleForm } from './example-form.ts';
+
+const SERVICE = 'services/customer-insights';
+const { authUrl } = exampleService();
 
 describe('settings', () => {
   it('have a default for everything that is not required', () => {
@@ -36,13 +39,53 @@ describe('settings', () => {
     expect(parseEnvironment('test', form)).toMatchObject({ provisionedConcurrency: 5, vpc });
   });
 
+  it.each<[what: string, path: string, value: unknown]>([
+    [
+      'tags that resemble those of the stack',
+      'tags',
+      { 'cost-environment': 'a', 'application-id': 'b', 'my-aws:x': 'c d' },
+    ],
+    ['the shortest rate', 'health/every', 'rate(15 minutes)'],
+    ['the longest address', 'health/notify', [`ops@${'a.'.repeat(124)}io`]],
+    ['headers of several words', `${SERVICE}/headers`, { 'x-tenant': 'one two\tthree' }],
+    ['parameters that resemble a credential', `${SERVICE}/parameters`, { my_username: 'a', secrets: 'b' }],
+    ['the values of a second kind', SERVICE, { authUrl, basicEncoding: 'form', parametersIn: 'body' }],
+    ['the first values by name', SERVICE, { authUrl, basicEncoding: 'raw', parametersIn: 'query' }],
+    ['a tokenPath of / and a base that ends in it', SERVICE, { authUrl: `${authUrl}/`, tokenPath: '/' }],
+    ['a lifetime of the maximum', `${SERVICE}/tokenLifetimeSeconds`, 86_400],
+    ['members next to the token', `${SERVICE}/response`, { tokenMember: 'data.key', passThrough: ['tier', 'da'] }],
+    ['members next to a token of the usual name', `${SERVICE}/response/passThrough`, ['tier']],
+  ])('may have %s', (_, path, value) => {
+    const form = changed(exampleForm(), path, value);
+    expect(parseEnvironments({ test: form })).toMatchObject([form]);
+  });
+
+  it.each(['a'.repeat(20), 'prod-eu', 'my-local', 'locals'])('may be those of an environment %s', (name) => {
+    expect(parseEnvironment(name, exampleForm()).name).toBe(name);
+  });
+
+  it('may be those of a region in China', () => {
+    const arn = (service: string, rest: string) => `arn:aws-cn:${service}:cn-north-1:111111111111:${rest}`;
+    const logDestinationArn = arn('logs', 'destination:siem');
+    const accessRules = [{ ...exampleForm().accessRules[0], role: 'arn:aws-cn:iam::111111111111:role/billing' }];
+    const form = { ...exampleForm(), region: 'cn-north-1', accessRules, logDestinationArn };
+    expect(parseEnvironment('test', form)).toMatchObject({ logDestinationArn });
+  });
+
   it('reach the token function in its form, with the organization and the ids of roles when they are pinned', () => {
     const plain = parseEnvironment('test', exampleForm());
     expect(Object.keys(toBrokerSettings(plain))).toEqual(['services', 'accessRules', 'provenForSeconds']);
     const pinned = changed(exampleForm(), 'accessRules/0/roleId', 'AROAEXAMPLEEXAMPLE12');
     const environment = parseEnvironment('test', changed(pinned, 'principalOrgId', 'o-exampleorg'));
-    const { principalOrgId, accessRules } = toBrokerSettings(environment);
-    expect([principalOrgId, accessRules[0]?.roleId]).toEqual(['o-exampleorg', 'AROAEXAMPLEEXAMPLE12']);
+    const { principalOrgId, accessRules, sloWithinMs } = toBrokerSettings({
+      ...environment,
+      slo: { withinMs: 500 },
+    });
+    expect([principalOrgId, accessRules[0]?.roleId, sloWithinMs]).toEqual([
+      'o-exampleorg',
+      'AROAEXAMPLEEXAMPLE12',
+      500,
+    ]);
   });
 
   it.each([

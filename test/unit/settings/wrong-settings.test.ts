@@ -7,6 +7,7 @@ import { changed, exampleForm, faultsIn } from './example-form.ts';
 const ROLE = 'arn:aws:iam::111111111111:role/billing';
 const WITH_PATH = 'arn:aws:iam::111111111111:role/team-a/billing';
 const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
+const ORG_FORM = 'must be the id of an AWS organization: o-…';
 const RATE_RANGE = 'must be between rate(15 minutes) and rate(1 day)';
 const EMAIL = 'must be an e-mail address such as ops@example.com';
 const MEMBER = 'must be the name of a member, or names joined by dots such as data.token';
@@ -30,11 +31,18 @@ type Row = readonly [path: string, value: unknown, fault: string];
 /** In the environment itself. */
 const environment: readonly Row[] = [
   ['region', 'Europe', 'region: must be an AWS region such as eu-west-1'],
-  ['account', '11111111111', 'account: must be 12 digits in quotes'],
+  ...['11111111111', 'a111111111111', '111111111111a'].map(
+    (id): Row => ['account', id, 'account: must be 12 digits in quotes'],
+  ),
+  ...['europe-west-1', 'eu-west-1a'].map(
+    (name): Row => ['region', name, 'region: must be an AWS region such as eu-west-1'],
+  ),
   ['acount', '1', expect.stringMatching(/^acount: is not a known member \(known: account, region, services, /)],
   ['services', {}, 'services: must have at least one service'],
   ['services/all', { authUrl: 'https://auth.example.com' }, "services.all: must not be named 'all'"],
-  ['principalOrgId', 'ou-1234-12345678', 'principalOrgId: must be the id of an AWS organization: o-…'],
+  ...['ou-1234-12345678', 'xo-a1b2c3d4e5', 'o-a1b2c3d4e5/r'].map(
+    (id): Row => ['principalOrgId', id, `principalOrgId: ${ORG_FORM}`],
+  ),
   ['health/every', 'cron(0 * * * ? *)', 'health.every: must be a rate such as rate(1 hour) or rate(30 minutes)'],
   ['health/every', 'rate(14 minutes)', `health.every: ${RATE_RANGE}`],
   ['health/every', 'rate(25 hours)', `health.every: ${RATE_RANGE}`],
@@ -45,6 +53,7 @@ const environment: readonly Row[] = [
   ['tags/Environment', 'x', 'tags.Environment: is a tag that the stack sets itself (case is ignored)'],
   ['tags', { 'aws:team': 'x' }, 'tags["aws:team"]: must not begin with aws:'],
   ['tags', { t: 'a', T: 'b' }, 'tags: must not have names that differ only by case: IAM treats them as the same name'],
+  ['tags', { '': 'x' }, 'tags[""]: must have a name'],
   ['tags/team', 'a,b', 'tags.team: must be at most 128 of: letters, digits, space, _ . : / = + - @'],
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
   ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],
@@ -58,6 +67,8 @@ const environment: readonly Row[] = [
   ['keyArn', `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
   ['logDestinationArn', 'arn:aws:kinesis:eu-west-1:222222222222:stream/siem', `logDestinationArn: ${LOG_FORM}`],
   ['logDestinationArn', 'arn:aws:firehose:eu-west-1:222222222222:deliverystream/s', `logDestinationArn: ${LOG_FORM}`],
+  ['logDestinationArn', 'x:arn:aws:logs:eu-west-1:222222222222:destination:siem', `logDestinationArn: ${LOG_FORM}`],
+  ['logDestinationArn', 'arn:aws:logs:eu-west-1:222222222222:destination:siem:*', `logDestinationArn: ${LOG_FORM}`],
   [
     'logDestinationArn',
     'arn:aws:logs:eu-central-1:222222222222:destination:siem',
@@ -77,14 +88,16 @@ const rule: readonly Row[] = [
   ['/role', 'arn:aws:iam::111111111111:user/eve', `.role: must be a role, not a user: ${ROLE_FORM}`],
   ['/role', 'arn:aws:iam::111111111111:root', `.role: must be a role, not a whole account: ${ROLE_FORM}`],
   ['/role', 'arn:aws-cn:iam::111111111111:role/billing', ".role: must start with arn:aws: like the region's own"],
-  ['/roleId', 'AROAX', '.roleId: must be the unique id of a role: AROA…'],
-  ['/roleId', 'AIDAEXAMPLEEXAMPLE12', '.roleId: must be the unique id of a role: AROA…'],
+  ...['AROAX', 'AIDAEXAMPLEEXAMPLE12', 'xAROAEXAMPLEEXAMPLE12', 'AROAEXAMPLEEXAMPLE12:me'].map(
+    (id): Row => ['/roleId', id, '.roleId: must be the unique id of a role: AROA…'],
+  ),
   ['/roleID', 'x', '.roleID: is not a known member (known: role, roleId, clients, services, operations)'],
   ['/clients', undefined, '.clients: is missing'],
   ['/clients', [], '.clients: must not be empty'],
   ['/clients', ['acme', 'acme'], '.clients[1]: is a duplicate'],
   ['/clients', ['all'], ".clients[0]: must stand alone, not in a list: 'all'"],
   ['/clients', ['*'], '.clients[0]: must be 1 to 63 letters, digits or . _ - and start with a letter or digit'],
+  ['/services', 'x', ".services: must be 'all' or a list of names"],
   ['/services', ['x'], '.services[0]: is not one of the services (customer-insights, merchant-payment-cleansing)'],
   ['/operations', ['admin'], ".operations[0]: must be 'token' or 'check'"],
 ];
@@ -92,12 +105,16 @@ const rule: readonly Row[] = [
 const service: readonly Row[] = [
   ['authUrl', undefined, 'authUrl: is missing'],
   ['authUrl', 'https://a.example.com/auth/v1/token', 'authUrl: must not end in the tokenPath: the broker appends it'],
+  ['authUrl', 'http://localhost', 'authUrl: must be an https URL (got http:)'],
   ['tokenPath', 'token', 'tokenPath: must start with a slash'],
   ['tokenPath', '/token?a=b', 'tokenPath: must not contain a query or a fragment: put a query into parameters'],
   ['parameters', { client_secret: 'x' }, `parameters.client_secret: ${CREDENTIAL}`],
+  ['parameters', { '': 'x' }, 'parameters[""]: must have a name'],
   ['headers', { 'x y': 'x' }, 'headers["x y"]: is not a valid header name'],
   ['headers', { x: 'a\r\nb: c' }, 'headers.x: must be visible ASCII characters, with white space only between them'],
-  ['response/tokenMember', '', `response.tokenMember: ${MEMBER}`],
+  ...['', ' key', 'a\u0007', 'data.'].map(
+    (name): Row => ['response/tokenMember', name, `response.tokenMember: ${MEMBER}`],
+  ),
   ['response/passThrough', ['expires_in'], 'response.passThrough[0]: is a member of the answers of the broker itself'],
   ['response/passThrough', ['data.refresh_token'], `response.passThrough[0]: ${TOKEN}`],
   ['response/passThrough', ['data.__proto__.tier'], 'response.passThrough[0]: is not a name of a member'],
@@ -145,6 +162,7 @@ describe('wrong settings', () => {
       },
       Prod: { ...exampleForm(), region: undefined },
     };
+    expect(() => parseEnvironments(forms)).toThrow(/^The settings are wrong in 9 places:\n/);
     expect(faultsIn(() => parseEnvironments(forms)).map((line) => line.split(': ')[0])).toEqual([
       'environments.dev.account',
       'environments.dev.region',
