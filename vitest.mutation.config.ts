@@ -10,23 +10,18 @@ class QuickFirst extends BaseSequencer {
   }
 }
 
-/** The tests that mutants have to fear, see stryker.config.js. */
+/** The tests that mutants have to fear, see tools/mutate/mutate.js. */
 export default defineConfig({
   test: {
-    include: [
-      'test/unit/{broker,aws}/**/*.test.ts',
-      'test/protocol/{fleet-outages,lease-rules}.test.ts',
-      'test/contract/pair-table.contract.test.ts',
-      'test/unit/functions/release-check.test.ts',
-    ],
+    include: JSON.parse(process.env.MUTATION_TESTS ?? '[]'),
     exclude: [
-      // Thousands of generated cases would find little more, and take hours.
-      'test/unit/broker/token-response/read.property.test.ts',
+      // Generated cases would find little more, and take hours, also to make each failure smaller.
+      'test/unit/broker/{token-response/read.property,pair/clocks}.test.ts',
       // It starts processes of its own.
       'test/unit/aws/log/write-line.test.ts',
     ],
-    // Not with moto, which takes as long for one call as all the rest for a test.
-    testNamePattern: /^(?!against an independent server)/,
+    // Not with moto and cfn-lint, which take as long for one call as all the rest for a test.
+    testNamePattern: /^(?!against an independent server|the regions without Function URLs)/,
     isolate: false,
     // The time limit of a mutant is the runner's: one of a test would take a busy machine for a noticed change.
     testTimeout: 120_000,
