@@ -107,7 +107,10 @@ describe('at a terminal', () => {
   it('asks for no promotion of a first version, which is in use already', async ({ world: { shell } }) => {
     const create = ['client', 'put', 'globex', '--create', '--force', '--yes'];
     const created = await typeAtCommandLine(create, shell, answers(WRONG.client_id, WRONG.secret));
-    expect(created).toMatchObject({ exitCode: 1, screen: expect.stringMatching(/globex: version \S+ is AWSCURRENT\n/) });
+    expect(created).toMatchObject({
+      exitCode: 1,
+      screen: expect.stringMatching(/globex: version \S+ is AWSCURRENT\n/),
+    });
   });
 
   it.for(['disable acme', 'put acme', 'delete acme'])(
