@@ -129,13 +129,15 @@ it('a renewal whose living token has ended meanwhile is followed by another look
 
 describe('a token request that is rejected', () => {
   it('is followed by another look, with a secret that was read after it', async () => {
+    const call = exampleCall();
     const { versionsSent, readStages, acquire, slept } = createPairWorld({
       renewals: [REJECTED, undefined],
       requestMs: 1,
       secret: (stage, n) => found(n <= 1 ? 'v1' : 'v2', undefined, stage),
     });
 
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(await acquire([REQUEST], call)).toBe(FINGERPRINT);
+    expect([...call.trace.warnings]).toEqual([]);
     expect(versionsSent()).toEqual(['v1', 'v2']);
     expect(readStages).toEqual(['AWSCURRENT', 'AWSCURRENT']);
     expect(slept).toEqual([]);
@@ -274,7 +276,8 @@ it.each([
 );
 
 it('an answer from the table needs no secret', async () => {
-  const { acquire, readStages, views } = createPairWorld({ record: { forcedAt: START + HOUR_MS, attemptedAt: START } });
+  const record = { forcedAt: START + HOUR_MS, attemptedAt: START, token: exampleToken() };
+  const { acquire, readStages, views } = createPairWorld({ record });
   await acquire([answer('token')]);
 
   expect(readStages).toEqual([]);

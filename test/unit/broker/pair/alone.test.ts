@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decideIssue } from '../../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD } from '../../../../functions/broker/pair/record.ts';
-import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
+import { found, ISSUE_REQUEST, SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { exampleService, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
 import { closedToken, exampleCall, exampleToken, latches } from '../../../support/pair/pair-examples.ts';
 import {
@@ -104,6 +104,27 @@ describe('an instance that is alone', () => {
     }
     expect(sent).toHaveLength(60 / 15);
   });
+});
+
+it('the token of an instance that was alone does not come back after the table has taken and lost another', async () => {
+  const { ask, clock, sent, shared } = createCallers({ reads: [DOWN, DOWN, {}] });
+  expect(await ask()).toBe(FINGERPRINT);
+  clock.now += MINUTE_MS;
+  expect(await ask({ refused: FINGERPRINT })).toBe(FINGERPRINT);
+  shared.change(PAIR, (record) => ({ ...record, token: undefined }));
+  clock.now += MINUTE_MS;
+  await ask();
+  expect(sent).toHaveLength(3);
+});
+
+it('an instance that is alone says when the secret may have changed meanwhile', async () => {
+  const [first, later] = [exampleCall(), exampleCall({ deadline: START + 2 * MINUTE_MS })];
+  const secret: PairWorldOptions['secret'] = (stage, n) => (n === 1 ? found('v1', undefined, stage) : SECRETS_DOWN);
+  const { acquire, clock } = createPairWorld({ reads: [DOWN], secret });
+  await acquire([answer('known')], first);
+  clock.now += MINUTE_MS + 1;
+  await acquire([answer('known')], later);
+  expect([first, later].map(({ trace }) => trace.warnings.has('secret-stale'))).toEqual([false, true]);
 });
 
 describe('a table that can be read and takes no writes', () => {

@@ -226,7 +226,7 @@ describe('an outcome whose write is busy', () => {
     ['a token', [undefined], 5_500],
     ['a failure', [FAILED], 5_500],
   ])('is given up half a second before the lease ends: %s', async (_, renewals, endMs) => {
-    const { acquire, clock } = createPairWorld({ renewals, onReplace: busyOutcomes(Infinity) });
+    const { acquire, clock } = createPairWorld({ renewals, onReplace: busyOutcomes(Infinity), random: 0.3 });
     await acquire([REQUEST, answer('enough')]);
     expect(clock.now - START).toBe(endMs);
   });

@@ -86,6 +86,15 @@ describe('the version to send', () => {
   });
 });
 
+it('a problem names the version or the stage that an operator has to look at', () => {
+  const rejected =
+    'The service customer-insights rejected the credential of acme (secret version v2). An operator must';
+  expect(choose(staged(both), latched('v1', 'v2'))).toMatchObject({ detail: expect.stringContaining(rejected) });
+  const previousDown = choose(staged([current, SECRETS_DOWN]), latched('v2'));
+  expect(previousDown).toMatchObject({ detail: expect.stringContaining('AWSPREVIOUS') });
+  expect(goneProblem(staged([MISSING]), pair)).toMatchObject({ detail: expect.stringContaining('AWSCURRENT') });
+});
+
 describe('the services that AWSCURRENT names', () => {
   const naming = (services: unknown) => found('v2', { ...SECRET, services });
 

@@ -52,10 +52,18 @@ describe('what an instance remembers of a pair', () => {
     expect(memory.trusted(PAIR)).toEqual(RECORD);
   });
 
-  it('is bounded, at 64 MB with two bytes for each character', async () => {
+  const LONG = 't'.repeat(12 * 2 ** 20);
+  const wait = exampleWait(START);
+  const longWait = { ...wait, problem: { ...wait.problem, detail: LONG } };
+
+  it.each<[string, Partial<PairRecord>]>([
+    ['token', { token: exampleToken({ accessToken: new Redacted(LONG) }) }],
+    ['member that is passed through', { token: exampleToken({ passThrough: { tier: LONG } }) }],
+    ['pause', { pause: longWait }],
+    ['hold', { held: new Map([['v1:a', longWait]]) }],
+  ])('is bounded, at 64 MB with two bytes for each character of a %s', async (_, changes) => {
     const { memory, learn } = setUp();
-    const long = exampleToken({ accessToken: new Redacted('t'.repeat(12 * 2 ** 20)) });
-    for (const client of ['a', 'b', 'c']) await learn({ ...EMPTY_RECORD, token: long }, { ...PAIR, client });
+    for (const client of ['a', 'b', 'c']) await learn({ ...EMPTY_RECORD, ...changes }, { ...PAIR, client });
     const known = ['a', 'b', 'c'].map((client) => memory.trusted({ ...PAIR, client }) !== undefined);
     expect(known).toEqual([false, true, true]);
   });
@@ -106,6 +114,7 @@ describe('the outcome of a request that the table was not told', () => {
   it.each<[string, boolean, PairRecord, boolean]>([
     ['stays when the table is read', false, EMPTY_RECORD, true],
     ['ends when the table has taken a write', true, EMPTY_RECORD, false],
+    ['ends when the table has taken a token', true, RECORD, false],
     ['stays beside a token that cannot be opened', true, closed, true],
   ])('%s', async (_, isWritten, record, stays) => {
     const { memory, learn } = setUp();
@@ -156,6 +165,13 @@ describe('a rejection that the table could not be told', () => {
     const record = { ...RECORD, rejected: latches(known, count) };
     expect(memory.withOwn(PAIR, record).rejected.get('v1')).toEqual(expected);
     expect(memory.withOwn(OTHER, RECORD).rejected.size).toBe(0);
+  });
+
+  it('leaves the pause of a failure, which follows it', () => {
+    const { memory } = setUp();
+    const failed = { ...RECORD, rejected: latches({ v1: START }), pause: exampleWait(START + 2) };
+    memory.keepOutcome(PAIR, failed, { kind: 'failed', version: 'v1' });
+    expect(memory.withOwn(PAIR).pause).toEqual(failed.pause);
   });
 
   it('stays when the table has taken a write, and is of the last eight versions', async () => {
