@@ -1,6 +1,6 @@
 import { withRetry, withTimeLimit } from './calls.ts';
 import { createHttpsSender } from './https/sender.ts';
-import { createJsonApi } from './json-api.ts';
+import { CODEDEPLOY, createJsonApi } from './json-api.ts';
 
 /**
  * Returns a function that reports to CodeDeploy how a hook ended.
@@ -8,7 +8,7 @@ import { createJsonApi } from './json-api.ts';
  * @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html
  */
 export function createHookReporter(environment: string, timeoutMs = 10_000) {
-  const call = createJsonApi('codedeploy', { send: createHttpsSender({ keepAlive: true }), environment });
+  const call = createJsonApi(CODEDEPLOY, { send: createHttpsSender({ keepAlive: true }), environment });
   return (status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) =>
     withTimeLimit(timeoutMs, (signal) =>
       withRetry(signal, () => call('PutLifecycleEventHookExecutionStatus', status, signal)),

@@ -1,6 +1,6 @@
 import type { AttributeValue, GetItemCommandInput, UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import { isRecord } from '../broker/json.ts';
-import { type Access, createJsonApi } from './json-api.ts';
+import { type Access, createJsonApi, DYNAMODB } from './json-api.ts';
 
 export type DynamoDB = ReturnType<typeof createDynamoDB>;
 
@@ -10,7 +10,7 @@ export type DynamoDB = ReturnType<typeof createDynamoDB>;
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
  */
 export function createDynamoDB(access: Access) {
-  const call = createJsonApi('dynamodb', access);
+  const call = createJsonApi(DYNAMODB, access);
   return {
     getItem: async (input: GetItemCommandInput, abortSignal: AbortSignal) =>
       attributes((await call('GetItem', input, abortSignal)).Item),

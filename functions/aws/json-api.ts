@@ -5,12 +5,13 @@ import { Sha256 } from '../sha256.ts';
 import { urlSuffixOf } from '../vocabulary.ts';
 import { AwsRefusal } from './calls.ts';
 
-/** The prefix of an operation in `x-amz-target`, the type of the JSON, and the variable for another endpoint. */
-const APIS = {
-  codedeploy: ['CodeDeploy_20141006', 'application/x-amz-json-1.1', 'AWS_ENDPOINT_URL_CODEDEPLOY'],
-  dynamodb: ['DynamoDB_20120810', 'application/x-amz-json-1.0', 'AWS_ENDPOINT_URL_DYNAMODB'],
-  secretsmanager: ['secretsmanager', 'application/x-amz-json-1.1', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'],
-} as const;
+/** The name in hosts, the prefix of `x-amz-target`, the version of the JSON, and the variable for another endpoint. */
+type Api = readonly [service: string, prefix: string, json: string, endpointVariable: string];
+
+// Constants of their own, so that a function's bundle contains only those that it uses.
+export const CODEDEPLOY: Api = ['codedeploy', 'CodeDeploy_20141006', '1.1', 'AWS_ENDPOINT_URL_CODEDEPLOY'];
+export const DYNAMODB: Api = ['dynamodb', 'DynamoDB_20120810', '1.0', 'AWS_ENDPOINT_URL_DYNAMODB'];
+export const SECRETS: Api = ['secretsmanager', 'secretsmanager', '1.1', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'];
 
 export interface Access {
   readonly send: SendHttp;
@@ -30,11 +31,10 @@ export interface Access {
  * @throws AwsRefusal, which contains a name and a status. No error contains anything else of an answer.
  */
 export function createJsonApi(
-  service: keyof typeof APIS,
+  [service, prefix, json, endpointVariable]: Api,
   access: Access,
   nameRefusal = (name: string, _message: string) => name,
 ) {
-  const [prefix, contentType, endpointVariable] = APIS[service];
   const { send, region = process.env.AWS_REGION, credentials = credentialsOfVariables } = access;
   const { endpoint = process.env[endpointVariable] || process.env.AWS_ENDPOINT_URL } = access;
   if (!region) throw new Error('AWS_REGION must be set.');
@@ -45,7 +45,7 @@ export function createJsonApi(
 
   return async (operation: string, input: object, signal: AbortSignal) => {
     const body = JSON.stringify(input, bytesToBase64);
-    const named = { 'content-type': contentType, 'x-amz-target': `${prefix}.${operation}` };
+    const named = { 'content-type': `application/x-amz-json-${json}`, 'x-amz-target': `${prefix}.${operation}` };
     const unsigned = { method: 'POST', protocol, hostname, path, headers: { host, ...named }, body };
     const signed = await signer.sign(unsigned);
     // Outside the signature, because a proxy may change it.

@@ -4,7 +4,7 @@ import { textOf } from '../broker/json.ts';
 import { Redacted } from '../broker/redacted.ts';
 import { secretName } from '../vocabulary.ts';
 import { causeWord, DENIED_BY_SECRET, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
-import { type Access, createJsonApi } from './json-api.ts';
+import { type Access, createJsonApi, SECRETS } from './json-api.ts';
 
 export type SecretsManager = ReturnType<typeof createSecretsManager>;
 
@@ -14,7 +14,7 @@ export type SecretsManager = ReturnType<typeof createSecretsManager>;
  * @see https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html
  */
 export function createSecretsManager(access: Access) {
-  const call = createJsonApi('secretsmanager', access, nameRefusal);
+  const call = createJsonApi(SECRETS, access, nameRefusal);
   return {
     getSecretValue: (input: GetSecretValueCommandInput, signal: AbortSignal) => call('GetSecretValue', input, signal),
   };

@@ -3,7 +3,7 @@ import * as codedeploy from '@aws-sdk/client-codedeploy';
 import * as dynamodb from '@aws-sdk/client-dynamodb';
 import * as secretsManager from '@aws-sdk/client-secrets-manager';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createJsonApi } from '../../functions/aws/json-api.ts';
+import { CODEDEPLOY, createJsonApi, DYNAMODB, SECRETS } from '../../functions/aws/json-api.ts';
 import { ACCESS, START } from '../support/example.ts';
 
 const SecretId = 'token-broker/dev/acme';
@@ -43,6 +43,8 @@ const SDK: [keyof typeof CALLS, string, Readonly<Record<string, unknown>>][] = [
   ['codedeploy', 'CodeDeployClient', codedeploy],
   ['dynamodb', 'DynamoDBClient', dynamodb],
 ];
+
+const APIS = { codedeploy: CODEDEPLOY, dynamodb: DYNAMODB, secretsmanager: SECRETS };
 
 const REGIONS = 'us-east-1 eu-west-1 eu-central-1 ap-southeast-2 sa-east-1 us-gov-west-1 cn-north-1 cn-northwest-1';
 
@@ -119,9 +121,7 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
       sent = { url: `${url}`, method, headers: compared, body };
       return { status, headers, body: Buffer.from(JSON.stringify(members)) };
     };
-    // As the stack sets it for the function: a test of the stack compares the variables.
-    const endpoint = region.startsWith('cn-') ? `https://${service}.${region}.amazonaws.com.cn` : undefined;
-    const call = createJsonApi(service, { environment: 'test', ...access(region), endpoint, send });
+    const call = createJsonApi(APIS[service], { environment: 'test', ...access(region), send });
     const failure = await call(operation, input, new AbortController().signal).then(() => undefined, nameOf);
     return { sent, failure };
   }
