@@ -60,6 +60,11 @@ describe('npm run deploy, diff and bootstrap', () => {
     const usage = 'npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod';
     expect(await run(args)).toEqual({ exitCode: 2, stdout: '', stderr: `error: ${usage}\n` });
   });
+
+  it('take a mistyped --settings for wrong usage, and not for an option of the CDK', async () => {
+    const stderr = "error: unknown option '--setings' (Did you mean --settings?)\n";
+    expect(await run(['diff', 'dev', '--setings', 'other.ts'])).toEqual({ exitCode: 2, stdout: '', stderr });
+  });
 });
 
 it('npm run diff lists the rights that each role gains or loses, and bundles no other stack', async () => {

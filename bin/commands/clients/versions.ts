@@ -9,7 +9,7 @@ import { checkEndpoint } from '../shared/aws-config.ts';
 import { askInTurn, checkMembers, isAccepted, printChecks } from '../shared/checks.ts';
 import { type ClientSecret, checkedPairs, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
-import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
+import { findSecret, openSecrets, type Secrets, secretChanged } from '../shared/secrets.ts';
 import {
   ACCEPT_REJECTED,
   conclude,
@@ -91,6 +91,8 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const undoes = (newer ?? 0) > (older ?? 0) ? ['undoes a rollback: it is newer than the current version'] : [];
         const changes = [`makes version ${version} of ${client} current, unchecked, ${place}`, ...undoes, ...services];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        // AWS would also make a version current that another operator has discarded meanwhile.
+        if ((await findVersion(secrets, client, 'AWSPREVIOUS')).version !== version) throw secretChanged();
         await secrets.makeCurrent(secret, version);
         printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
       }),
@@ -123,4 +125,4 @@ export async function findVersion(secrets: Secrets, client: string, stage: 'AWSP
   );
 }
 
-const ROLLED_BACK = `${TAKES_EFFECT} The version that was current is now AWSPREVIOUS; another rollback undoes this.`;
+const ROLLED_BACK = `It is unchecked: client check tries it. ${TAKES_EFFECT} The version that was current is now AWSPREVIOUS; another rollback undoes this.`;

@@ -233,6 +233,11 @@ function conflict(error: unknown, operation: string): CommandFailure | undefined
   if (error instanceof InvalidRequestException) return secretDeleted();
   const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';
   if (!isLost && !(error instanceof ResourceExistsException)) return undefined;
+  return secretChanged();
+}
+
+/** Returns the failure of a command whose version has lost its stage. */
+export function secretChanged(): CommandFailure {
   const detail = 'Another operator has changed the secret in the meantime';
   return new CommandFailure('secret-changed', detail, 'Look at it with client list, then run the command again.');
 }

@@ -2,7 +2,7 @@ import { PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secre
 import { describe, expect } from 'vitest';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
-import { answering, ended } from '../shared/command-line.ts';
+import { answering, beginCommandLine, ended, keyboardOf } from '../shared/command-line.ts';
 import { it, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -154,13 +154,39 @@ it('client promote --force and client rollback move stages without the broker, a
   expect(await world.run('client promote acme --force --yes', NOWHERE)).toEqual(unasked);
   const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
 
-  const back = ended(0, /is AWSCURRENT/, /^(?!.*undoes a rollback).*another rollback undoes this/s);
+  const back = ended(
+    0,
+    /is AWSCURRENT/,
+    /^(?!.*undoes a rollback).*^It is unchecked: .*another rollback undoes this/ms,
+  );
   expect(await world.run('client rollback acme --yes', NOWHERE)).toEqual(back);
   expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
   const again = await world.run('client rollback acme --yes', NOWHERE);
   expect(again.stderr).toContain('\n- undoes a rollback: it is newer than the current version\n');
   expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
 });
+
+it.for([
+  ['discards the version', 'client discard acme --previous --yes', /version-missing/],
+  ['goes back first', 'client rollback acme --yes', /secret-changed/],
+] as const)(
+  'client rollback changes nothing when another operator %s meanwhile',
+  async ([_, other, said], { world }) => {
+    await storePending(world, WRONG);
+    await world.run('client promote acme --force --yes', NOWHERE);
+    const keyboard = keyboardOf([]);
+    let meanwhile: Promise<unknown> | undefined;
+    keyboard.on('shown', (screen: string) => {
+      if (screen.includes('Continue? [y/N] ')) meanwhile ??= world.run(other).finally(() => keyboard.push('y\n'));
+    });
+    const rollback = ['client', 'rollback', 'acme', '--region', 'us-east-1'];
+    const { exitCode, stderr } = await beginCommandLine(rollback, world.shell, keyboard).finished;
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(said)]);
+    const after = await stages(world);
+    expect(await meanwhile).toMatchObject({ exitCode: 0 });
+    expect(await stages(world)).toEqual(after);
+  },
+);
 
 it.for([
   ['client promote acme', /^error: version-missing: No version of acme waits to be promoted/],
