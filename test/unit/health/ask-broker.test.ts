@@ -16,6 +16,15 @@ it.each([
   expect(await checkPair(PAIR, 1_000)).toEqual({ kind: 'failed', failure: word, retryable });
 });
 
+it.each([{}, { cause: 'service', credentialExpiresAt: '2026-12-01T00:00:00.000Z' }] as const)(
+  'takes from the answer of the broker what a report needs, and the rest only when it is there: %o',
+  async (known) => {
+    const answer = { finding: 'accepted', provenBy: 'request', version: 'v1', checkedAt: 1, ...known } as const;
+    const checkPair = createPairChecker({ check: async () => ({ ...PAIR, stage: 'AWSCURRENT', ...answer }) });
+    expect(await checkPair(PAIR, 1_000)).toStrictEqual({ kind: 'checked', ...answer });
+  },
+);
+
 it.each([-1, 0, 0.5, 1.5])('ends a check after its time, also when that is %d ms', async (timeoutMs) => {
   const check = ({ signal }: { readonly signal?: AbortSignal | undefined }) =>
     once(signal ?? new EventTarget(), 'abort').then(() => Promise.reject(failure('signal-timeout')));

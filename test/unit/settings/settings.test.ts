@@ -5,6 +5,13 @@ import { changed, exampleForm } from './example-form.ts';
 
 const SERVICE = 'services/customer-insights';
 const { authUrl } = exampleService();
+const ROLES = ['a', 'b', 'c'].map((name) => `arn:aws:iam::111111111111:role/${name}`);
+const ORGANIZATION = {
+  ...exampleForm(),
+  callers: 'organization',
+  principalOrgId: 'o-a1b2c3d4e5',
+  accessRules: [{ ...exampleForm().accessRules[0], clients: 'all', services: 'all', operations: ['token', 'check'] }],
+};
 
 describe('settings', () => {
   it('have a default for everything that is not required', () => {
@@ -36,7 +43,9 @@ describe('settings', () => {
     const subnetIds = Array.from({ length: 16 }, (_, index) => `subnet-${10_000_000 + index}`);
     const vpc = { subnetIds, securityGroupIds: ['sg-0123456789abcdef0'] };
     const form = { ...exampleForm(), reservedConcurrency: 5, provisionedConcurrency: 5, vpc };
-    expect(parseEnvironment('test', form)).toMatchObject({ provisionedConcurrency: 5, vpc });
+    expect(parseEnvironment('test', form)).toMatchObject({ provisionedConcurrency: 5, vpc: { ...vpc, all: false } });
+    const trail = { sealingKeyWriters: [], secretPolicyWriters: [] };
+    expect(parseEnvironment('test', { ...form, trail: {} })).toMatchObject({ trail });
   });
 
   it.each<[what: string, path: string, value: unknown]>([
@@ -48,6 +57,31 @@ describe('settings', () => {
     ['the shortest rate', 'health/every', 'rate(15 minutes)'],
     ['the longest address', 'health/notify', [`ops@${'a.'.repeat(124)}io`]],
     ['headers of several words', `${SERVICE}/headers`, { 'x-tenant': 'one two\tthree' }],
+    [
+      'headers that resemble those of HTTP',
+      `${SERVICE}/headers`,
+      { 'my-host': 'a', 'host-name': 'b', 'my-te': 'c', 'te-x': 'd' },
+    ],
+    ['milliseconds', `${SERVICE}/response`, { lifetimeUnit: 'milliseconds', lifetimeMember: 'data.expires' }],
+    ['the largest canary', 'canary', { percent: 99, minutes: 60 }],
+    ['the smallest canary', 'canary', { percent: 1, minutes: 1 }],
+    ['no canary', 'canary', 'off'],
+    ['all the instances of an account', 'reservedConcurrency', 10_000],
+    ['no instance', 'reservedConcurrency', 0],
+    ['the most instances for health', 'healthConcurrency', 100],
+    ['ten years for a credential', 'credentialMaxAgeDays', 3_650],
+    ['a day for a credential', 'credentialMaxAgeDays', 1],
+    ['the strictest service level', 'slo', { answered: 99.99, withinMs: 10 }],
+    ['the loosest service level', 'slo', { answered: 95, withinMs: 15_000 }],
+    ['the shortest times', SERVICE, { authUrl, requestTimeoutMs: 100, assumedLifetimeSeconds: 10 }],
+    ['the longest times', SERVICE, { authUrl, requestTimeoutMs: 6_000, maxLifetimeSeconds: 2_592_000 }],
+    ['callers of an organization, at both operations', '', ORGANIZATION],
+    [
+      'a key of several regions',
+      'keyArn',
+      `arn:aws:kms:eu-west-1:111111111111:key/mrk-${'0123456789abcdef'.repeat(2)}`,
+    ],
+    ['three writers', 'trail', { sealingKeyWriters: ROLES, secretPolicyWriters: ROLES }],
     ['parameters that resemble a credential', `${SERVICE}/parameters`, { my_username: 'a', secrets: 'b' }],
     ['the values of a second kind', SERVICE, { authUrl, basicEncoding: 'form', parametersIn: 'body' }],
     ['the first values by name', SERVICE, { authUrl, basicEncoding: 'raw', parametersIn: 'query' }],
@@ -56,7 +90,7 @@ describe('settings', () => {
     ['members next to the token', `${SERVICE}/response`, { tokenMember: 'data.key', passThrough: ['tier', 'da'] }],
     ['members next to a token of the usual name', `${SERVICE}/response/passThrough`, ['tier']],
   ])('may have %s', (_, path, value) => {
-    const form = changed(exampleForm(), path, value);
+    const form = path === '' ? value : changed(exampleForm(), path, value);
     expect(parseEnvironments({ test: form })).toMatchObject([form]);
   });
 

@@ -13,6 +13,7 @@ const EMAIL = 'must be an e-mail address such as ops@example.com';
 const MEMBER = 'must be the name of a member, or names joined by dots such as data.token';
 const CREDENTIAL = "belongs to a credential: it goes into the client's secret";
 const TOKEN = 'may contain a token or a secret, which must not be passed through';
+const OWN_MEMBER = 'is a member of the answers of the broker itself';
 const HOLDS_TOKEN = 'response.passThrough[0]: contains the token (see tokenMember)';
 const KEY_FORM = 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
 const KEY_PLACE =
@@ -48,6 +49,21 @@ const environment: readonly Row[] = [
   ['health/every', 'rate(25 hours)', `health.every: ${RATE_RANGE}`],
   ['health/notify', ['ops@example.com, me@example.com'], `health.notify[0]: ${EMAIL}`],
   ['canary', true, "canary: must be 'off' or an object with percent and minutes"],
+  ['canary/percent', 0, 'canary.percent: must be at least 1'],
+  ['canary/minutes', 0, 'canary.minutes: must be at least 1'],
+  ['canary/minutes', 61, 'canary.minutes: must be at most 60'],
+  ['reservedConcurrency', 10_001, 'reservedConcurrency: must be at most 10000'],
+  ['healthConcurrency', 101, 'healthConcurrency: must be at most 100'],
+  ['healthConcurrency', 'some', "healthConcurrency: must be 'none' or a whole number, 2 to 100"],
+  ['credentialMaxAgeDays', 0, 'credentialMaxAgeDays: must be at least 1'],
+  ['slo', { answered: 94, withinMs: 10 }, 'slo.answered: must be at least 95'],
+  ['slo', { answered: 95, withinMs: 15_001 }, 'slo.withinMs: must be at most 15000'],
+  ['trail', true, "trail: must be 'off' or an object with sealingKeyWriters and secretPolicyWriters"],
+  [
+    'trail/sealingKeyWriters',
+    ['d', 'e', 'f', 'g'].map((name) => `${ROLE}-${name}`),
+    'trail.sealingKeyWriters: must have at most 3',
+  ],
   ['canary/percent', 100, 'canary.percent: must be at most 99'],
   ['canary/minutes', 2.5, 'canary.minutes: must be a whole number'],
   ['tags/Environment', 'x', 'tags.Environment: is a tag that the stack sets itself (case is ignored)'],
@@ -64,6 +80,8 @@ const environment: readonly Row[] = [
   ['vpc', { ...vpc, subnetIds: idsOf(17) }, 'vpc.subnetIds: must have at most 16'],
   ['vpc', { ...vpc, subnetIds: ['*'] }, 'vpc.subnetIds[0]: must be an id such as subnet-0123456789abcdef0'],
   ['keyArn', 'arn:aws:kms:eu-west-1:111111111111:alias/keys', `keyArn: ${KEY_FORM}`],
+  ['keyArn', `x:arn:aws:kms:eu-west-1:111111111111:key/${KEY_ID}`, `keyArn: ${KEY_FORM}`],
+  ['keyArn', `arn:aws:kms:eu-west-1:111111111111:key/${KEY_ID}/x`, `keyArn: ${KEY_FORM}`],
   ['keyArn', `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
   ['logDestinationArn', 'arn:aws:kinesis:eu-west-1:222222222222:stream/siem', `logDestinationArn: ${LOG_FORM}`],
   ['logDestinationArn', 'arn:aws:firehose:eu-west-1:222222222222:deliverystream/s', `logDestinationArn: ${LOG_FORM}`],
@@ -115,7 +133,9 @@ const service: readonly Row[] = [
   ...['', ' key', 'a\u0007', 'data.'].map(
     (name): Row => ['response/tokenMember', name, `response.tokenMember: ${MEMBER}`],
   ),
-  ['response/passThrough', ['expires_in'], 'response.passThrough[0]: is a member of the answers of the broker itself'],
+  ...['token_type', 'expires_in', 'expires_at', 'expiry_source', 'fingerprint', 'scope'].map(
+    (name): Row => ['response/passThrough', [name], `response.passThrough[0]: ${OWN_MEMBER}`],
+  ),
   ['response/passThrough', ['data.refresh_token'], `response.passThrough[0]: ${TOKEN}`],
   ['response/passThrough', ['data.__proto__.tier'], 'response.passThrough[0]: is not a name of a member'],
   ['response/passThrough', ['$'], `response.passThrough[0]: ${TOKEN}`],
@@ -123,6 +143,9 @@ const service: readonly Row[] = [
   ['response', { tokenMember: 'key', passThrough: ['key'] }, HOLDS_TOKEN],
   ['tokenLifetimeSeconds', 100_000, 'tokenLifetimeSeconds: must not be more than maxLifetimeSeconds'],
   ['maxLifetimeSeconds', 299, 'assumedLifetimeSeconds: must not be more than maxLifetimeSeconds'],
+  ['requestTimeoutMs', 99, 'requestTimeoutMs: must be at least 100'],
+  ['tokenLifetimeSeconds', 9, 'tokenLifetimeSeconds: must be at least 10'],
+  ['maxLifetimeSeconds', 2_592_001, 'maxLifetimeSeconds: must be at most 2592000'],
   ['requestTimeoutMs', 6_001, 'requestTimeoutMs: must be at most 6000'],
 ];
 
