@@ -126,7 +126,7 @@ function plannedChange(before: ClientSecret | undefined, where: string, options:
   const secret = secretName(environment, client);
   if (before === undefined)
     return `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once, untried`;
-  // AWS makes the first version of a secret current, whatever its stage.
+  // AWS makes the first version of a secret current, even when it is stored as AWSPENDING.
   if (versionWith('AWSCURRENT', before) === undefined)
     return `stores the first version of the secret ${secret}, in use at once, untried, and checks it on ${where}`;
   return `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${conditionOf(options)}`;
