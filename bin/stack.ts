@@ -50,7 +50,8 @@ async function run(): Promise<number> {
   const command = COMMANDS[verb];
   if (command === undefined || !Object.hasOwn(environments, name)) {
     const verbs = Object.keys(COMMANDS).join('|');
-    return fail(2, `npm run ${verbs} -- <environment>, one of ${Object.keys(environments).join(', ')}`);
+    const unknown = command === undefined || name === '' ? '' : `there is no environment "${name}": `;
+    return fail(2, `${unknown}npm run ${verbs} -- <environment>, one of ${Object.keys(environments).join(', ')}`);
   }
   const environment = parseEnvironment(name, environments[name], folder);
   const { account, region } = environment;

@@ -13,12 +13,13 @@ import { openSecrets } from './shared/secrets.ts';
 
 /** Adds `health`, which checks every credential now. */
 export function addHealthCommand(program: Command, shell: Shell): void {
-  const every = new Option('--every <seconds>', 'the time between two rounds of --watch').default(60);
+  const watched = new Option('--watch [seconds]', 'repeat it, every 60 s if you name no time, until Ctrl-C').preset(
+    '60',
+  );
   addConnectionOptions(program.command('health'))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .option('--run', 'let the local broker run its schedule first')
-    .addOption(new Option('--watch', 'repeat until Ctrl-C').conflicts(['json', 'run']))
-    .addOption(every.argParser(parseWhole('seconds', 1, 3_600)))
+    .addOption(watched.argParser(parseWhole('seconds', 1, 3_600)).conflicts(['json', 'run']))
     .action(
       operate<HealthOptions>(shell, [], async (options, command) => {
         const { environment, run, json } = options;
@@ -31,7 +32,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
           const pairs = clients.flatMap((client) => checkedPairs(shell, client, environment));
           return { clients, checks: await askForChecks(shell, broker, pairs) };
         };
-        if (options.watch) {
+        if (options.watch !== undefined) {
           const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs, shell)}`;
           return watch(shell, async () => shown(findingsOf((await look()).checks)), options);
         }
@@ -53,12 +54,12 @@ export function addHealthCommand(program: Command, shell: Shell): void {
 
 interface HealthOptions extends ConnectionOptions, CommandOptions {
   readonly run?: boolean;
-  readonly watch?: boolean;
-  readonly every: number;
+  /** Seconds between two rounds. */
+  readonly watch?: number;
 }
 
 /** Repeats `look` and shows its text until Ctrl-C. A failure of the first round ends the command, others are shown. */
-async function watch(shell: Shell, look: () => Promise<string>, { environment, every }: HealthOptions) {
+async function watch(shell: Shell, look: () => Promise<string>, { environment, watch: seconds = 0 }: HealthOptions) {
   for (let round = 1; ; round += 1) {
     try {
       const shown = await look();
@@ -67,7 +68,7 @@ async function watch(shell: Shell, look: () => Promise<string>, { environment, e
       if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
       talk(shell, `error: ${error.message}`);
     }
-    await pause(shell, every * 1_000);
+    await pause(shell, seconds * 1_000);
   }
 }
 

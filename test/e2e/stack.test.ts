@@ -54,11 +54,11 @@ describe('npm run deploy, diff and bootstrap', () => {
   });
 
   it.each([
-    ['an unknown environment', ['deploy', 'toString']],
-    ['no verb', ['destroy', 'dev']],
-  ])('take %s for wrong usage', async (_, args) => {
+    ['an unknown environment', ['deploy', 'toString'], 'there is no environment "toString": '],
+    ['no verb', ['destroy', 'dev'], ''],
+  ])('take %s for wrong usage', async (_, args, said) => {
     const usage = 'npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod';
-    expect(await run(args)).toEqual({ exitCode: 2, stdout: '', stderr: `error: ${usage}\n` });
+    expect(await run(args)).toEqual({ exitCode: 2, stdout: '', stderr: `error: ${said}${usage}\n` });
   });
 
   it('take a mistyped --settings for wrong usage, and not for an option of the CDK', async () => {

@@ -127,8 +127,7 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
     askNext();
   });
   lines.once('close', () => {
-    // Otherwise the shell's prompt appears on the line of the question.
-    if (current() !== undefined) shell.stderr.write('\n');
+    if (current() !== undefined) shell.stderr.write('\nInterrupted: nothing more was changed.\n');
     reject(aborted());
   });
   askNext();

@@ -136,7 +136,8 @@ function plannedChange(before: ClientSecret | undefined, where: string, options:
 function endChanges(ends: string | undefined, before: ClientSecret | undefined): readonly string[] {
   if (ends === undefined) return [];
   if (ends.includes('malformed')) return ['stores an end that is no number of seconds: the broker ignores it'];
-  if (ends !== 'never') return [`stores the end of the credential: ${ends}`];
+  const isPast = Date.parse(ends.split(' ')[0] ?? '') <= Date.now();
+  if (ends !== 'never') return [`stores the end of the credential: ${ends}${isPast ? ', which is past' : ''}`];
   const end = before === undefined ? '-' : firstEnd(before);
   return end === '-' ? [] : [`stores no end: that of the current version is ${end}, and --expires is missing`];
 }

@@ -43,10 +43,8 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, client, cleared });
         else shell.stdout.write(tableText(['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], rows, shell));
         const isAny = cleared.some(({ versions, holds, pause }) => versions.length > 0 || holds.length > 0 || pause);
-        talk(
-          shell,
-          isAny ? SENT_AGAIN : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`,
-        );
+        const sent = keepsLatches ? HELD_AGAIN : SENT_AGAIN;
+        talk(shell, isAny ? sent : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`);
         const latched = risks.filter(({ isLatched }) => isLatched).length;
         if (keepsLatches && latched > 0) talk(shell, `${latched} latched: ${LATCHES_STAY}`);
       }),
@@ -108,5 +106,7 @@ function short(versions: readonly string[]): string {
 
 const SENT_AGAIN =
   'Each of these credentials may be sent again, a latched version up to three times: if it is still wrong, the service may lock the account.';
+const HELD_AGAIN =
+  'Each version that was held or paused may be sent again: a wrong one counts as another failed log-in.';
 const LATCHES_STAY =
   'their service rejected them, so only client retry <client>, or --rejected, lets them be sent again.';

@@ -89,7 +89,10 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const dates = await secrets.versionDates(secret);
         const [older, newer] = [versionWith('AWSCURRENT', secret), version].map((one = '') => dates.get(one) ?? 0);
         const undoes = (newer ?? 0) > (older ?? 0) ? ['undoes a rollback: it is newer than the current version'] : [];
-        const changes = [`makes version ${version} of ${client} current, unchecked, ${place}`, ...undoes, ...services];
+        const end = secret.endsOf.get(version);
+        const ends = end === undefined ? [] : [`brings back a credential with an end: ${end}`];
+        const made = `makes version ${version} of ${client} current, unchecked, ${place}`;
+        const changes = [made, ...ends, ...undoes, ...services];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         // AWS would also make a version current that another operator has discarded meanwhile.
         if ((await findVersion(secrets, client, 'AWSPREVIOUS')).version !== version) throw secretChanged();

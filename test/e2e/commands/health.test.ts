@@ -44,7 +44,7 @@ describe('health', () => {
   });
 });
 
-const WATCH = ['health', '--watch', '--every', '1'];
+const WATCH = ['health', '--watch', '1'];
 
 it('health --watch goes on when a look in between fails, but ends with 1 when the first fails', async ({ world }) => {
   const seen = () => watching.output.screen;

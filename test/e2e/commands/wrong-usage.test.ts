@@ -63,7 +63,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   health: [
     [['health', '--watch', '--json'], /cannot be used with option/],
-    [['health', '--watch', '--every', '0'], /1 to 3600/],
+    [['health', '--watch', '0'], /1 to 3600/],
   ],
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],

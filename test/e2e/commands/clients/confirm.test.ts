@@ -84,12 +84,12 @@ describe('at a terminal', () => {
   const agreed: Dialogue = [['Continue? [y/N] ', 'y\r']];
 
   it.for([
-    ['does it upon a yes', 'y\r', 0],
-    ['does nothing upon another word', 'nyes\r', 1],
-    ['does nothing upon Ctrl-C', '\u0003', 130],
-  ] as const)('%s', async ([_, typed, exitCode], { world: { shell, run } }) => {
+    ['does it upon a yes', 'y\r', 0, /\n$/],
+    ['does nothing upon another word', 'nyes\r', 1, /\nNothing was changed\.\n$/],
+    ['does nothing upon Ctrl-C, and says so', '\u0003', 130, /\nInterrupted: nothing more was changed\.\n$/],
+  ] as const)('%s', async ([_, typed, exitCode, last], { world: { shell, run } }) => {
     const answered = await typeAtCommandLine(['client', 'disable', 'acme'], shell, [['Continue? [y/N] ', typed]]);
-    expect(answered).toMatchObject({ exitCode, screen: expect.stringMatching(/\n$/) });
+    expect(answered).toMatchObject({ exitCode, screen: expect.stringMatching(last) });
     expect((await run('client check acme')).exitCode).toBe(exitCode === 0 ? 1 : 0);
   });
 

@@ -167,11 +167,15 @@ describe('client put', () => {
     const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
     const [near, far] = [days(31), days(400)];
     const plan = async (options: string, input: object) => (await world.run(`${PUT}${options}`, { input })).stderr;
+    expect(await plan('', { ...NEW, client_secret_expires_at: 1 })).toContain('01.000Z, which is past\n');
     for (const option of [' --dry-run', '']) {
       expect(await plan(` --expires ${near}${option}`, NEW)).toContain(
         `\n- stores the end of the credential: ${near}T00:00:00.000Z\n`,
       );
     }
+    expect((await world.run('client rollback acme --dry-run')).stderr).toContain(
+      'with an end: 1970-01-01T00:00:01.000Z\n',
+    );
     expect(await storedValue(world)).toMatchObject({ client_secret_expires_at: Date.parse(near) / 1_000 });
     expect((await world.json('client check acme')).checks[0]).toMatchObject({
       credential_expires_at: `${near}T00:00:00.000Z`,

@@ -84,7 +84,7 @@ describe('client retry', () => {
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +unreachable/);
 
     const cleared = ['acme', 'globex'].map((client) => `${client} +customer-insights +- +- +ended\n`).join('');
-    const told = ended(0, new RegExp(`^CLIENT .*\n${cleared}$`), /may be sent again/);
+    const told = ended(0, new RegExp(`^CLIENT .*\n${cleared}$`), /^Each version that was held or paused may be/m);
     expect(await world.run(`client retry --service ${INSIGHTS} --yes`)).toEqual(told);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
   });
