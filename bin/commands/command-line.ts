@@ -73,9 +73,6 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 
-/** Command names of other tools that are spelled unlike ours. */
-const SYNONYMS = new Map([['remove', 'client delete']]);
-
 /** Fails as wrong usage, and suggests the commands nearest to the typed word, also below `client`. */
 async function refuse(program: Command, typed: string): Promise<void> {
   const { nearestNames } = await import('./shared/client-secret.ts');
@@ -83,6 +80,6 @@ async function refuse(program: Command, typed: string): Promise<void> {
   const all = COMMANDS.flatMap(([names]) => names);
   const names = [...new Set(all.flatMap((name) => [name.split(' ', 1)[0] ?? name, name]))];
   const near = nearestNames(lastOf(typed), names.map(lastOf));
-  const meant = SYNONYMS.get(lastOf(typed)) ?? names.filter((name) => near.includes(lastOf(name))).join(' or ');
+  const meant = names.filter((name) => near.includes(lastOf(name))).join(' or ');
   program.error(`error: unknown command '${lastOf(typed)}'${meant === '' ? '' : `\n(Did you mean ${meant}?)`}`);
 }

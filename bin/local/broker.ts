@@ -110,10 +110,7 @@ export async function startLocalBroker(options: Options) {
     await ensurePairTable(new DynamoDBClient(), TABLE_NAME);
 
     const { services, accessRules, provenForSeconds, callers } = config;
-    const checkerKeys = {
-      health: randomKey(roleArn(CHECKERS.health)),
-      probe: randomKey(roleArn(CHECKERS.probe)),
-    };
+    const checkerKeys = { health: randomKey(roleArn(CHECKERS.health)), probe: randomKey(roleArn(CHECKERS.probe)) };
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
     const recorder = createCallRecorder();
     const send = recorder.watch(createHttpsSender());

@@ -28,18 +28,14 @@ function shellVariables(
   { url, config, controlUrl, tokenServiceUrl }: LocalBroker,
   { accessKeyId, secretAccessKey }: LocalCaller,
 ): ShellVariables {
-  const { AWS_REGION, AWS_ENDPOINT_URL_SECRETS_MANAGER, AWS_ENDPOINT_URL_DYNAMODB } = process.env;
   return {
-    AWS_ENDPOINT_URL_SECRETS_MANAGER,
-    AWS_ENDPOINT_URL_DYNAMODB,
-    AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS,
+    ...Object.fromEntries(SHELL_VARIABLES.map((name) => [name, process.env[name]])),
     TOKEN_BROKER_CONTROL_URL: controlUrl,
     TOKEN_BROKER_STAND_IN_URL: tokenServiceUrl,
     TOKEN_BROKER_URL: url,
     TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
     TOKEN_BROKER_SERVICES: Object.keys(config.services).join(' '),
-    AWS_REGION,
-    AWS_DEFAULT_REGION: AWS_REGION,
+    AWS_DEFAULT_REGION: process.env.AWS_REGION,
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
   };

@@ -108,5 +108,4 @@ const SENT_AGAIN =
   'Each of these credentials may be sent again, a latched version up to three times: if it is still wrong, the service may lock the account.';
 const HELD_AGAIN =
   'Each version that was held or paused may be sent again: a wrong one counts as another failed log-in.';
-const LATCHES_STAY =
-  'their service rejected them, so only client retry <client>, or --rejected, lets them be sent again.';
+const LATCHES_STAY = 'their service rejected them: only client retry <client>, or --rejected, sends them again.';

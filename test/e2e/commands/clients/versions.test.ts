@@ -109,7 +109,7 @@ it('client retry --service keeps latches without --rejected, and its plan counts
   const table = /acme +customer-insights +- +- +-\nglobex +customer-insights +- +[0-9a-f]{8} +-\n$/;
   expect(kept).toEqual(ended(0, table, held));
   expect(kept.stderr).not.toMatch(/- allows \d+ latched/);
-  expect(kept.stderr).toMatch(/\n1 latched: their service rejected them, so only client retry <client>, or --rejected/);
+  expect(kept.stderr).toMatch(/\n1 latched: their service rejected them: only client retry <client>, or --rejected/);
   expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
   const clearing = await world.run(`${retry} --rejected`);
   expect(clearing).toEqual(ended(0, /acme +customer-insights +[0-9a-f]{8} +- +-\n/, /up to three times/));
