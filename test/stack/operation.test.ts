@@ -1,11 +1,12 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { App, type Stack } from 'aws-cdk-lib';
+import { App } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment } from '../../lib/settings/settings.ts';
+import { type Environment, parseEnvironment } from '../../lib/settings/settings.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import documented from '../contract/recorded-events/secret-label-updated.json' with { type: 'json' };
 import { createCertificateAuthority } from '../support/services/certificates.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
 import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
@@ -59,6 +60,14 @@ it('health runs as often as the settings say, and knows its interval and the ser
   });
 });
 
+it('health starts with the event that AWS documents for a new version of a secret', () => {
+  const { account, source, 'detail-type': type, detail: members } = documented;
+  const { detail, ...event } = resourceOf(other, 'CredentialHealth', 'AWS::Events::Rule').Properties.EventPattern;
+  expect(event).toEqual({ account: [account], source: [source], 'detail-type': [type] });
+  expect(detail).toEqual({ name: [{ prefix: 'token-broker/test/' }], labelUpdated: [members.labelUpdated] });
+  expect(Object.keys(members)).toEqual(expect.arrayContaining(Object.keys(detail)));
+});
+
 it('reserved concurrency changes without a new version: an emergency does not wait for a canary', () => {
   // In one app, because the key of code that is not bundled is made of the app's folder.
   const app = unbundledApp();
@@ -90,8 +99,8 @@ describe('synth warns', () => {
     ['nothing in the example of staging', { ...environments.staging }, []],
     ['nothing in the example of prod', { ...environments.prod }, []],
   ])('of %s', (_, changes, warnings) => {
-    const told = annotationsOf(changes).findWarning('*', Match.anyValue());
-    expect(told.map(({ entry }) => entry.data)).toEqual(warnings.map((one) => expect.stringMatching(one)));
+    const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
+    expect(warningsOf(environment)).toEqual(warnings.map((one) => expect.stringMatching(one)));
   });
 });
 
@@ -104,10 +113,10 @@ it('synth warns of a certificate authority that ends within a year', async () =>
   }
   const environment = parseEnvironment('test', { ...exampleForm(), canary: 'off' }, folder);
   Object.assign(environment.services['customer-insights'] ?? {}, { certificateAuthorities: ['soon.pem', 'late.pem'] });
-  const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
-  const warnings = annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
   const day = ends.soon.toISOString().slice(0, 10);
-  expect(warnings).toEqual([expect.stringMatching(`soon.pem, which verifies customer-insights, expires on ${day}`)]);
+  expect(warningsOf(environment)).toEqual([
+    expect.stringMatching(`soon.pem, which verifies customer-insights, expires on ${day}`),
+  ]);
 });
 
 const DAY_MS = 86_400_000;
@@ -123,12 +132,10 @@ it('a key that is given back takes the place of a new one everywhere', () => {
   expect(new Set(ofKeys.map(({ Resource }) => Resource))).toEqual(new Set([keyArn]));
 });
 
-/** All that synth tells of an environment. */
-function annotationsOf(changes: object, change: (stack: Stack) => unknown = () => undefined): Annotations {
-  const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
-  const stack = new TokenBrokerStack(unbundledApp(), 'Stack', { environment });
-  change(stack);
-  return Annotations.fromStack(stack);
+/** The warnings that synth gives about an environment. */
+function warningsOf(environment: Environment): readonly unknown[] {
+  const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
+  return annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
 }
 
 function unbundledApp(): App {
