@@ -19,27 +19,10 @@ const SERVICE: Required<Service> = {
   certificateAuthorities: ['a certificate'],
 };
 
-/** Another value of each member: a hold ends when an operator deploys any of them. */
-const CHANGES: { readonly [Member in keyof Service]-?: Service[Member] } = {
-  authUrl: 'https://auth.example.org',
-  tokenPath: '/oauth/token',
-  basicEncoding: 'form',
-  parameters: { ...SERVICE.parameters, scope: 'write' },
-  parametersIn: 'body',
-  headers: {},
-  response: { ...SERVICE.response, lifetimeUnit: 'milliseconds' },
-  tokenLifetimeSeconds: undefined,
-  assumedLifetimeSeconds: 60,
-  maxLifetimeSeconds: 3_600,
-  rejectedOn403: true,
-  singleActiveToken: true,
-  requestTimeoutMs: 5_000,
-  certificateAuthorities: ['another certificate'],
-};
-
 describe('the digest of a service’s settings', () => {
-  it.each(Object.entries(CHANGES))('changes with the member %s', (name, value) => {
-    expect(settingsDigest({ ...SERVICE, [name]: value })).not.toBe(settingsDigest(SERVICE));
+  // A hold ends when an operator deploys another value of any of them.
+  it.each(Object.keys(SERVICE))('changes with the member %s', (name) => {
+    expect(settingsDigest({ ...SERVICE, [name]: 'another' })).not.toBe(settingsDigest(SERVICE));
   });
 
   it('does not depend on the order of members, at any depth', () => {
