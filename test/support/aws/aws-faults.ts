@@ -8,20 +8,10 @@ export type Fault = keyof typeof FAULTS;
 export const FAULTS = {
   throttled: refuse(new AwsError('ThrottlingException', 'Rate exceeded: garbage')),
   'access-denied': refuse(new AwsError('AccessDeniedException', 'User: garbage is not authorized')),
-  'denied-by-policy': refuse(
-    new AwsError('AccessDeniedException', 'User: garbage … with an explicit deny in a resource-based policy'),
-  ),
-  'key-denied': refuse(new AwsError('AccessDeniedException', 'Access to KMS is not allowed: garbage')),
-  'key-disabled': refuse(new AwsError('KMSInvalidStateException', 'The key garbage is disabled')),
-  'decryption-failure': refuse(new AwsError('DecryptionFailure', 'The secret cannot be decrypted: garbage')),
   'internal-error': refuse(new AwsError('InternalServiceError', 'An error occurred: garbage', 500)),
   /** A success whose body breaks off in the middle of the secret. */
   garbage: (response: ServerResponse) => {
     response.writeHead(200, HEADERS).end('{"SecretString":"garbage"garbage');
-  },
-  /** A success in which nothing is of the right type. */
-  misshapen: (response: ServerResponse) => {
-    response.writeHead(200, HEADERS).end('{"VersionId":{"garbage":1},"SecretString":["garbage"]}');
   },
   /** Begins to answer and never ends. */
   stall: (response: ServerResponse) => {

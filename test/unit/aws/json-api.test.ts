@@ -157,12 +157,6 @@ describe('an answer', () => {
     expect(causeWord(await answered(400, { __type: `${'a'.repeat(900_000)}:\n` }))).toBe('unknown');
   });
 
-  it('of Secrets Manager goes by another name where its message says more, however that member is written', async () => {
-    const body = Buffer.from('{"__type":"AccessDeniedException","message":"Access to KMS is not allowed"}');
-    const { getSecretValue } = createSecretsManager({ ...ACCESS, send: async () => ({ ...EMPTY, status: 400, body }) });
-    await expect(getSecretValue(SECRET, signal)).rejects.toMatchObject({ name: 'KMSAccessDenied' });
-  });
-
   it.each([
     [200, '"marked"'],
     [502, '<html>marked</html>'],
