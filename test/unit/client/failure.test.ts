@@ -81,13 +81,18 @@ describe('a connection', () => {
   });
 
   it.each([
-    ['ECONNREFUSED', ': ECONNREFUSED'],
-    ['marked, which is no code', ''],
-  ])('that cannot be made becomes "network-error" with its code: %s', async (code, told) => {
-    const fetch = () =>
-      Promise.reject(new TypeError('marked', { cause: Object.assign(new Error('marked'), { code }) }));
-    const { broker } = await startClientWorld(never, { fetch });
-    expect(await failureOf(broker.token(PAIR))).toMatchObject({ message: `network-error: There was no answer${told}` });
+    ['ECONNREFUSED', ': ECONNREFUSED', { name: 'TypeError', code: 'ECONNREFUSED', message: 'ECONNREFUSED' }],
+    ['marked, which is no code', '', { name: 'TypeError', message: 'TypeError' }],
+  ])('that cannot be made becomes "network-error" with the facts of its cause: %s', async (code, told, facts) => {
+    // The message of the engine may quote a header.
+    const engine = Object.assign(new TypeError('invalid header value "marked-secret"'), { code });
+    const fetch = () => Promise.reject(new TypeError('marked', { cause: engine }));
+    const { broker, server } = await startClientWorld(never, { fetch });
+    const { message, cause } = await failureOf(broker.token(PAIR));
+    expect({ message, cause }).toMatchObject({
+      message: `network-error: There was no answer${told}`,
+      cause: { ...facts, host: new URL(server.url).host },
+    });
   });
 });
 
@@ -103,6 +108,13 @@ describe('AWS credentials', () => {
     const { broker, server } = await startClientWorld(GOOD, options);
     expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'aws-credentials-unavailable' });
     expect(server.requests).toEqual([]);
+  });
+
+  it.each(['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'])('are told from a missing module: %s', async (code) => {
+    const credentials = () => Promise.reject(Object.assign(new Error('Cannot find package /home/marked'), { code }));
+    const { broker } = await startClientWorld(GOOD, { credentials });
+    const missing = { type: 'aws-sdk-missing', retryable: false, cause: { code, message: code } };
+    expect(await failureOf(broker.token(PAIR))).toMatchObject(missing);
   });
 
   it('that take too long end with the time limit', async () => {
@@ -163,6 +175,13 @@ describe('a caller that stops waiting', () => {
     expect(await failureOf(broker[operation]({ ...PAIR, deadline: NOW }))).toMatchObject({ type: 'timeout' });
     expect(credentials).not.toHaveBeenCalled();
     expect(server.requests).toEqual([]);
+  });
+
+  it('by the time-out of its signal gets "signal-timeout"', async () => {
+    const { broker } = await startClientWorld(GOOD);
+    const signal = AbortSignal.abort(new DOMException('passed', 'TimeoutError'));
+    const error = await failureOf(broker.token({ ...PAIR, signal }));
+    expect(error).toMatchObject({ type: 'signal-timeout', retryable: true, cause: signal.reason });
   });
 
   it.each(['token', 'check'] as const)('at its deadline gets "timeout" (%s)', async (operation) => {
