@@ -77,14 +77,6 @@ describe.each(Object.entries(TEXTS))('the workflow %s', (_, text) => {
   });
 });
 
-it.each([
-  ['a member that GitHub does not know', 'ci', 'runs-on:', 'run-on:'],
-  ['an expression without a value', 'deploy-environment', 'vars.DEPLOY_ROLE_ARN', 'var.DEPLOY_ROLE_ARN'],
-  ['a job that is not there', 'deploy', 'needs: synth', 'needs: build'],
-])('%s would be found in a workflow', async (_, name, right, wrong) => {
-  expect(await faultsOf((TEXTS[name] ?? '').replace(right, wrong))).not.toEqual([]);
-});
-
 it('a workflow for a repository of settings, as docs/deploy.md shows it, is one that GitHub can read', async () => {
   const [shown = '', ...others] = blocks('yaml', readFileSync(path.join(ROOT, 'docs/deploy.md'), 'utf8'));
   expect([others, await faultsOf(shown)]).toEqual([[], []]);
