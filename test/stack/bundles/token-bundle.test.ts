@@ -7,11 +7,11 @@ import { startVariant } from '../../../bench/start/cold-start.ts';
 import { EVENT } from '../../../bench/start/exchange.ts';
 import { FIGURES } from '../../../bench/start/figures.ts';
 import { startStandIns } from '../../../bench/start/stand-ins.ts';
-import { environments } from '../../../lib/environments.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { BUNDLE, bundleAsStack } from '../../support/stack/stack-bundle.ts';
 import { synthesise } from '../../support/stack/synthesise.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
 
 describe('the bundle of the token function', () => {
   let bundle: Awaited<ReturnType<typeof analyseTokenBundle>>;
@@ -20,8 +20,8 @@ describe('the bundle of the token function', () => {
   });
 
   it('equals the asset of cdk synth, byte for byte', () => {
-    const { assets } = synthesise('prod', environments.prod, { bundled: true });
-    expect(assets['token-broker-prod']?.['index.mjs'] === bundle.code).toBe(true);
+    const { assets } = synthesise('test', exampleForm(), { bundled: true });
+    expect(assets['token-broker-test']?.['index.mjs'] === bundle.code).toBe(true);
   }, 120_000);
 
   it('has parts of exactly these packages', () => {

@@ -7,17 +7,27 @@ export function policiesOf(stack: readonly Deployed[], others: Readonly<Record<s
     if (others[arn] === undefined) throw new Error(`Who is ${arn}?`);
     return parsePolicy(others[arn]);
   };
+  const roleOf = (arn: string) => stack.find((one) => one.arn === arn);
   const ofResources = stack.flatMap((resource) => resourcePolicies(resource, stack));
   return {
-    ofRole: (arn) => {
-      const role = stack.find((one) => one.arn === arn);
+    ofRole: once((arn) => {
+      const role = roleOf(arn);
       return role === undefined ? find(arn) : ownPolicies(role, stack);
-    },
-    boundaryOf: (arn) => {
-      const boundary = stack.find((one) => one.arn === arn)?.properties.PermissionsBoundary;
+    }),
+    boundaryOf: once((arn) => {
+      const boundary = roleOf(arn)?.properties.PermissionsBoundary;
       return boundary && find(boundary);
-    },
+    }),
     ofResource: (arn) => ofResources.filter(({ resource }) => resource === arn).flatMap(({ statements }) => statements),
+  };
+}
+
+/** Reads the policies of a principal once: a search for ways asks for them a thousand times. */
+function once<Policy>(read: (arn: string) => Policy): (arn: string) => Policy {
+  const known = new Map<string, Policy>();
+  return (arn) => {
+    if (!known.has(arn)) known.set(arn, read(arn));
+    return known.get(arn) as Policy;
   };
 }
 

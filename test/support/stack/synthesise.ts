@@ -66,8 +66,8 @@ export function synthesise(name: string, form: unknown, options: Options = {}): 
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** As `synthesise`, without its cache; with the flags of `cdk.json`, as the CDK's command line does it. */
-export function synthesiseAnew(name: string, form: unknown, { bundled = false, context = {} }: Options): Synthesised {
+/** With the flags of `cdk.json`, as the CDK's command line does it. */
+function synthesiseAnew(name: string, form: unknown, { bundled = false, context = {} }: Options): Synthesised {
   const environment = parseEnvironment(name, form);
   const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
   try {

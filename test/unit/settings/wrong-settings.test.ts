@@ -226,8 +226,10 @@ describe('wrong settings', () => {
 });
 
 it('keeps logs for as long as CloudWatch can, and not for ever', () => {
-  const known = Object.values(RetentionDays).filter((days) => Number(days) < RetentionDays.INFINITE);
+  const known = Object.values(RetentionDays)
+    .map(Number)
+    .filter((days) => days < RetentionDays.INFINITE);
   const accepts = (logRetentionDays: number) => faultsOf({ ...exampleForm(), logRetentionDays }).length === 0;
-  const days = Array.from({ length: 4_000 }, (_, index) => index);
-  expect(days.filter(accepts)).toEqual(known.toSorted((one, other) => Number(one) - Number(other)));
+  const near = new Set([0, RetentionDays.INFINITE, ...known.flatMap((days) => [days - 1, days, days + 1])]);
+  expect([...near].filter(accepts).toSorted()).toEqual(known.toSorted());
 });
