@@ -4,15 +4,28 @@ import { promisify } from 'node:util';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, it } from 'vitest';
 import { runs } from '../support/aws/signers.ts';
-import { ask, printed, shellVariables, tokenServiceUrl, useLocalBroker } from '../support/processes/local-broker.ts';
+import {
+  ask,
+  pageUrl,
+  printed,
+  shellVariables,
+  tokenServiceUrl,
+  useLocalBroker,
+} from '../support/processes/local-broker.ts';
+import { send } from '../support/requests.ts';
 
-const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
-const REPORTING = { accessKeyId: 'AKIDLOCALREPORTING', secretAccessKey: 'local-reporting-secret' };
-const OPERATOR = { accessKeyId: 'AKIDLOCALOPERATOR', secretAccessKey: 'local-operator-secret' };
-const STRANGER = { accessKeyId: 'AKIDLOCALSTRANGER', secretAccessKey: 'local-stranger-secret' };
 const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
 
 const broker = useLocalBroker();
+
+/** The key of a caller of the example. */
+function keyOf(caller: string) {
+  const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = shellVariables(
+    broker(),
+    caller,
+  );
+  return { accessKeyId, secretAccessKey };
+}
 
 async function shell(commands: string, env: Readonly<Record<string, string | undefined>> = {}): Promise<string> {
   const cwd = fileURLToPath(new URL('../..', import.meta.url));
@@ -35,21 +48,26 @@ it.skipIf(!hasCurl)(
 it('the local broker applies the rules of each caller', async () => {
   const services = ['customer-insights', 'merchant-payment-cleansing'];
   const pairs = ['acme', 'globex', 'initech'].flatMap((client) => services.map((service) => ({ client, service })));
-  const told = (caller: typeof BILLING) =>
-    Promise.all(pairs.map(async (pair) => (await ask(broker(), caller, pair)).status));
-  expect(await told(BILLING)).toEqual([200, 200, 200, 424, 424, 424]);
-  expect(await told(REPORTING)).toEqual([200, 403, 403, 403, 403, 403]);
-  expect(await told(OPERATOR)).toEqual([200, 200, 200, 424, 424, 424]);
-  expect(await told(STRANGER)).toEqual([403, 403, 403, 403, 403, 403]);
+  const told = (caller: string) =>
+    Promise.all(pairs.map(async (pair) => (await ask(broker(), keyOf(caller), pair)).status));
+  expect(await told('billing')).toEqual([200, 200, 200, 424, 424, 424]);
+  expect(await told('reporting')).toEqual([200, 403, 403, 403, 403, 403]);
+  expect(await told('operator')).toEqual([200, 200, 200, 424, 424, 424]);
+  expect(await told('stranger')).toEqual([403, 403, 403, 403, 403, 403]);
 });
 
 it.each([
-  ['the operator, whose role may check', OPERATOR, 'read'],
-  ['a caller that may only have tokens', BILLING, 'AccessDeniedException'],
-  ['a role without a rule', STRANGER, 'AccessDeniedException'],
-])('the secrets of the local broker are answered to %s alike', async (_, credentials, answer) => {
+  ['the operator, whose role may check', 'operator', 'read'],
+  ['a caller that may only have tokens', 'billing', 'AccessDeniedException'],
+  ['a role without a rule', 'stranger', 'AccessDeniedException'],
+])('the secrets of the local broker are answered to %s alike', async (_, caller, answer) => {
   const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = shellVariables(broker());
-  const client = new SecretsManagerClient({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 });
+  const client = new SecretsManagerClient({
+    endpoint,
+    region: 'us-east-1',
+    credentials: keyOf(caller),
+    maxAttempts: 1,
+  });
   for (const SecretId of ['token-broker/local/acme', 'token-broker-keys/local/sealing']) {
     const read = client.send(new GetSecretValueCommand({ SecretId }));
     expect(await read.then(({ SecretString }) => SecretString && 'read').catch(({ name }) => name)).toBe(answer);
@@ -76,4 +94,37 @@ it.skipIf(!hasAws)(`the AWS command line finds the secrets, which the operator m
     ...{ client_id: 'acme-id', secret: 'acme-local-secret' },
     services: ['customer-insights', 'merchant-payment-cleansing'],
   });
+});
+
+it('each server of npm start that verifies no signature answers on loopback names with its port, and no page of another site', async () => {
+  const { TOKEN_BROKER_CONTROL_URL: control = '' } = shellVariables(broker());
+  for (const url of [control, tokenServiceUrl(broker()), pageUrl(broker())]) {
+    const { port } = new URL(url);
+    const ask = async (headers: Readonly<Record<string, string>>, path = '/health-run') =>
+      (await send({ method: 'POST', url: url + path, headers, body: '{}' })).status;
+
+    // A request that is let in gets a 404 there, and starts no health run.
+    const nothing = '/nothing';
+    const own = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `LOCALHOST:${port}`];
+    for (const host of own) expect(await ask({ host }, nothing), host).toBe(404);
+    expect(await ask({ origin: url }, nothing)).toBe(404);
+    const foreign = ['example.com', '127.0.0.1.example.com', '127.0.0.2', 'user@localhost', 'localhost.'];
+    for (const host of [...foreign.map((each) => `${each}:${port}`), 'example.com', '127.0.0.1', 'localhost:1'])
+      expect(await ask({ host }), `${url}: ${host}`).toBe(421);
+    const origins = ['https://example.com', 'null', 'http://127.0.0.1:1', `http://localhost:${port}`];
+    for (const origin of [...origins, url.replace('http:', 'https:')]) {
+      expect(await ask({ origin }), `${url}: ${origin}`).toBe(403);
+    }
+    for (const site of ['cross-site', 'same-site']) {
+      expect(await ask({ 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' })).toBe(403);
+      expect(await ask({ 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' })).toBe(403);
+      const link = { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+      expect(await ask(link, nothing)).toBe(404);
+    }
+    if (process.platform !== 'linux') continue;
+    const elsewhere = { method: 'GET', url: url.replace('127.0.0.1', '127.0.0.2'), headers: {}, body: '' };
+    await expect(send(elsewhere)).rejects.toThrow('ECONNREFUSED');
+  }
+  expect((await fetch(`${control}/health-run`, { method: 'POST' })).status).toBe(200);
+  expect((await fetch(`${control}/health-run`)).status).toBe(404);
 });

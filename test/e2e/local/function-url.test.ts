@@ -45,6 +45,7 @@ interface Signing {
   readonly scope?: Partial<SigningScope>;
 }
 
+/** Which members an event has, and of which type, contract/recorded-events.test.ts shows. */
 describe('the event', () => {
   it('is a request in Lambda’s payload format 2.0', async () => {
     const { call, events, url } = await start();
@@ -54,56 +55,39 @@ describe('the event', () => {
       body: '{"client":"acme"}',
     });
 
-    expect(events).toStrictEqual([
+    expect(events).toMatchObject([
       {
         version: '2.0',
-        routeKey: '$default',
         rawPath: '/token//%41',
         rawQueryString: 'b=2&a=1&b=x%20y??',
-        headers: {
-          'content-length': '17',
-          'content-type': 'application/json',
-          host: new URL(url).host,
-          'user-agent': 'test/1',
-          'x-amz-date': '20261121T061600Z',
-          'x-amz-security-token': 'session-token',
-          'x-forwarded-for': '127.0.0.1',
-          'x-forwarded-port': '443',
-          'x-forwarded-proto': 'https',
-          'x-many': 'one, two',
-        },
         requestContext: {
-          accountId: '111111111111',
-          apiId: expect.stringMatching(/^[a-z0-9]{32}$/),
-          authentication: null,
           authorizer: {
             iam: {
               accessKey: 'ASIABILLING',
               accountId: '222222222222',
-              callerId: expect.stringMatching(/^AROA[A-Z0-9]{17}:local-session$/),
-              cognitoIdentity: null,
-              principalOrgId: expect.stringMatching(/^o-[a-z0-9]{10,32}$/),
               userArn: 'arn:aws:sts::222222222222:assumed-role/billing/local-session',
-              userId: expect.stringMatching(/^AROA[A-Z0-9]{17}:local-session$/),
             },
           },
-          domainName: expect.stringMatching(/^[a-z0-9]{32}\.lambda-url\.us-east-1\.on\.aws$/),
-          domainPrefix: expect.stringMatching(/^[a-z0-9]{32}$/),
-          http: {
-            method: 'POST',
-            path: '/token//%41',
-            protocol: 'HTTP/1.1',
-            sourceIp: '127.0.0.1',
-            userAgent: 'test/1',
-          },
+          http: { method: 'POST', path: '/token//%41', sourceIp: '127.0.0.1', userAgent: 'test/1' },
           requestId: headers['x-amzn-requestid'],
-          routeKey: '$default',
-          stage: '$default',
         },
         body: '{"client":"acme"}',
         isBase64Encoded: false,
       },
     ]);
+    // As in AWS, the signature itself is not among them.
+    expect(events[0]?.headers).toEqual({
+      'content-length': '17',
+      'content-type': 'application/json',
+      host: new URL(url).host,
+      'user-agent': 'test/1',
+      'x-amz-date': '20261121T061600Z',
+      'x-amz-security-token': 'session-token',
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-port': '443',
+      'x-forwarded-proto': 'https',
+      'x-many': 'one, two',
+    });
   });
 
   it('joins repeated headers with commas', async () => {

@@ -1,9 +1,4 @@
-import {
-  DescribeSecretCommand,
-  PutSecretValueCommand,
-  TagResourceCommand,
-  UpdateSecretVersionStageCommand,
-} from '@aws-sdk/client-secrets-manager';
+import { TagResourceCommand, UpdateSecretVersionStageCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { openSecrets } from '../../../../bin/commands/shared/secrets.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
@@ -17,20 +12,9 @@ import {
   openShell,
   typeAtCommandLine,
 } from '../shared/command-line.ts';
-import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+import { ACME, it, NEW, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
 
-const ACME = 'token-broker/local/acme';
 const PROMOTE = `client promote acme --force --region us-east-1`;
-
-async function storePending({ secretsManager }: OperatorWorld, credential: object = NEW): Promise<string> {
-  const stored = { SecretString: JSON.stringify({ ...credential, services: 'all' }), VersionStages: ['AWSPENDING'] };
-  return (await secretsManager.send(new PutSecretValueCommand({ SecretId: ACME, ...stored }))).VersionId ?? '';
-}
-
-async function versionWith({ secretsManager }: OperatorWorld, stage: string): Promise<string | undefined> {
-  const { VersionIdsToStages = {} } = await secretsManager.send(new DescribeSecretCommand({ SecretId: ACME }));
-  return Object.entries(VersionIdsToStages).find(([, stages]) => stages.includes(stage))?.[0];
-}
 
 /** A broker that gives this answer about the first service, and accepts the version on the second. */
 async function brokerWith(answer: Answer, version: string) {
@@ -73,36 +57,35 @@ const FINDINGS: readonly Row[] = [
 
 describe('client promote --force, when a service answers', () => {
   it.for(FINDINGS)('%s, asks only about what --yes must not answer', async ([what, outcome, answer], { world }) => {
-    const version = await storePending(world);
-    const current = await versionWith(world, 'AWSCURRENT');
+    const version = await world.store(NEW);
+    const current = (await world.describe()).AWSCURRENT;
     const { url } = await brokerWith(answer(version), version);
     const env = { ...world.shell, TOKEN_BROKER_URL: url };
     const isEnding = outcome instanceof RegExp;
     const state = what === 'rejected' ? /rejected by customer-insights/ : /untried on customer-insights \(/;
     const column = what === 'rejected' ? /^customer-insights +rejected +tried /m : /^customer-insights .* untried /m;
-    const [done, pending] = [ended(0, column, state), ended(1, /is AWSPENDING/, /It stays pending/)];
+    const undo = new RegExp(`Promoted by --force, ${state.source}.* client rollback undoes it`);
+    const kept = new RegExp(`It stays pending, .*--force --accept-rejected promotes it although it is ${state.source}`);
+    const [done, pending] = [ended(0, column, undo), ended(1, /is AWSPENDING/, kept)];
     const refused = ended(1, '', isEnding ? outcome : /./);
 
-    const typed = [
-      ['Continue? [y/N] ', 'y\n'],
-      [`Promote the ${what === 'rejected' ? 'rejected' : 'untried'} credential? [y/N] `, 'n\n'],
-    ] as const;
-    const asked = await typeAtCommandLine(PROMOTE.split(' '), env, typed);
+    const question = `Promote the ${what === 'rejected' ? 'rejected' : 'untried'} credential? [y/N] `;
+    const asked = await typeAtCommandLine(`${PROMOTE} --yes`.split(' '), env, [[question, 'n\n']]);
     expect(asked.screen.includes('Promote the ')).toBe(outcome === 'asks');
     if (outcome === 'asks') expect(asked.screen).toMatch(new RegExp(`The version is ${state.source}`));
     expect(asked.exitCode).toBe(outcome === 'passes' ? 0 : 1);
-    expect(await versionWith(world, 'AWSCURRENT')).toBe(outcome === 'passes' ? version : current);
+    expect((await world.describe()).AWSCURRENT).toBe(outcome === 'passes' ? version : current);
 
     if (outcome === 'passes') return;
     const scripted = await world.run(`${PROMOTE} --yes`, { env });
     expect(scripted).toEqual(isEnding ? refused : pending);
     const accepting = await world.run(`${PROMOTE} --yes --accept-rejected`, { env });
     expect(accepting).toEqual(isEnding ? refused : done);
-    expect(await versionWith(world, 'AWSCURRENT')).toBe(isEnding ? current : version);
+    expect((await world.describe()).AWSCURRENT).toBe(isEnding ? current : version);
   });
 
   it('nothing at all, says untried in the plan, the table, --json and the outcome', async ({ world }) => {
-    const version = await storePending(world, WRONG);
+    const version = await world.store(WRONG);
     const env = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
     const { exitCode, stdout, stderr } = await world.run(`${PROMOTE} --yes --json`, { env });
     expect(exitCode).toBe(0);
@@ -117,12 +100,12 @@ describe('two operators at once', () => {
     world,
   }) => {
     for (const options of ['', ' --force', ' --force --accept-rejected']) {
-      await storePending(world);
-      const current = await versionWith(world, 'AWSCURRENT');
+      await world.store(NEW);
+      const current = (await world.describe()).AWSCURRENT;
       let other = '';
       // The other operator stores a version between the read of the stages and the check.
       const broker = await answering(async (response, request) => {
-        other ||= await storePending(world, WRONG);
+        other ||= await world.store(WRONG);
         const answer = answerWith(200, checked({ ...JSON.parse(request.body), version: other }));
         return answer(response, request);
       });
@@ -131,47 +114,47 @@ describe('two operators at once', () => {
       const changed = /error: secret-changed: Version \S+ was not promoted: another operator has changed the secret\n/;
       expect(result).toEqual(ended(1, '', changed));
       expect(result.stderr).not.toMatch(/stays pending/);
-      expect(await versionWith(world, 'AWSCURRENT')).toBe(current);
-      expect(await versionWith(world, 'AWSPENDING')).toBe(other);
+      expect((await world.describe()).AWSCURRENT).toBe(current);
+      expect((await world.describe()).AWSPENDING).toBe(other);
     }
   });
 
   it.for(['y', 'n'])(
     'are told of the version of the other also after the second question, answered with %s',
     async (answer, { world }) => {
-      const version = await storePending(world);
-      const current = await versionWith(world, 'AWSCURRENT');
+      const version = await world.store(NEW);
+      const current = (await world.describe()).AWSCURRENT;
       const { url } = await brokerWith(about({ finding: 'rejected', version }), version);
       const keyboard = keyboardOf([['Continue? [y/N] ', 'y\n']]);
       let other: Promise<string> | undefined;
       keyboard.on('shown', (screen: string) => {
         if (!screen.includes('credential? [y/N] ')) return;
-        other ??= storePending(world, WRONG).finally(() => keyboard.push(`${answer}\n`));
+        other ??= world.store(WRONG).finally(() => keyboard.push(`${answer}\n`));
       });
       const env = { ...world.shell, TOKEN_BROKER_URL: url };
       const { exitCode, stderr } = await beginCommandLine(PROMOTE.split(' '), env, keyboard).finished;
       expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/error: secret-changed: /)]);
       expect(stderr).not.toMatch(/stays pending/);
-      expect(await versionWith(world, 'AWSCURRENT')).toBe(current);
-      expect(await versionWith(world, 'AWSPENDING')).toBe(await other);
+      expect((await world.describe()).AWSCURRENT).toBe(current);
+      expect((await world.describe()).AWSPENDING).toBe(await other);
     },
   );
 
   it('keep the pending version of the other, and what was made current meanwhile', async ({ world }) => {
     const { shell } = openShell(world.shell);
     const secrets = openSecrets(shell, { environment: 'local' });
-    const own = await storePending(world);
+    const own = await world.store(NEW);
     const before = await secrets.find('acme');
     if (before === undefined) throw new Error('acme is missing');
-    const other = await storePending(world, OLD);
+    const other = await world.store(OLD);
 
     await expect(secrets.moveStage('acme', 'AWSPENDING', own)).rejects.toMatchObject({ type: 'secret-changed' });
-    expect(await versionWith(world, 'AWSPENDING')).toBe(other);
-    const current = await versionWith(world, 'AWSCURRENT');
+    expect((await world.describe()).AWSPENDING).toBe(other);
+    const current = (await world.describe()).AWSCURRENT;
     const moved = { VersionStage: 'AWSCURRENT', RemoveFromVersionId: current, MoveToVersionId: other };
     await world.secretsManager.send(new UpdateSecretVersionStageCommand({ SecretId: ACME, ...moved }));
     await expect(secrets.makeCurrent(before, own)).rejects.toMatchObject({ type: 'secret-changed' });
-    expect(await versionWith(world, 'AWSCURRENT')).toBe(other);
+    expect((await world.describe()).AWSCURRENT).toBe(other);
   });
 
   it('keep the tag of a version that the other is about to store, and lose that of a version without a stage', async ({
@@ -179,10 +162,10 @@ describe('two operators at once', () => {
   }) => {
     const { shell } = openShell(world.shell);
     const secrets = openSecrets(shell, { environment: 'local' });
-    const about = await storePending(world);
+    const about = await world.store(NEW);
     const tags = [about, 'about-to-be-stored'].map((id) => ({ Key: `services:${id}`, Value: SERVICES[0] }));
     await world.secretsManager.send(new TagResourceCommand({ SecretId: ACME, Tags: tags }));
-    await storePending(world);
+    await world.store(NEW);
     const before = await secrets.find('acme');
     if (before === undefined) throw new Error('acme is missing');
 

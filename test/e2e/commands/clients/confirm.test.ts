@@ -77,9 +77,9 @@ describe('at a terminal', () => {
     ['client_id: ', `${id}\r`],
     ['secret: ', `${secret}\r`],
   ];
-  const put = (world: OperatorWorld, dialogue: Dialogue, ...options: readonly string[]) => {
+  const put = (world: OperatorWorld, dialogue: Dialogue) => {
     world.letHalfAMinutePass();
-    return typeAtCommandLine(['client', 'put', 'acme', ...options], world.shell, dialogue);
+    return typeAtCommandLine(['client', 'put', 'acme'], world.shell, dialogue);
   };
   const agreed: Dialogue = [['Continue? [y/N] ', 'y\r']];
 
@@ -91,17 +91,6 @@ describe('at a terminal', () => {
     const answered = await typeAtCommandLine(['client', 'disable', 'acme'], shell, [['Continue? [y/N] ', typed]]);
     expect(answered).toMatchObject({ exitCode, screen: expect.stringMatching(last) });
     expect((await run('client check acme')).exitCode).toBe(exitCode === 0 ? 1 : 0);
-  });
-
-  it('asks, also with --yes, before a rejected credential goes into use', async ({ world }) => {
-    const typed = answers(WRONG.client_id, WRONG.secret);
-    const question = 'Promote the rejected credential? [y/N] ';
-    const refused = await put(world, [...typed, [question, 'n\r']], '--force', '--yes');
-    expect(refused).toMatchObject({ exitCode: 1, screen: expect.stringMatching(/is AWSPENDING\n/) });
-    const accepted = await put(world, [...typed, ...agreed, [question, 'y\r']], '--force');
-    expect(accepted).toMatchObject({ exitCode: 0, screen: expect.stringMatching(/is AWSCURRENT\n/) });
-    const ended = await put(world, [...typed, [question, '\u0003']], '--force', '--yes');
-    expect(ended).toMatchObject({ exitCode: 130 });
   });
 
   it('asks for no promotion of a first version, which is in use already', async ({ world: { shell } }) => {

@@ -134,11 +134,11 @@ it('says that nothing answers there, to a terminal that still has the variables 
 const GONE = 'http://127.0.0.1:19999';
 
 it('the example plays an incident of each service, although two of its pairs are latched', async () => {
+  const own = await startOwnBroker();
+  const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
+  const command = (text: string) => runCommandLine(text.split(' '), variables);
+  await command('health --run');
   for (const service of ['customer-insights', 'merchant-payment-cleansing']) {
-    const own = await startOwnBroker();
-    const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
-    const command = (text: string) => runCommandLine(text.split(' '), variables);
-    await command('health --run');
     await command(`service ${service} --down`);
     own.passMinute();
     own.passMinute();

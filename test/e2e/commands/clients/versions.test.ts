@@ -1,9 +1,9 @@
-import { PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
+import { TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, beginCommandLine, ended, keyboardOf } from '../shared/command-line.ts';
-import { it, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+import { ACME, it, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const CHECK = 'client check acme';
@@ -123,9 +123,9 @@ it('goes on after a problem of one service', async ({ world }) => {
 });
 
 it('a client whose tag names no service is not taken for one that every service accepts', async ({ world }) => {
-  await storePending(world, WRONG);
+  await world.store(WRONG);
   const Tags = [{ Key: 'services', Value: ' ' }];
-  await world.secretsManager.send(new TagResourceCommand({ SecretId: 'token-broker/local/acme', Tags }));
+  await world.secretsManager.send(new TagResourceCommand({ SecretId: ACME, Tags }));
   for (const command of [CHECK, 'client promote acme', 'client put acme --yes']) {
     const refused = { exitCode: 1, stderr: expect.stringMatching(/error: services-missing: /) };
     expect(await world.run(command, { input: WRONG }), command).toMatchObject(refused);
@@ -136,23 +136,11 @@ it('a client whose tag names no service is not taken for one that every service 
 
 const NOWHERE = { env: { TOKEN_BROKER_URL: 'http://127.0.0.1:9' } };
 
-async function storePending({ secretsManager }: OperatorWorld, credential: object) {
-  const stored = { SecretString: JSON.stringify({ ...credential, services: 'all' }), VersionStages: ['AWSPENDING'] };
-  const command = new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', ...stored });
-  return (await secretsManager.send(command)).VersionId;
-}
-
-async function stages(world: OperatorWorld) {
-  const { clients } = await world.json('client list');
-  const versions: { version: string; stages: string[] }[] = clients[0].versions;
-  return Object.fromEntries(versions.flatMap(({ version, stages }) => stages.map((stage) => [stage, version])));
-}
-
 it('client promote --force and client rollback move stages without the broker, and back', async ({ world }) => {
-  await storePending(world, WRONG);
+  await world.store(WRONG);
   const unasked = ended(0, /network-error .*is AWSCURRENT/s, /./);
   expect(await world.run('client promote acme --force --yes', NOWHERE)).toEqual(unasked);
-  const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
+  const { AWSCURRENT, AWSPREVIOUS } = await world.describe();
 
   const back = ended(
     0,
@@ -160,10 +148,10 @@ it('client promote --force and client rollback move stages without the broker, a
     /^(?!.*undoes a rollback).*^It is unchecked: .*another rollback undoes this/ms,
   );
   expect(await world.run('client rollback acme --yes', NOWHERE)).toEqual(back);
-  expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
+  expect(await world.describe()).toMatchObject({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
   const again = await world.run('client rollback acme --yes', NOWHERE);
   expect(again.stderr).toContain('\n- undoes a rollback: it is newer than the current version\n');
-  expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
+  expect(await world.describe()).toMatchObject({ AWSCURRENT, AWSPREVIOUS });
 });
 
 it.for([
@@ -172,7 +160,7 @@ it.for([
 ] as const)(
   'client rollback changes nothing when another operator %s meanwhile',
   async ([_, other, said], { world }) => {
-    await storePending(world, WRONG);
+    await world.store(WRONG);
     await world.run('client promote acme --force --yes', NOWHERE);
     const keyboard = keyboardOf([]);
     let meanwhile: Promise<unknown> | undefined;
@@ -182,9 +170,9 @@ it.for([
     const rollback = ['client', 'rollback', 'acme', '--region', 'us-east-1'];
     const { exitCode, stderr } = await beginCommandLine(rollback, world.shell, keyboard).finished;
     expect([exitCode, stderr]).toEqual([1, expect.stringMatching(said)]);
-    const after = await stages(world);
+    const after = await world.describe();
     expect(await meanwhile).toMatchObject({ exitCode: 0 });
-    expect(await stages(world)).toEqual(after);
+    expect(await world.describe()).toEqual(after);
   },
 );
 

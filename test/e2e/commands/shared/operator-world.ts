@@ -1,6 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
-import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import {
+  CreateSecretCommand,
+  DescribeSecretCommand,
+  PutSecretValueCommand,
+  SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { LOCAL_STORE_LIMITS, startLocalBroker } from '../../../../bin/local/broker.ts';
 import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
@@ -15,6 +20,9 @@ import { LOCAL_ENVIRONMENT, tableName } from '../../../../lib/settings/names.ts'
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
+
+/** The secret of the only client that a world begins with. */
+export const ACME = 'token-broker/local/acme';
 
 /** The credentials of `acme` that the services accept: the one in use, and one that is not stored yet. */
 export const OLD = { client_id: 'acme-id', secret: 'marked-old-secret' };
@@ -130,6 +138,19 @@ export async function startOperatorWorld() {
       const Tags = [{ Key: 'services', Value: service }];
       await secretsManager.send(new CreateSecretCommand({ Name: `token-broker/local/${client}`, SecretString, Tags }));
     },
+    /** As with the AWS command line: stores a version of acme's credential for all services, and returns its id. */
+    async store(credential: object, stage = 'AWSPENDING') {
+      const SecretString = JSON.stringify({ ...credential, services: 'all' });
+      const command = new PutSecretValueCommand({ SecretId: ACME, SecretString, VersionStages: [stage] });
+      return (await secretsManager.send(command)).VersionId ?? '';
+    },
+    /** Returns which version of a secret has which stage, by stage, and its services if they are tagged. */
+    async describe(SecretId = ACME): Promise<Readonly<Record<string, string>>> {
+      const { VersionIdsToStages = {}, Tags } = await secretsManager.send(new DescribeSecretCommand({ SecretId }));
+      const stages = Object.entries(VersionIdsToStages).flatMap(([id, all]) => all.map((stage) => [stage, id]));
+      const services = Tags?.find(({ Key }) => Key === 'services')?.Value;
+      return { ...Object.fromEntries(stages), ...(services !== undefined && { services }) };
+    },
     /** Starts one more instance of the broker, with the table or with `endpoint` in its place; asks it as `billing`. */
     async newInstance(endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB) {
       const { handler } = createTokenFunction({
@@ -147,28 +168,6 @@ export async function startOperatorWorld() {
     run,
     /** Runs it with `--json`; gives the document that it answers. */
     json: async (command: string, options?: RunOptions) => JSON.parse((await run(`${command} --json`, options)).stdout),
-  };
-}
-
-/** Asks for tokens of `acme` without a pause from its first answer on; the result stops it and tells the failures. */
-export async function keepCalling({ caller }: OperatorWorld) {
-  const failures: unknown[] = [];
-  const tokens = new Set<string>();
-  let isOver = false;
-  const call = async () => {
-    for (const service of SERVICES) {
-      const answer = caller.token({ client: 'acme', service });
-      await answer.then(({ accessToken }) => tokens.add(accessToken)).catch((error) => failures.push(error));
-    }
-  };
-  await call();
-  const calling = (async () => {
-    while (!isOver) await call();
-  })();
-  return async () => {
-    isOver = true;
-    await calling;
-    return { failures, tokens };
   };
 }
 

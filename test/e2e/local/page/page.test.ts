@@ -45,7 +45,7 @@ it('the page lets only its own files run, and is neither kept, nor framed, nor r
   }
 });
 
-/** What any server of `npm start` refuses, control.test.ts shows. */
+/** What any server of `npm start` refuses, local.test.ts shows. */
 it.each<readonly [string, number, Readonly<Record<string, string | undefined>>]>([
   ['with no origin', 403, { origin: undefined }],
   ['from another site', 403, { origin: 'https://example.com' }],
