@@ -3,10 +3,12 @@ import { createServer } from 'node:http';
 import { promisify } from 'node:util';
 import { Provider } from 'oidc-provider';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { greeting } from '../../bin/local/banner.ts';
 import { listen, stop } from '../../bin/local/loopback.ts';
 import { exportLine, powershellLines } from '../../bin/local/shell.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { ask, startLocalBroker, startOwnBroker } from '../support/processes/local-broker.ts';
+import { parseLocalConfig } from '../../lib/settings/local-config.ts';
+import { ask, startLocalBroker } from '../support/processes/local-broker.ts';
 
 /** A shell would take this key for something else. */
 const KEY = `it's-$HOME&"key"`;
@@ -22,38 +24,30 @@ function config(services: unknown, accessRules: unknown = [{ role: ME.role, clie
   return { services, accessRules, callers: [ME], credentials: CREDENTIALS };
 }
 
-it('npm start -- --config FILE asks an OAuth server of another project in the dialect that the file says', async () => {
+it('npm start -- --config FILE asks services of its own, each in the dialect that the file says, and offers commands for its own callers', async () => {
   const provider = await startOidcProvider();
+  const own = await startTokenService({ credentials: { own: [{ client: 'plain', ...CREDENTIALS.plain }] } });
+  onTestFinished(own.close);
   const parameters = { parameters: { grant_type: 'client_credentials' }, parametersIn: 'body' };
   const form = { authUrl: provider.url, tokenPath: '/token', basicEncoding: 'form', ...parameters };
-  const broker = await startOwnBroker({ config: config({ form, raw: { ...form, basicEncoding: 'raw' } }) });
+  const services = { own: { authUrl: own.authUrl('own') }, form, raw: { ...form, basicEncoding: 'raw' } };
+  const broker = await startLocalBroker({ config: config(services) });
   const issued = await ask(broker, ME, { client: 'signs', service: 'form' });
-  const refused = await ask(broker, ME, { client: 'signs', service: 'raw' });
 
   expect(issued).toMatchObject({ status: 200, json: { token_type: 'Bearer', expiry_source: 'response' } });
   expect(await provider.issuedTo(issued.json.access_token)).toBe(CREDENTIALS.signs.client_id);
   // Decoding breaks at the bare percent sign.
-  expect(refused).toMatchObject({ status: 424, json: { type: 'token-endpoint-error' } });
-});
-
-it('npm start -- --config FILE asks services of its own, and offers commands for its own callers', async () => {
-  const { authUrl, close } = await startTokenService({
-    credentials: { raw: [{ client: 'plain', ...CREDENTIALS.plain }] },
-  });
-  onTestFinished(close);
-  const broker = await startLocalBroker({ config: config({ raw: { authUrl: authUrl('raw') } }) });
-  expect(await ask(broker, ME, { client: 'plain', service: 'raw' })).toMatchObject({ status: 200 });
+  const refused = { status: 424, json: { type: 'token-endpoint-error' } };
+  expect(await ask(broker, ME, { client: 'signs', service: 'raw' })).toMatchObject(refused);
+  expect(await ask(broker, ME, { client: 'plain', service: 'own' })).toMatchObject({ status: 200 });
 
   const { stdout, ...ended } = await broker.end();
   expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
   expect(stdout).toMatch(/^ {2}me +may act for all clients on all services$/m);
-  expect(stdout).toContain('token --client plain --service raw\n');
+  expect(stdout).toContain('token --client plain --service own\n');
   expect(stdout).not.toMatch(/stand-in|AKIDLOCALBILLING|manage the clients/);
-  const shell = await promisify(execFile)('sh', [
-    '-c',
-    `${exportLine(broker.callers.me ?? {})}; printf %s "$AWS_SECRET_ACCESS_KEY"`,
-  ]);
-  expect(shell.stdout).toBe(KEY);
+  const command = `${exportLine(broker.callers.me ?? {})}; printf %s "$AWS_SECRET_ACCESS_KEY"`;
+  expect((await promisify(execFile)('sh', ['-c', command])).stdout).toBe(KEY);
 });
 
 it('the variables for PowerShell have every kind of its quotes doubled, and no other sign-in', () => {
@@ -66,13 +60,11 @@ it('the variables for PowerShell have every kind of its quotes doubled, and no o
   ]);
 });
 
-it('npm start -- --config FILE says that no caller gets a token when no rule names one', async () => {
-  const broker = await startLocalBroker({ config: config({ raw: { authUrl: 'http://127.0.0.1:9' } }, []) });
-  const { stdout } = await broker.end();
-
-  expect(stdout).toMatch(/^ {2}me +may act for no client$/m);
-  expect(stdout).toContain('No access rule names a caller');
-  expect(stdout).not.toContain('curl');
+it('the greeting says that no caller gets a token when no rule names one', () => {
+  const parsed = parseLocalConfig(config({ raw: { authUrl: 'http://127.0.0.1:9' } }, []));
+  const text = greeting({ url: 'http://127.0.0.1:8788', config: parsed, moved: [] } as never, '');
+  expect(text).toContain('No access rule names a caller');
+  expect(text).not.toContain('curl');
 });
 
 /** An OAuth server on loopback, at `/token`, that takes only `client_credentials` with HTTP Basic in the form dialect. */

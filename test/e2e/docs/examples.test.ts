@@ -6,12 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { hasSigner, runs } from '../../support/aws/signers.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
-import {
-  shellVariables,
-  startLocalBroker,
-  tokenServiceUrl,
-  useLocalBroker,
-} from '../../support/processes/local-broker.ts';
+import { shellVariables, tokenServiceUrl, useLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, ended, finished } from '../commands/shared/command-line.ts';
@@ -135,49 +130,6 @@ it('docs/examples/with-client.mjs and the program of README.md call a service wi
   const told = await execute([...WITH_CLIENT.command, '--input-type=module', '--eval', here], variables);
   expect(told).toEqual(ended(0, /^200 \{.*\}\n$/));
 });
-
-describe.skipIf(noBotocore !== '')(`docs/examples/token_broker.py in a program${noBotocore}`, () => {
-  it('asks once for 20 threads, replaces a token that the service turns away, and repeats no 424', async () => {
-    const own = await startLocalBroker();
-    const { stdout, stderr } = await execute(['python3', '-c', PROGRAM], { ...shellVariables(own), ...PYTHON });
-    const told = { fingerprints: 1, statuses: [401, 200], type: 'credential-rejected' };
-    expect({ told: stdout && JSON.parse(stdout), stderr }).toEqual({ told, stderr: '' });
-
-    const { stdout: log } = await own.end();
-    expect(log.match(/^issued +acme\/customer-insights /gm)).toHaveLength(2);
-    expect(log.match(/^credential-rejected +initech\/customer-insights /gm)).toHaveLength(1);
-  });
-});
-
-const PYTHON = { PYTHONPATH: FOLDER, PYTHONDONTWRITEBYTECODE: '1' };
-
-const PROGRAM = `
-import json, os, urllib.error, urllib.request
-from concurrent.futures import ThreadPoolExecutor
-from token_broker import TokenBroker, TokenBrokerError
-
-service = os.environ["TOKEN_BROKER_STAND_IN_URL"] + "/customer-insights"
-broker = TokenBroker(os.environ["TOKEN_BROKER_URL"])
-with ThreadPoolExecutor(20) as pool:
-    tokens = list(pool.map(lambda _: broker.token("acme", "customer-insights"), range(20)))
-
-statuses = []
-def ask(token):
-    request = urllib.request.Request(service + "/v1/whoami", headers={"Authorization": "Bearer " + token["access_token"]})
-    try:
-        statuses.append(urllib.request.urlopen(request).status)
-    except urllib.error.HTTPError as error:
-        statuses.append(error.code)
-    return statuses[-1]
-
-urllib.request.urlopen(service + "/incident/revoke", b"")
-broker.call("acme", "customer-insights", ask, is_refused=lambda status: status == 401)
-try:
-    broker.token("initech", "customer-insights")
-except TokenBrokerError as error:
-    fingerprints = len({token["fingerprint"] for token in tokens})
-    print(json.dumps({"fingerprints": fingerprints, "statuses": statuses, "type": error.type}))
-`;
 
 /** An example of an answer from the contract. */
 function answered(status: number, mediaType: string, example: string, headers: object = {}) {

@@ -7,12 +7,12 @@ import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../../functions/v
 import { environments } from '../../../lib/environments.ts';
 import { TRAIL_ALARMS } from '../../../lib/monitoring/alarms.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
+import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/names.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { alwaysOnMonth, costOf } from '../../support/prices.ts';
-import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
 import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
@@ -97,9 +97,9 @@ describe('the page about development', () => {
     expect(paths).toEqual(expect.arrayContaining(folders));
   });
 
-  it('shows a configuration that a local broker starts with', async () => {
+  it('shows a configuration that a local broker takes', () => {
     const [config = ''] = blocks('json', DEVELOPMENT);
-    await startOwnBroker({ config });
+    expect(() => parseLocalConfig(JSON.parse(config))).not.toThrow();
   });
 });
 

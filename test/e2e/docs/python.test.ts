@@ -46,7 +46,7 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
 
   it('asks the broker once for 20 threads whose token was refused, also when the broker stands by it', async () => {
     const server = await answering((response, request) =>
-      (request.body.includes('refused') ? REFUSED_AGAIN : TOKEN)(response, request),
+      (request.body.includes('"refused": "0123456789abcdef"') ? REFUSED_AGAIN : TOKEN)(response, request),
     );
     expect(await python(server.url, REFUSED)).toEqual({ answers: [401], sent: 20 });
     expect(server.requests).toHaveLength(2);
