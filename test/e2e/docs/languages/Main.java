@@ -6,8 +6,6 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.util.ArrayList;
-import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -24,7 +22,6 @@ class Main {
             var order = line.split("\t", -1);
             Callable<String> carryOut = () -> switch (order[0]) {
                 case "token" -> broker.token(order[2], order[3]);
-                case "sign" -> signed(order);
                 default -> "" + api.send(request(order), BodyHandlers.discarding()).statusCode();
             };
             var running = new ArrayList<Future<String>>();
@@ -51,14 +48,5 @@ class Main {
             case "stream" -> request.POST(BodyPublishers.ofInputStream(() -> new ByteArrayInputStream(order[3].getBytes()))).build();
             default -> request.build();
         };
-    }
-
-    /** The key, region and date of AWS's vectors; the order has a body and then headers. */
-    static String signed(String[] order) throws Exception {
-        var key = Map.of("TOKEN_BROKER_URL", "https://example.com", "AWS_REGION", "us-east-1",
-            "AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY");
-        var headers = new TreeMap<String, String>();
-        for (int i = 3; i < order.length; i += 2) headers.put(order[i], order[i + 1]);
-        return new TokenBroker(key).sign("/", headers, order[2], "service");
     }
 }
