@@ -20,6 +20,8 @@ interface Lease {
   /** The one that was made under it. */
   request?: SentRequest;
   isEnded: boolean;
+  /** The item was lost since: requests under this lease and under later leases cross. */
+  isLost?: true;
 }
 
 interface Pace {
@@ -61,7 +63,8 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
 
     /** The item of the pair is lost: all that the fleet knew of it begins anew. */
     forget(pair: Pair) {
-      const { leases, lastToken } = pageOf(pair);
+      const { lastToken, ...page } = pageOf(pair);
+      const leases = page.leases.map((lease) => ({ ...lease, isLost: true }) as const);
       pages.set(pairKey(pair), { leases, rejections: [], lastToken, pace: NEVER });
     },
 
@@ -145,11 +148,11 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
       'in spite of its own latch': !hasAnyClockJumped() && isLatched(request, page),
       'without a lease': !isExcused && lease === undefined,
       ...(lease && !isExcused && complaintsOfUse(lease, version)),
-      ...(lease && !isExcused && !hasAnyClockJumped() && complaintsOfPace(lease, request, page)),
+      ...(lease && !lease.isLost && !isExcused && !hasAnyClockJumped() && complaintsOfPace(lease, request, page)),
     });
     if (lease === undefined) return;
     lease.request = request;
-    page.lastRequest = request;
+    if (!lease.isLost) page.lastRequest = request;
   }
 
   function isSecondOfCall({ from, pair, version }: SentRequest): boolean {
