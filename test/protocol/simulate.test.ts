@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Way } from '../../bench/day/world.ts';
-import { simulated } from '../support/fleet/example-day.ts';
+import { simulateDay } from '../../bench/day/day.ts';
+import type { Scale, Way } from '../../bench/day/world.ts';
 
 // A busy machine needs minutes for a day.
 describe('a simulated fleet', { timeout: 3_600_000 }, () => {
@@ -16,7 +16,24 @@ describe('a simulated fleet', { timeout: 3_600_000 }, () => {
     expect((await requests('broker', 1_000)) / (await requests('broker', 1))).toBeLessThan(1.05);
     expect((await requests('memory-only', 1_000)) / (await requests('memory-only', 1))).toBeGreaterThan(3);
   });
+
+  it('never makes a needless token request on a day on which nothing fails', async () => {
+    const { problems, tokenRequests, goal } = await simulated('broker', { seed: 1, calm: true });
+    expect({ problems: problems.all, needless: tokenRequests.needless }).toEqual({ problems: 0, needless: 0 });
+    expect(goal).toMatchObject({ met: true });
+  });
+
+  it('keeps every promise of a pair on a day on which all goes wrong', async () => {
+    const { tokensIssued, tokenRequests } = await simulated('broker', { seed: 1, pairs: 40, faults: true });
+    expect(tokensIssued).toBeGreaterThan(4_000);
+    expect(tokenRequests.rejected).toBeGreaterThan(0);
+  });
 });
+
+/** A day of 200 instances and 100 pairs, but for the changes. */
+function simulated(way: Way, changes: Partial<Scale> = {}) {
+  return simulateDay(way, { instances: 200, pairs: 100, hours: 24, seed: 25, calm: false, faults: false, ...changes });
+}
 
 /** A change of the rules that moves these numbers moves a real fleet's, too: look at them before recording new ones. */
 const RECORDED = {
