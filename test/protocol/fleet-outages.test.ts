@@ -142,22 +142,6 @@ describe('Secrets Manager', () => {
   });
 });
 
-it('a token that was withdrawn comes back in no instance, also in none that lost its key while it had it', async () => {
-  const { clock, surroundings, requests, instances, askAll, askOne } = fleetOf(2);
-  await askAll();
-  surroundings.storeFault = () => 'no-key';
-  await clock.advance(MINUTE_MS);
-  expect((await askOne()).issue?.cache).toBe('memory');
-  surroundings.storeFault = undefined;
-  surroundings.secret = () => ({ outcome: 'deleted' });
-  expect(await clock.run(instances[1]?.check() ?? expect.fail())).toMatchObject({ finding: 'secret-missing' });
-
-  surroundings.secret = undefined;
-  await clock.advance(MINUTE_MS);
-  expect((await askOne()).issue?.cache).toBe('none');
-  expect(requests).toHaveLength(2);
-});
-
 describe('200 instances without a sealing key, which can open and store no token,', () => {
   const withoutKey = { storeFault: (): StoreFault => 'no-key' };
 

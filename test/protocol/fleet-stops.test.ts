@@ -71,30 +71,3 @@ it('a check of a secret that was missing, is stored again and cannot be read wit
   expect(recordNow().token).toBeDefined();
   for (const { issue } of await askAll()) expect(issue).toBeDefined();
 });
-
-it('a rotation during the silence is noticed after it', async () => {
-  const { surroundings, clock, requests, askAll } = await stoppedFleet(STOPPED, 'unavailable');
-  surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
-  Object.assign(surroundings, SILENCE, { storeFault: undefined });
-  await clock.advance(55 * MINUTE_MS);
-  for (const { problem } of await askAll()) expect(problem?.type).toBe('secrets-unavailable');
-
-  Object.assign(surroundings, UP);
-  for (const { issue } of await askAll()) expect(issue?.token.credentialVersion).toBe('v2');
-  expect(requests.map(({ version }) => version)).toEqual(['v1', 'v2']);
-});
-
-it.each(['AWSPENDING', 'AWSPREVIOUS'] as const)(
-  'a version with the stage %s that is missing stops nobody',
-  async (stage) => {
-    const { surroundings, clock, instances, askAll } = fleetOf(1);
-    await askAll();
-    const [instance = expect.fail()] = instances;
-    expect(await clock.run(instance.check({ stage }))).toMatchObject({ finding: 'secret-missing' });
-    await clock.advance(MINUTE_MS);
-    Object.assign(surroundings, SILENCE, { storeFault: (): StoreFault => 'unavailable' });
-
-    await expect(clock.run(instance.check({ stage }))).rejects.toMatchObject(UNAVAILABLE);
-    for (const { issue } of await askAll()) expect(issue).toBeDefined();
-  },
-);
