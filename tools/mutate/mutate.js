@@ -3,7 +3,7 @@ import { Stryker } from '@stryker-mutator/core';
 
 const RULES = [
   'test/unit/{broker,aws}/**/*.test.ts',
-  'test/protocol/{fleet-outages,lease-rules}.test.ts',
+  'test/protocol/fleet-outages.test.ts',
   'test/contract/pair-table.contract.test.ts',
   'test/unit/functions/release-check.test.ts',
 ];

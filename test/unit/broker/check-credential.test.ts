@@ -236,6 +236,16 @@ describe('a check that finds the secret gone', () => {
     expect(counts.storeCalls).toEqual({ read: 1 });
   });
 
+  it('withdraws the token only after the lease of another call, which may be about to publish', async () => {
+    const { check, clock, tokenNow } = gone({ outcome: 'missing' }, { lease: { id: 'another', until: START + 900 } });
+    const checking = check();
+    await clock.advance(800);
+    expect(tokenNow()).toBe(token);
+
+    expect(await checking).toMatchObject(missing);
+    expect([clock.now() >= START + 900, tokenNow()]).toEqual([true, undefined]);
+  });
+
   it('withdraws nothing when the secret is back at its second look, after another write', async () => {
     const { check, surroundings, counts, tokenNow, shared } = gone({ outcome: 'missing' });
     surroundings.secret = () => {

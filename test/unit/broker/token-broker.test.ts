@@ -31,6 +31,20 @@ describe('the token broker', () => {
     expect(await renewing).toMatchObject({ cache: 'none' });
   });
 
+  it('gives no caller a living token that a renewal in vain has outlasted', async () => {
+    const { issue, world, clock } = createBrokerWorld({
+      answer: () => exchange(200, { access_token: 'old', expires_in: 60 }),
+    });
+    await issue();
+    world.answer = () => {
+      clock.now += 3_000;
+      return exchange(503, {});
+    };
+    // Its last 12 seconds are for no caller.
+    clock.now += 46_000;
+    await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
+  });
+
   it('gives no caller the token of another pair, also of two services that only differ in the scope they ask for', async () => {
     const clients = ['acme', 'globex'];
     const services = ['read', 'write'];
@@ -74,6 +88,12 @@ describe('the token broker', () => {
       const newer = exampleToken({ fingerprint: 'of another instance' });
       replaceToken(newer);
       expect(await issue({ refused: successor.fingerprint })).toMatchObject({ cache: 'shared', token: newer });
+    });
+
+    it('replaces none for a caller that refuses another at the same time', async () => {
+      const { issue, token } = await setUp();
+      const issues = await Promise.all([token.fingerprint, 'f'.repeat(16)].map((refused) => issue({ refused })));
+      expect(issues.map(({ cache }) => cache)).toEqual(['none', 'memory']);
     });
 
     it('answers others from memory that was read less than a second ago, so that made-up ones cost nothing', async () => {

@@ -20,6 +20,7 @@ import {
   requestWhenFree,
   rotated,
   SILENT,
+  THROTTLED,
 } from './pair-world.ts';
 
 const WAIT: Step<string> = { kind: 'wait' };
@@ -95,6 +96,17 @@ it('a lost lease costs another look in the pace of those who wait, and no token 
   expect(sent).toEqual([]);
 });
 
+it('a version is sent only if it was read after the look, although an earlier reading is trusted for minutes', async () => {
+  let version = 'v1';
+  const { ask, clock, versionsSent } = createPairWorld({ secret: (stage) => found(version, undefined, stage) });
+  await ask();
+  version = 'v2';
+  clock.now += MINUTE_MS;
+  await ask(FINGERPRINT);
+
+  expect(versionsSent()).toEqual(['v1', 'v2']);
+});
+
 it('a latch or a hold is told by the secret of the last minutes', async () => {
   const { acquire, readStages, clock } = createPairWorld({ renewals: [REJECTED] });
   await acquire([REQUEST, answer('enough')]);
@@ -112,6 +124,7 @@ it.each<[string, PairWorldOptions]>([
   ['has a version that is held', { record: { held: new Map([['v1:0000000000000000', exampleWait(START + 1)]]) } }],
   ['loses its lease', { store: { replace: async () => undefined } }],
   ['gets no answer from the table', { store: { replace: SILENT } }],
+  ['meets a busy table', { store: { replace: THROTTLED } }],
 ])('a renewal that %s leaves the old token, without another look', async (_, options) => {
   const { tableReads, acquire, sent, slept } = createPairWorld(options);
 
@@ -125,6 +138,18 @@ it('a renewal whose living token has ended meanwhile is followed by another look
 
   expect(await acquire([RENEW, REQUEST])).toBe(FINGERPRINT);
   expect(tableReads).toHaveLength(2);
+});
+
+it('a token that ended while its instance was frozen is for no caller', async () => {
+  const { acquire, recordNow } = createPairWorld({
+    onReplace: async (write, { n, clock }) => {
+      const written = await write();
+      if (n === 2) clock.now += HOUR_MS;
+      return written;
+    },
+  });
+  expect(await acquire([REQUEST])).toMatchObject({ type: 'token-endpoint-timeout', retryAfterSeconds: 1 });
+  expect(recordNow().token?.fingerprint).toBe(FINGERPRINT);
 });
 
 describe('a token request that is rejected', () => {
