@@ -148,8 +148,8 @@ describe('the outcome of a request that the table was not told', () => {
 
 describe('a rejection that the table could not be told', () => {
   const untold = { count: 2, at: START, by: 'mine' };
-  const reject = (memory: PairMemory, version: string) =>
-    memory.keepOutcome(PAIR, { ...RECORD, rejected: new Map([[version, untold]]) }, { kind: 'rejected', version });
+  const reject = (memory: PairMemory, version: string, pair = PAIR) =>
+    memory.keepOutcome(pair, { ...RECORD, rejected: new Map([[version, untold]]) }, { kind: 'rejected', version });
 
   it.each([
     ['counts for a day', 24 * HOUR_MS - 1, {}, 1, untold],
@@ -165,6 +165,13 @@ describe('a rejection that the table could not be told', () => {
     const record = { ...RECORD, rejected: latches(known, count) };
     expect(memory.withOwn(PAIR, record).rejected.get('v1')).toEqual(expected);
     expect(memory.withOwn(OTHER, RECORD).rejected.size).toBe(0);
+  });
+
+  it('counts for 1 001 pairs', () => {
+    const { memory } = setUp();
+    const pairs = Array.from({ length: 1_001 }, (_, n) => ({ ...PAIR, client: `client-${n}` }));
+    for (const pair of pairs) reject(memory, 'v1', pair);
+    expect(pairs.every((pair) => memory.withOwn(pair).rejected.has('v1'))).toBe(true);
   });
 
   it('leaves the pause of a failure, which follows it', () => {

@@ -1,7 +1,7 @@
 import { createSecretCache, type SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import { createAcquireToken } from '../../../../functions/broker/pair/acquire-token.ts';
 import type { Call } from '../../../../functions/broker/pair/call.ts';
-import type { Step, View } from '../../../../functions/broker/pair/decision.ts';
+import { decideIssue, type Step, type View } from '../../../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../../../functions/broker/pair/memory.ts';
 import type { Obtained, ObtainToken } from '../../../../functions/broker/pair/obtain-token.ts';
 import type { PairRecord } from '../../../../functions/broker/pair/record.ts';
@@ -13,7 +13,7 @@ import {
 } from '../../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import type { SecretStage } from '../../../../functions/vocabulary.ts';
-import { found } from '../../../support/broker-world.ts';
+import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
 import { START } from '../../../support/example.ts';
 import { exampleCall, exampleToken } from '../../../support/pair/pair-examples.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../../../support/pair/reference-pair-store.ts';
@@ -126,6 +126,23 @@ export function createPairWorld(options: PairWorldOptions = {}) {
     },
     random: () => random,
   });
+  /** The text of an answer, the fingerprint of a token, or what was thrown; the steps are decided in this order. */
+  async function acquire(
+    decide: ((view: View) => Step<string>) | readonly Step<string>[],
+    call: Call = exampleCall(),
+  ): Promise<unknown> {
+    let decisions = 0;
+    const decided = typeof decide === 'function' ? decide : () => decide[Math.min(decisions, decide.length) - 1];
+    const acquired = await acquireToken(call, (view) => {
+      decisions += 1;
+      views.push(view);
+      return decided(view) ?? REQUEST;
+    }).catch((error: unknown) => ({ kind: 'error' as const, error }));
+    if (acquired.kind === 'error') return acquired.error;
+    if (acquired.kind === 'failed') return acquired.problem;
+    return acquired.kind === 'answer' ? acquired.answer : acquired.token.fingerprint;
+  }
+
   return {
     clock,
     slept,
@@ -134,22 +151,19 @@ export function createPairWorld(options: PairWorldOptions = {}) {
     versionsSent: () => sent.map(({ version }) => version.versionId),
     readStages,
     tableReads,
+    writes: () => writes,
     recordNow: () => shared.peek(PAIR),
     shared,
     /** What was decided on. */
     views,
-    /** The text of an answer, the fingerprint of a token, or what was thrown; the steps are decided in this order. */
-    async acquire(decide: ((view: View) => Step<string>) | readonly Step<string>[], call: Call = exampleCall()) {
-      let decisions = 0;
-      const decided = typeof decide === 'function' ? decide : () => decide[Math.min(decisions, decide.length) - 1];
-      const acquired = await acquireToken(call, (view) => {
-        decisions += 1;
-        views.push(view);
-        return decided(view) ?? REQUEST;
-      }).catch((error: unknown) => ({ kind: 'error' as const, error }));
-      if (acquired.kind === 'error') return acquired.error;
-      if (acquired.kind === 'failed') return acquired.problem;
-      return acquired.kind === 'answer' ? acquired.answer : acquired.token.fingerprint;
+    acquire,
+    /** What a caller of `/token` is given: the fingerprint of a token, or the type of a problem. */
+    async ask(refused?: string, call = exampleCall({ deadline: clock.now + 10_000 })): Promise<unknown> {
+      const given = await acquire((view) => {
+        const step = decideIssue(view, call, { ...ISSUE_REQUEST, refused }, clock.now);
+        return 'answer' in step ? { ...step, answer: step.answer.token.fingerprint } : step;
+      }, call);
+      return given instanceof Problem ? given.type : given;
     },
   };
 }
