@@ -15,6 +15,8 @@ const CALLER = {
   ],
 };
 
+const DIGEST = '0123456789abcdef';
+
 /** The result of one call to which the broker answers with this body, and the request that the broker got. */
 async function ask<Told>(body: unknown, call: (broker: TokenBroker) => Promise<Told>, headers = {}) {
   const { broker, server, asked } = await startClientWorld(answerWith(200, body, headers), { maxAttempts: 1 });
@@ -36,7 +38,8 @@ it.each([
 
 it.each([
   ['30', 30],
-  ['soon', undefined],
+  ['in 30', undefined],
+  ['30 s', undefined],
 ])('tells when a check may find out more: Retry-After %s', async (text, retryAfterSeconds) => {
   const { told } = await ask(checked(PAIR), (broker) => broker.check(PAIR), { 'retry-after': text });
   expect(told.retryAfterSeconds).toBe(retryAfterSeconds);
@@ -62,7 +65,11 @@ describe('an issued token', () => {
   it('shows its other members in JSON, and [redacted] in place of itself', async () => {
     const shown = { accessToken: '[redacted]', tokenType: 'Bearer', fingerprint: '0123456789abcdef' };
     expect(JSON.parse(JSON.stringify(await secret()))).toMatchObject(shown);
-    expect(`${await secret()}`).toBe('[redacted]');
+    expect([`${await secret()}`, inspect(await secret())]).toEqual([
+      '[redacted]',
+      expect.stringContaining('[redacted]'),
+    ]);
+    expect(Object.isFrozen(await secret())).toBe(true);
   });
 
   it.each<[string, (token: object) => string]>([
@@ -83,7 +90,8 @@ describe('asking for a check', () => {
   });
 
   it("gives the broker's finding, with the end of the token on this machine's clock", async () => {
-    const members = { version: 'version-1', checked_at: '2026-11-01T09:00:00.000Z', expires_in: 120 };
+    const credential_expires_at = '2027-03-01T00:00:00.000Z';
+    const members = { checked_at: '2026-11-01T09:00:00.000Z', expires_in: 120, credential_expires_at };
     expect(await check(members)).toEqual({
       ...PAIR,
       stage: 'AWSCURRENT',
@@ -92,6 +100,7 @@ describe('asking for a check', () => {
       checkedAt: NOW - 3_600_000,
       provenBy: 'request',
       expiresAt: NOW + 120_000,
+      credentialExpiresAt: credential_expires_at,
     });
   });
 
@@ -106,25 +115,33 @@ describe('a 200 that is no answer of a broker', () => {
   const GOOD = { token: issued(NOW), check: checked(PAIR), whoami: CALLER };
 
   it.each<[string, keyof typeof GOOD, object, RegExp]>([
-    ['a token that no header can carry', 'token', { access_token: 'marked\r\n' }, /access_token/],
+    ['a token that no header can carry', 'token', { access_token: 'mar\r\nked' }, /access_token/],
+    ['no type of the token', 'token', { token_type: '' }, /token_type/],
     ['a negative life time', 'token', { expires_in: -1 }, /expires_in/],
+    ['a life time that is a text', 'token', { expires_in: '60' }, /expires_in/],
     ['a life time beyond all dates', 'token', { expires_in: Number.MAX_SAFE_INTEGER }, /expires_in/],
     ['an end that is no date', 'token', { expires_at: 'marked' }, /expires_at/],
+    ['an end that is a number', 'token', { expires_at: 0 }, /expires_at/],
     ['no source of the expiry', 'token', { expiry_source: undefined }, /expiry_source/],
-    ['a fingerprint that is a token', 'token', { fingerprint: 'marked' }, /fingerprint/],
+    ['a fingerprint around a token', 'token', { fingerprint: `${DIGEST}marked${DIGEST}` }, /fingerprint/],
     ['a scope that is a list', 'token', { scope: ['marked'] }, /scope/],
     ['another client', 'check', { client: 'marked' }, /client/],
+    ['another service', 'check', { service: 'marked' }, /service/],
     ['another stage', 'check', { stage: 'AWSPREVIOUS' }, /stage/],
     ['a new finding', 'check', { finding: 'toString' }, /finding/],
     ['a version that steers the terminal', 'check', { version: 'marked\u001b[2J' }, /version/],
     ['a time that is not a date', 'check', { checked_at: 'marked' }, /checked_at/],
-    ['a cause that steers the terminal', 'check', { cause: 'marked\u001b[2J' }, /cause/],
+    ['a cause that steers the terminal', 'check', { cause: 'marked\u001b[2m' }, /cause/],
     ['a new kind of proof', 'check', { proven_by: 'marked' }, /proven_by/],
     ['half a second of a checked token', 'check', { expires_in: 0.5 }, /expires_in/],
+    ['an end of a credential that is no word', 'check', { credential_expires_at: 'mar ked' }, /credential_expires_at/],
     ['a role that steers the terminal', 'whoami', { role: 'arn:\u001b[31m' }, /role/],
     ['an account that is a number', 'whoami', { account: 111111111111 }, /account/],
     ['a rule with a name that is no list', 'whoami', { rules: [{ ...CALLER.rules[0], clients: 'acme' }] }, /rules/],
-    ['a rule that is null', 'whoami', { rules: [null] }, /rules/],
+    ['a rule with a name of two words', 'whoami', { rules: [{ ...CALLER.rules[0], services: ['a b'] }] }, /rules/],
+    ['a rule without operations', 'whoami', { rules: [{ ...CALLER.rules[0], operations: 'token' }] }, /rules/],
+    ['a rule that is null', 'whoami', { rules: [CALLER.rules[0], null] }, /rules/],
+    ['a digest in other words', 'whoami', { rules_digest: `${DIGEST} ${DIGEST}` }, /rules_digest/],
   ])('is refused and not quoted: %s', async (_, operation, members, message) => {
     const body = { ...GOOD[operation], ...members };
     const error = await ask<unknown>(body, (broker) => broker[operation](PAIR)).catch((reason: unknown) => reason);
@@ -134,9 +151,10 @@ describe('a 200 that is no answer of a broker', () => {
   });
 });
 
-it('whoami tells the role that signs and its access rules', async () => {
-  const sent = await ask({ ...CALLER, since: 'later version' }, (broker) => broker.whoami());
-  expect(sent).toEqual({ told: CALLER, url: '/whoami', asked: {} });
+it('whoami tells the role that signs, its access rules and the digest of all rules', async () => {
+  const members = { ...CALLER, rules_digest: DIGEST, since: 'later version' };
+  const sent = await ask(members, (broker) => broker.whoami());
+  expect(sent).toEqual({ told: { ...CALLER, rulesDigest: DIGEST }, url: '/whoami', asked: {} });
 });
 
 describe('a refusal by the access rules', () => {

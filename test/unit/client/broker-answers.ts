@@ -72,6 +72,7 @@ export const AWS_ANSWERS = [
   aws('aws-refused', 'a page of a firewall', '', '<html>Request blocked</html>'),
   aws('aws-throttled', 'no free concurrency', 'TooManyRequestsException', { message: 'Rate Exceeded.' }, 429),
   aws('aws-function-failed', 'a function that crashed', '', 'Internal Server Error', 502),
+  aws('aws-function-failed', 'AWS itself that failed', '', '', 500),
   aws('aws-function-timeout', 'a function that timed out', '', '', 504),
 ];
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { TokenBrokerError } from '../../../client/error.ts';
+import { FAILURES, type FailureType, failure, TokenBrokerError } from '../../../client/error.ts';
 import { PROBLEM_ADVICE, PROBLEMS } from '../../../functions/vocabulary.ts';
 import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
@@ -35,10 +35,17 @@ describe("the broker's problems", () => {
 
   it('keeps members that this version does not know', async () => {
     const body = { type: 'new', title: 'New', detail: 'Something new.', status: 424, hint: 'update' };
-    const { broker } = await startClientWorld(answerWith(424, body, PROBLEM));
+    const type = { 'content-type': 'application/problem+json; charset=utf-8' };
+    const { broker } = await startClientWorld(answerWith(424, { ...body, request_id: 1, retryable: 'yes' }, type));
     const error = await failureOf(broker.token(PAIR));
-    expect(error).toMatchObject({ type: 'new', retryable: false, problem: { hint: 'update' } });
+    expect(error).toMatchObject({ type: 'new', retryable: false, problem: { hint: 'update', request_id: undefined } });
+    expect(error.message).toBe('new: Something new.');
   });
+});
+
+it.each(Object.entries(FAILURES))('"%s" says in sentences what happened and what to do', (type, { detail, advice }) => {
+  expect(failure(type as FailureType)).toMatchObject({ message: `${type}: ${detail}`, advice });
+  for (const sentence of [detail, advice]) expect(sentence).toMatch(/^[A-Z].{15}/);
 });
 
 describe("AWS's own answers, which may repeat the signed request, are not quoted", () => {
@@ -49,6 +56,22 @@ describe("AWS's own answers, which may repeat the signed request, are not quoted
     expect(error).toMatchObject({ type, problem: undefined, retryable, advice: expect.stringMatching(/^[A-Z].*\.$/) });
     expect(server.requests).toHaveLength(retryable ? 4 : 1);
   });
+
+  it.each([
+    ['aws-security-token-expired', 'ExpiredTokenException', 'The security token included in the request is expired'],
+    [
+      'aws-security-token-invalid',
+      'UnrecognizedClientException',
+      'The security token included in the request is invalid',
+    ],
+    ['aws-signature-mismatch', 'InvalidSignatureException', 'The request signature we calculated does not match'],
+    ['aws-forbidden', 'AccessDeniedException', 'Forbidden.'],
+  ])('become "%s" by their name or their message alone', async (type, name, message) => {
+    for (const answer of [answerWith(403, {}, { 'x-amzn-errortype': name }), answerWith(403, { message })]) {
+      const { broker } = await startClientWorld(answer);
+      expect(await failureOf(broker.token(PAIR))).toMatchObject({ type });
+    }
+  });
 });
 
 it.each([
@@ -57,7 +80,10 @@ it.each([
   ['an empty 204', answerWith(204, '')],
   ['a token beside five megabytes', answerWith(200, issued(NOW, { beside: 'x'.repeat(5_000_000) }))],
   ['a redirect', answerWith(302, '', { location: 'https://example.com/marked' })],
-  ['a problem without a type', answerWith(400, { title: 'marked' }, PROBLEM)],
+  ...['type', 'title', 'detail'].map((name): [string, Answer] => {
+    const members = { type: 'marked', title: 'marked', detail: 'marked', [name]: 1 };
+    return [`a problem whose ${name} is no text`, answerWith(400, members, PROBLEM)];
+  }),
   ['JSON that only looks like a problem', answerWith(400, { type: 'marked', title: '', detail: '' })],
 ])('an answer that neither the broker nor AWS sent is "unexpected-answer", and not repeated: %s', async (_, answer) => {
   const { broker, server } = await startClientWorld(answer);
@@ -101,7 +127,7 @@ describe('AWS credentials', () => {
   const cause = new Error('no profile');
 
   it.each<[string, Parameters<typeof startClientWorld>[1]]>([
-    ['with a line break in the session token', { credentials: { ...usable, sessionToken: 'marked\n' } }],
+    ['with a line break in the session token', { credentials: { ...usable, sessionToken: 'mar\nked' } }],
     ['with an empty access key', { credentials: { ...usable, accessKeyId: '' } }],
     ['that cannot be read', { credentials: () => Promise.reject(cause) }],
   ])('%s are not sent', async (_, options) => {
@@ -172,7 +198,8 @@ describe('a caller that stops waiting', () => {
     const { broker, server } = await startClientWorld(GOOD, { credentials });
     const error = await failureOf(broker[operation]({ ...PAIR, signal: AbortSignal.abort() }));
     expect(error).toMatchObject({ type: 'aborted' });
-    expect(await failureOf(broker[operation]({ ...PAIR, deadline: NOW }))).toMatchObject({ type: 'timeout' });
+    const late = { type: 'timeout', detail: 'There was no answer in time: the deadline has passed' };
+    expect(await failureOf(broker[operation]({ ...PAIR, deadline: NOW }))).toMatchObject(late);
     expect(credentials).not.toHaveBeenCalled();
     expect(server.requests).toEqual([]);
   });
@@ -187,7 +214,7 @@ describe('a caller that stops waiting', () => {
   it.each(['token', 'check'] as const)('at its deadline gets "timeout" (%s)', async (operation) => {
     const { broker } = await startClientWorld(never);
     const error = await failureOf(broker[operation]({ ...PAIR, deadline: NOW + 50 }));
-    expect(error).toMatchObject({ type: 'timeout', retryable: true });
+    expect(error).toMatchObject({ type: 'timeout', retryable: true, detail: 'There was no answer in time: 50 ms' });
   });
 
   it.each([

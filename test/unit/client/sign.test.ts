@@ -17,6 +17,7 @@ describe('the address of the broker', () => {
     ['the option before the host', FUNCTION_URL, 'us-west-2', 'us-west-2'],
     ['the local broker, wherever the developer works', 'http://127.0.0.1:8788', undefined, 'us-east-1'],
     ['AWS_REGION when the host does not name a region', 'https://broker.example.com', undefined, 'ap-south-1'],
+    ['AWS_REGION for a name below a Function URL', FUNCTION_URL.replace('//', '//a.'), undefined, 'ap-south-1'],
   ])('takes the region from %s', (_, url, region, expected) => {
     expect(parseEndpoint(url, region).region).toBe(expected);
   });
@@ -27,10 +28,13 @@ describe('the address of the broker', () => {
     expect(parse).toThrow(/give the region, or set AWS_REGION/);
   });
 
-  it.each([
-    ['a region that does not look like one', FUNCTION_URL, /must look like eu-west-1/, 'Ireland'],
+  it.each<[string, string, RegExp, string?]>([
+    ...['Ireland', 'Eu-west-1', 'eu-west-1 '].map((region): [string, string, RegExp, string] => {
+      return [`the region "${region}"`, FUNCTION_URL, /must look like eu-west-1/, region];
+    }),
     ['a text that is not a URL', 'broker', /https:/],
     ['plain HTTP to another machine', 'http://broker.example.com', /only on loopback/],
+    ['another protocol', 'ftp://127.0.0.1', /https:/],
     ['plain HTTP to a host that looks like loopback', 'http://127.0.0.1.example.com', /only on loopback/],
     ['a password', 'https://me:marked-password@broker.example.com', /user name or password/],
     ['a path', `${FUNCTION_URL}token`, /end after the host/],
@@ -80,8 +84,8 @@ it.each([0, -6, 6])('a Function URL takes it with a clock %d minutes off, and th
 });
 
 it.each<[string, readonly Answer[], object, readonly string[]]>([
-  ['once in a call and without a pause', [refusal(dateAfter(61)), refusal(dateAfter(1_200))], {}, ['100101']],
-  ['when the clock is ahead', [refusal(dateAfter(-61), 'aws-signature-not-yet-current'), GOOD], {}, ['095859']],
+  ['once in a call and without a pause', [refusal(dateAfter(60)), refusal(dateAfter(1_200))], {}, ['100100']],
+  ['when the clock is ahead', [refusal(dateAfter(-60), 'aws-signature-not-yet-current'), GOOD], {}, ['095900']],
   ['not when the refusal names a time less than a minute away', [refusal(dateAfter(59)), GOOD], {}, []],
   ['nor a time less than a minute before', [refusal(dateAfter(-59)), GOOD], {}, []],
   ['not when the refusal names no time', [refusal(undefined), GOOD], {}, []],

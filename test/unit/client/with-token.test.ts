@@ -134,14 +134,15 @@ describe('fetch', () => {
     expect(asked()).toEqual([]);
   });
 
-  it.each<[string, (url: string, signal: AbortSignal) => FetchArguments]>([
+  it.each<[string, (url: string, signal: AbortSignal) => [...FetchArguments, object?]]>([
+    ['the call', (url, signal) => [url, { signal: new AbortController().signal }, { signal }]],
     ['init', (url, signal) => [url, { signal }]],
     ['the Request', (url, signal) => [new Request(url, { signal }), undefined]],
   ])('ends its wait for a token with the signal of %s', async (_, call) => {
     const controller = new AbortController();
     const { broker, service } = await startWorlds([1], () => controller.abort());
-    const [input, init] = call(service.url, controller.signal);
-    await expect(broker.fetch(input, init, PAIR)).rejects.toMatchObject({ type: 'aborted' });
+    const [input, init, more] = call(service.url, controller.signal);
+    await expect(broker.fetch(input, init, { ...PAIR, ...more })).rejects.toMatchObject({ type: 'aborted' });
     expect(service.requests).toEqual([]);
   });
 });
@@ -170,11 +171,12 @@ describe('withToken', () => {
   });
 
   it.each([
-    ['the first refusal when the broker stands by the token', new TokenRefused(), 2],
-    ['every other error unchanged', new Error('out of paper'), 1],
-  ])('throws %s', async (_, error, questions) => {
+    ['the first refusal when the broker stands by the token', new TokenRefused(), 2, 'The service refused the token'],
+    ['every other error unchanged', new Error('out of paper'), 1, 'out of paper'],
+  ])('throws %s', async (_, error, questions, message) => {
     const { broker, asked } = await startWorlds([], goodAnswer(1), problem('refused-again'));
     await expect(broker.withToken(PAIR, () => Promise.reject(error))).rejects.toBe(error);
+    expect(error.message).toBe(message);
     expect(asked()).toHaveLength(questions);
   });
 });
