@@ -13,10 +13,6 @@ export const FAULTS = {
   garbage: (response: ServerResponse) => {
     response.writeHead(200, HEADERS).end('{"SecretString":"garbage"garbage');
   },
-  /** Begins to answer and never ends. */
-  stall: (response: ServerResponse) => {
-    response.writeHead(200, { ...HEADERS, 'content-length': 1_000 }).write('{"SecretString":"garbage');
-  },
   /** Never answers. */
   hang: () => undefined,
   /** Cuts the connection. */

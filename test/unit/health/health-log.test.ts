@@ -80,23 +80,6 @@ it('the line of a run fits into the log, however much was not reached', () => {
   expect(text()).toContain('"PairsNotReached":15000');
 });
 
-it('the metrics of a line have no client and no caller as a dimension', () => {
-  const { log, lines } = createLog();
-  log.check({ pair: PAIR, answer: FAILED, milliseconds: 12 });
-  log.run(RUN);
-  log.ignored('malformed');
-  const namesOf = ({ Dimensions, Metrics }: { Dimensions: string[][]; Metrics: { Name: string }[] }) =>
-    `${Dimensions.join(' | ')}: ${Metrics.map(({ Name }) => Name).join()}`;
-  const ofRun =
-    'PairsChecked,PairsNotReached,PairsFailed,PairsRejected,PairsExpiring,ServiceIncidents,Notifications,NotificationFailures';
-  expect(lines().flatMap(({ _aws }) => _aws.CloudWatchMetrics.map(namesOf))).toEqual([
-    'environment,service,outcome: Findings',
-    'environment,service: CheckFailures,CheckDuration',
-    `environment: Heartbeat,${ofRun},ProbeNotDenied,OperatorsUnreachable,RunDuration`,
-    'environment,outcome: IgnoredEvents',
-  ]);
-});
-
 function createLog() {
   const texts: string[] = [];
   const log = createHealthLog({ environment: 'dev', now: () => START, write: (line) => texts.push(line) });
