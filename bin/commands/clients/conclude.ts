@@ -61,12 +61,8 @@ export async function conclude(
     await secrets.moveStage(options.client, 'AWSPENDING', version).catch(() => undefined);
   }
   const outcome = { version, stage: isPromoted ? ('AWSCURRENT' as const) : stage, checks };
-  printOutcome(
-    shell,
-    options,
-    outcome,
-    areAccepted ? ACCEPTED[stage] : nextStep({ version, stage, checks }, isPromoted),
-  );
+  const next = areAccepted ? ACCEPTED[stage] : nextStep({ version, stage, checks }, isPromoted);
+  printOutcome(shell, options, outcome, next);
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
 }
 

@@ -93,16 +93,18 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks }, before, services);
   } catch (error) {
-    tellOfPending(shell, client, error);
+    tellOfStored(shell, client, error, versionWith('AWSCURRENT', before) === undefined);
     throw error;
   }
 }
 
-/** Names the commands for the stored version. After `secret-changed`, the pending version may be another operator's. */
-function tellOfPending(shell: Shell, client: string, error: unknown): void {
+/** Names the commands for a version that may be stored. After `secret-changed` it may be another operator's. */
+function tellOfStored(shell: Shell, client: string, error: unknown, isFirst: boolean): void {
   if (isFailure(error) && error.type === 'secret-changed') return;
-  talk(shell, 'client list shows whether the version is stored, and its stage. A pending version affects no caller:');
-  talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
+  const state = isFirst ? 'A first version is in use, untried' : 'A pending version affects no caller';
+  const next = isFirst ? `client check ${client} tries it` : `client promote ${client} checks and promotes it`;
+  talk(shell, `client list shows whether the version is stored, and its stage. ${state}:`);
+  talk(shell, `${next}, another client put ${client} replaces it.`);
 }
 
 const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';

@@ -229,6 +229,9 @@ describe('client put', () => {
     });
     const refused = /no caller had a token of the client before\. client check tries it again\.\n$/;
     expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
+    const unasked = /A first version is in use, untried:\nclient check initech tries it, another client put initech /;
+    const unheard = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
+    expect(await world.run(create('initech'), { input: NEW, env: unheard })).toEqual(ended(1, '', unasked));
   });
 
   it('says before it stores the first version of a secret that it is in use at once, untried', async ({ world }) => {
