@@ -99,5 +99,5 @@ const UNAVAILABLE: Known = [
   /./,
   'aws-unavailable',
   'AWS returned no usable answer',
-  'Check your network and the region, then try again; the command changes nothing twice.',
+  'Check your network and the region, then try again. A change may have been made all the same.',
 ];

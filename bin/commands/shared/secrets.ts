@@ -108,7 +108,10 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
     /** Makes a version current, then writes its services into the tag. Fails if another operator changed it first. */
     async makeCurrent(secret: ClientSecret, version: string, services = secret.servicesOf.get(version)): Promise<void> {
       const { client: name, servicesTag } = secret;
-      await this.moveStage(name, 'AWSCURRENT', versionWith('AWSCURRENT', secret), version);
+      await this.moveStage(name, 'AWSCURRENT', versionWith('AWSCURRENT', secret), version).catch(async (error) => {
+        // If the answer was lost, the version is current, and AWS refuses the SDK's second attempt.
+        if (versionWith('AWSCURRENT', await this.find(name)) !== version) throw error;
+      });
       if (services === undefined || services === servicesTag) return;
       await this.setServices(name, services).catch((error: unknown) => {
         if (!isRefused(error)) throw error;
@@ -232,8 +235,7 @@ function conflict(error: unknown, operation: string): CommandFailure | undefined
   }
   if (error instanceof InvalidRequestException) return secretDeleted();
   const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';
-  if (!isLost && !(error instanceof ResourceExistsException)) return undefined;
-  return secretChanged();
+  return isLost || error instanceof ResourceExistsException ? secretChanged() : undefined;
 }
 
 /** Returns the failure of a command whose version has lost its stage. */

@@ -1,9 +1,10 @@
 import { TagResourceCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
+import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, beginCommandLine, ended, keyboardOf } from '../shared/command-line.ts';
-import { ACME, it, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
+import { ACME, it, NEW, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const CHECK = 'client check acme';
@@ -152,6 +153,17 @@ it('client promote --force and client rollback move stages without the broker, a
   const again = await world.run('client rollback acme --yes', NOWHERE);
   expect(again.stderr).toContain('\n- undoes a rollback: it is newer than the current version\n');
   expect(await world.describe()).toMatchObject({ AWSCURRENT, AWSPREVIOUS });
+});
+
+it('takes a move whose first answer was lost for its own, although AWS refuses the repetition', async ({ world }) => {
+  const version = await world.store(NEW);
+  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '');
+  onTestFinished(endpoint.close);
+  const moves = () => endpoint.operations.filter((each) => each === 'UpdateSecretVersionStage').length;
+  endpoint.failWhere(({ operation }) => (/^Update/.test(operation) && moves() === 1 ? 'lost-answer' : undefined));
+  const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint.url };
+  const moved = ended(0, new RegExp(`version ${version} is AWSCURRENT`), /uses it within 60 s/);
+  expect(await world.run('client promote acme', { env })).toEqual(moved);
 });
 
 it.for([
