@@ -101,6 +101,26 @@ describe('a credential that the service rejects', () => {
   });
 });
 
+it('a secret that is deleted between the steps of a call leaves no token once a check has said so, and none comes back', async () => {
+  await explore(
+    {
+      record: PUBLISHED,
+      request: { refused: OLD_TOKEN.fingerprint },
+      callers: 1,
+      hasCheck: true,
+      operator: ({ surroundings }) => {
+        surroundings.stages = {};
+      },
+      faults: ['crash', 'delay', 'freeze', 'repeated'],
+    },
+    async ({ finding, record, later }) => {
+      if (finding?.finding !== 'secret-missing') return;
+      expect(record.token).toBeUndefined();
+      expect(nameOf(await later(MINUTE_MS))).toBe('credential-missing');
+    },
+  );
+});
+
 describe('a service that is down', () => {
   it.each([
     ['', {}],
