@@ -69,6 +69,7 @@ describe('a look that is busy', () => {
   it.each<[string, Partial<PairRecord>, object]>([
     ['there is no token', {}, {}],
     ['the token was refused', { token }, { refused: FINGERPRINT }],
+    ['the pause is older than a minute', { token, ...paused }, { refused: FINGERPRINT, ageMs: MINUTE_MS + 1 }],
     ['the latch is older than a minute', latched, { ageMs: MINUTE_MS + 1 }],
     ['the hold is older than a minute', held, { ageMs: MINUTE_MS + 1 }],
     ['the latch is of another version', { rejected: latches({ v0: START }) }, {}],

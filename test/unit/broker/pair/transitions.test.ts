@@ -65,6 +65,10 @@ describe('the outcome of a request', () => {
     expect(settled(FULL, 'mine', OUTCOMES[kind])).toEqual({ ...FREE, ...changes });
   });
 
+  it.each(['token', 'trial', 'pause', 'hold'] as const)('changes nothing once another lease has begun: %s', (kind) => {
+    expect(settled(FULL, 'lost', OUTCOMES[kind])).toBe(FULL);
+  });
+
   it('is counted once per lease, also when its chance was counted before, and then leaves nothing to write', () => {
     const charged = leased(FREE, LEASE, USE, START);
     const once = settled(charged, 'mine', OUTCOMES.rejected);
