@@ -91,9 +91,12 @@ describe('the token broker', () => {
     });
 
     it('replaces none for a caller that refuses another at the same time', async () => {
-      const { issue, token } = await setUp();
+      const store = createReferencePairStore();
+      const token = exampleToken();
+      store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, token }));
+      const { issue } = createBrokerWorld({ store });
       const issues = await Promise.all([token.fingerprint, 'f'.repeat(16)].map((refused) => issue({ refused })));
-      expect(issues.map(({ cache }) => cache)).toEqual(['none', 'memory']);
+      expect(issues.map(({ cache }) => cache)).toEqual(['none', 'shared']);
     });
 
     it('answers others from memory that was read less than a second ago, so that made-up ones cost nothing', async () => {

@@ -153,17 +153,23 @@ it('a token that ended while its instance was frozen is for no caller', async ()
 });
 
 describe('a token request that is rejected', () => {
-  it('is followed by another look, with a secret that was read after it', async () => {
+  it('is followed by another look and another lease, with a secret that was read after it', async () => {
     const call = exampleCall();
+    const leases = new Set<string | undefined>();
     const { versionsSent, readStages, acquire, slept } = createPairWorld({
       renewals: [REJECTED, undefined],
       requestMs: 1,
       secret: (stage, n) => found(n <= 1 ? 'v1' : 'v2', undefined, stage),
+      onReplace: (write, { next }) => {
+        leases.add(next.lease?.id);
+        return write();
+      },
     });
 
     expect(await acquire([REQUEST], call)).toBe(FINGERPRINT);
     expect([...call.trace.warnings]).toEqual([]);
     expect(versionsSent()).toEqual(['v1', 'v2']);
+    expect([...leases]).toEqual(['lease-1', undefined, 'lease-2']);
     expect(readStages).toEqual(['AWSCURRENT', 'AWSCURRENT']);
     expect(slept).toEqual([]);
   });
@@ -270,13 +276,6 @@ describe('a lease whose write went unanswered', () => {
     expect(await acquire(({ record }) => (record.disabled ? answer('stopped') : REQUEST))).toBe('stopped');
     expect(sent).toEqual([]);
   });
-});
-
-it('a withdrawal that the table does not take is tried twice', async () => {
-  const { acquire, tableReads } = createPairWorld({ record: { token: exampleToken() }, store: { replace: SILENT } });
-
-  expect(await acquire([{ kind: 'withdraw', answer: 'gone' }])).toBe('gone');
-  expect(tableReads).toHaveLength(2);
 });
 
 it.each([
