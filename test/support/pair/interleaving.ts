@@ -7,7 +7,7 @@ import { START } from '../example.ts';
 import { type Answer, ask, createFleet } from '../fleet/fleet.ts';
 import type { StoreFault, Surroundings } from '../fleet/surroundings.ts';
 import { VirtualClock } from '../virtual-clock.ts';
-import { watchTable } from './table-watch.ts';
+import { watchRequests } from './request-watch.ts';
 
 /**
  * What may go wrong at any call to the store. An instance may also crash after a token request, and the item of the pair may
@@ -123,7 +123,7 @@ async function interleave(scenario: Scenario, pick: Pick) {
   const { pair } = ISSUE_REQUEST;
   fleet.shared.change(pair, (empty) => ({ ...empty, ...record }));
   const start = await fleet.shared.read(pair, Infinity);
-  const watch = watchTable(fleet, pair);
+  const watch = watchRequests(fleet, pair);
   const instances = [fleet.createInstance(), fleet.createInstance(), fleet.createInstance()];
   const [first, second, checker] = instances;
 
