@@ -66,12 +66,6 @@ describe.each(['token', 'health', 'releaseCheck'] as const)('the %s function', (
       `The environment variables ${Object.keys(leaking).join(', ')} must not be set: Node would write secrets.`,
     );
   });
-
-  it('starts with the options of Node that size its memory', async () => {
-    const NODE_OPTIONS = '--enable-source-maps --max-old-space-size=400 --max-semi-space-size=8';
-    const started = await world.start(name, { ...world.variablesOf(name), NODE_OPTIONS });
-    expect(started.written()).toBe('');
-  });
 });
 
 function lines({ written }: { readonly written: () => string }): readonly Record<string, unknown>[] {

@@ -9,7 +9,7 @@ import { startDynamoDB, startSecretsManager, startSns, startSts } from '../../su
 import { deployed, finder } from '../../support/stack/deployed-stack.ts';
 import { type Synthesised, synthesise } from '../../support/stack/synthesise.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
-import { type LambdaProcess, startLambda } from './lambda-process.ts';
+import { type LambdaFunction, startLambda } from './lambda-process.ts';
 
 const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
@@ -17,6 +17,9 @@ const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth', releaseC
 
 /** The credential of `acme`, which the services accept. */
 const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret', services: 'all' };
+
+/** Options of Node that an operator may set, for the size of the memory. */
+const NODE_OPTIONS = '--enable-source-maps --max-old-space-size=400 --max-semi-space-size=8';
 
 /** A role that an access rule names. */
 export const BILLING = roleKey(`arn:aws:iam::${account}:role/billing`);
@@ -71,7 +74,8 @@ export async function deployWorld() {
     ...(name === 'health' && { TOKEN_BROKER_URL: url }),
     ...(name === 'releaseCheck' && { TOKEN_BROKER_URL: next.url }),
   });
-  const start = async (name: keyof typeof FUNCTIONS, variables = variablesOf(name)): Promise<LambdaProcess> => {
+  const sized = (name: keyof typeof FUNCTIONS): LambdaFunction['variables'] => ({ ...variablesOf(name), NODE_OPTIONS });
+  const start = async (name: keyof typeof FUNCTIONS, variables = sized(name)) => {
     const [properties, credentials] = [functionOf(name), keyOf(name)];
     const asset = assets[properties.FunctionName] ?? {};
     const lambda = await startLambda({ asset, properties, variables, credentials, region, endpoints });

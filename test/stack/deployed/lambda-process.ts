@@ -3,10 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { startProgram } from '../../support/processes/program.ts';
 
-/** A function of a template, deployed to a process of this machine. */
-export type LambdaProcess = Awaited<ReturnType<typeof startLambda>>;
-
-interface LambdaFunction {
+/** A function of a template, to be deployed to a process of this machine. */
+export interface LambdaFunction {
   /** The files of its code asset. */
   readonly asset: Readonly<Record<string, string>>;
   /** Its resource in the template, with all references resolved. */

@@ -81,7 +81,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     createNotify({ environment: 'dev', memories: store, sendMessage, now });
   const record = (one: CheckRecord) => void recorded.push(one);
   const dependencies = { services: world.services, checkPair, record, now, sleep };
-  const start = (store: NotificationMemories = memories.store) =>
+  const start = () =>
     createHealthRun({
       ...dependencies,
       intervalMs: world.intervalMs,
@@ -90,8 +90,8 @@ export function createHealthWorld(changes: Partial<World> = {}) {
         probed.push({ pair, timeoutMs });
         return world.probe();
       },
-      memories: store,
-      notify: notifyWith(store),
+      memories: memories.store,
+      notify: notifyWith(memories.store),
       hasSubscriber: async () => true,
       random,
     })(now() + world.timeoutMs);
@@ -102,7 +102,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   };
 
   return {
-    ...{ world, clock, memories, messages, checks, probed, recorded, dependencies, start },
+    ...{ world, clock, memories, messages, checks, probed, recorded, dependencies },
     notify: notifyWith(memories.store),
     /** Runs once, waits for the interval, and returns the result with the subjects of its messages. */
     run: async () => {
