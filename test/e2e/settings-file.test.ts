@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { createCertificateAuthority } from '../support/services/certificates.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { finished } from './commands/shared/command-line.ts';
+import { ended, finished } from './commands/shared/command-line.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/billing';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,10 +27,8 @@ describe('settings in a folder outside of the checkout', () => {
     const inside = await synth(project, {});
     expect(inside).toContain('policy/team/bounds');
     expect(inside).toContain('cdk-broker1-assets-');
-    for (const file of ['environments.ts', 'environments.json']) {
-      const named = { TOKEN_BROKER_ENVIRONMENTS_FILE: `../${path.basename(outside)}/${file}` };
-      expect((await synth(ROOT, { ...named, INIT_CWD: outside })) === inside, file).toBe(true);
-    }
+    const named = { TOKEN_BROKER_ENVIRONMENTS_FILE: `../${path.basename(outside)}/environments.json` };
+    expect((await synth(ROOT, { ...named, INIT_CWD: outside })) === inside).toBe(true);
   });
 
   it.each<[command: string, program: string, args: string[], shows: RegExp]>([
@@ -53,14 +51,14 @@ describe('settings in a folder outside of the checkout', () => {
       ['config', 'dev'],
       /The settings of the broker have own; npm start is local/,
     ],
-  ])('are read by %s from another working directory', async (_, program, args, shows) => {
+  ])('are read by %s from another working directory', async (command, program, args, shows) => {
     const folder = await settingsFolder();
     const cwd = path.dirname(folder);
     const file = path.relative(cwd, path.join(folder, 'environments.ts'));
-    for (const option of [['--settings', file], [`--settings=${file}`]]) {
-      const { stdout, stderr } = await run(path.join(ROOT, `bin/${program}.ts`), [...args, ...option], { cwd });
-      expect(`${stdout}${stderr}`).toMatch(shows);
-    }
+    // Each program takes both forms of an option.
+    const option = ['config', 'diff'].includes(command) ? [`--settings=${file}`] : ['--settings', file];
+    const { stdout, stderr } = await run(path.join(ROOT, `bin/${program}.ts`), [...args, ...option], { cwd });
+    expect(`${stdout}${stderr}`).toMatch(shows);
   });
 
   it('count a relative path from where npm was started', async () => {
@@ -94,6 +92,29 @@ describe('settings in a folder outside of the checkout', () => {
       expect(stderr).not.toMatch(/ {4}at |node:internal/);
     },
   );
+
+  it('that are wrong stop synth with every path and reason, and a deployment with those of its environment', async () => {
+    const [folder, out] = [temporaryFolder(), temporaryFolder()];
+    const rest = { services: {}, accessRules: [] };
+    const prod = {
+      account: '111111111111',
+      services: { insights: { authUrl: 'http://x.example.com' } },
+      accessRules: [],
+    };
+    const settings = { environments: { dev: { account: '1', region: 'eu-west-1', ...rest }, prod } };
+    writeFileSync(path.join(folder, 'environments.json'), JSON.stringify(settings));
+    const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: 'environments.json', CDK_OUTDIR: out };
+    const [synthesis, deployment] = await Promise.all(
+      [['app.ts'], ['stack.ts', 'deploy', 'prod']].map(([program = '', ...args]) =>
+        run(path.join(ROOT, 'bin', program), args, { cwd: folder, env }),
+      ),
+    );
+    const everywhere = /^\S*environments\.json: .* wrong in 4 places:\n(?:environments\.\S+: .+\n){4}$/;
+    expect(synthesis).toEqual(ended(1, '', everywhere));
+    expect(readdirSync(out)).toEqual([]);
+    const ofProd = /^error: \S*environments\.json: The settings are wrong in 2 places:\nenvironments\.prod\.region: is/;
+    expect(deployment).toEqual(ended(1, '', ofProd));
+  });
 
   it('do not reach the tests', async () => {
     const vitest = path.join(ROOT, 'node_modules/vitest/vitest.mjs');

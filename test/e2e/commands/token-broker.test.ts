@@ -46,34 +46,43 @@ describe('the command line', () => {
     const { stdout } = await runCommandLine(['completion', shell]);
     for (const word of ['token', 'client', 'rollback', 'dry-run']) expect(stdout).toContain(word);
     skip(!runs(shell, '--version'), `${shell} is not installed`);
-    for (const [typed, expected] of [
-      ['client disa', 'disable'],
-      ['--environment dev he', 'health'],
-      ['client --environment dev put --cr', '--create'],
-      ['client check acme --stage AWSP', 'AWSPENDING\nAWSPREVIOUS'],
-      ['--environment sta', 'staging'],
-      ['config pr', 'prod'],
-      ['audit acme --outcome rej', 'rejected'],
-      ['client retry --service merch', 'merchant-payment-cleansing'],
-    ] as const) {
-      const { stdout: completed } = await promisify(execFile)(shell, ASK[shell](stdout, typed));
-      expect(completed, typed).toBe(`${expected}\n`);
-    }
+    const { options, begin, complete } = SHELLS[shell];
+    const program = begin + stdout + Object.keys(COMPLETED).map(complete).join('\n');
+    const { stdout: completed } = await promisify(execFile)(shell, [...options, '-c', program]);
+    expect(completed.trimEnd().split('\n')).toEqual(Object.values(COMPLETED));
   });
 });
 
-/** Prints the completions of a shell that has no terminal. zsh itself selects the words that fit. */
-const ASK = {
-  bash: (script: string, typed: string) => [
-    ...['--norc', '-c'],
-    `${script}${words(typed)}; _token_broker; printf '%s\\n' "\${COMPREPLY[@]}"`,
-  ],
-  zsh: (script: string, typed: string) => [
-    ...['-f', '-c'],
-    `autoload -Uz compinit && compinit -D -u\n${script}${words(typed)}
-    emulate sh -c _token_broker; print -l -- \${(M)COMPREPLY:#${typed.split(' ').at(-1)}*}`,
-  ],
-  fish: (script: string, typed: string) => ['--no-config', '-c', `${script}complete -C 'token-broker ${typed}'`],
+/** What a person types, and the words that complete it. */
+const COMPLETED = {
+  'client disa': 'disable',
+  '--environment dev he': 'health',
+  'client --environment dev put --cr': '--create',
+  'client check acme --stage AWSP': 'AWSPENDING AWSPREVIOUS',
+  '--environment sta': 'staging',
+  'config pr': 'prod',
+  'audit acme --outcome rej': 'rejected',
+  'client retry --service merch': 'merchant-payment-cleansing',
+};
+
+/** How a shell without a terminal prints a line of completions. zsh itself selects the words that fit. */
+const SHELLS = {
+  bash: {
+    options: ['--norc'],
+    begin: '',
+    complete: (typed: string) => `${words(typed)}; _token_broker; echo "\${COMPREPLY[*]}"`,
+  },
+  zsh: {
+    options: ['-f'],
+    begin: 'autoload -Uz compinit && compinit -D -u\n',
+    complete: (typed: string) =>
+      `${words(typed)}; emulate sh -c _token_broker; print -- \${(M)COMPREPLY:#${typed.split(' ').at(-1)}*}`,
+  },
+  fish: {
+    options: ['--no-config'],
+    begin: '',
+    complete: (typed: string) => `echo (complete -C 'token-broker ${typed}')`,
+  },
 };
 
 function words(typed: string): string {
