@@ -12,9 +12,12 @@ import {
   tokenServiceUrl,
   useLocalBroker,
 } from '../support/processes/local-broker.ts';
+import { commands } from '../support/readme.ts';
 import { send } from '../support/requests.ts';
 
 const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
+
+const DEFAULT_URL = 'http://127.0.0.1:8788';
 
 const broker = useLocalBroker();
 
@@ -31,19 +34,6 @@ async function shell(commands: string, env: Readonly<Record<string, string | und
   const cwd = fileURLToPath(new URL('../..', import.meta.url));
   return (await promisify(execFile)('sh', ['-c', commands], { cwd, env: { ...process.env, ...env } })).stdout;
 }
-
-const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
-
-it.skipIf(!hasCurl)(
-  `the local broker gives curl a token that its service accepts${hasCurl ? '' : ' (skipped: curl is missing or too old)'}`,
-  async () => {
-    const { access_token, ...json } = JSON.parse(await shell(`${printed(broker(), /^ {2}(curl .*)$/m)} --silent`));
-    expect(json).toMatchObject({ token_type: 'Bearer', expiry_source: 'response' });
-    const headers = { authorization: `Bearer ${access_token}` };
-    const whoAmI = await fetch(`${tokenServiceUrl(broker())}/customer-insights/v1/whoami`, { headers });
-    expect(await whoAmI.json()).toEqual({ service: 'customer-insights', client: 'acme' });
-  },
-);
 
 it('the local broker applies the rules of each caller', async () => {
   const services = ['customer-insights', 'merchant-payment-cleansing'];
@@ -80,6 +70,11 @@ const MANAGE = /^Then manage the clients .*:\n((?: {2}.*\n)+)/m;
 
 it('the commands that the greeting shows ask for a token as they stand, in a terminal with another sign-in', async () => {
   expect(await shell(printed(broker(), ASK), OTHER_SIGN_IN)).toMatch(/^fingerprint +[0-9a-f]{16}$/m);
+  // readme-commands.test.ts runs this line.
+  const ofReadme = commands()
+    .find((command) => command.startsWith('curl '))
+    ?.replace(DEFAULT_URL, broker().url);
+  expect(printed(broker(), /^ {2}(curl .*)$/m).replaceAll("'", '')).toBe(ofReadme?.replaceAll("'", ''));
 });
 
 const hasAws = runs('aws', '--version');

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -63,24 +63,6 @@ describe('token-broker serve', () => {
     first.interrupt();
     await first.finished;
     expect(existsSync(file)).toBe(false);
-  });
-
-  it('begins again after kill -9, and refuses a file of yours', async () => {
-    const file = join(temporaryFolder(), 'key');
-    const killed = startCommandLine(['serve', '--port', '0', '--key-file', file, '--json'], URL_OF_BROKER);
-    await once(killed.stdout, 'data');
-    killed.kill('SIGKILL');
-    await once(killed, 'close');
-    const stale = readFileSync(file, 'utf8');
-    const again = await begin(['--port', '0', '--key-file', file, '--json']);
-    expect(readFileSync(file, 'utf8')).not.toBe(stale);
-    again.interrupt();
-    await again.finished;
-
-    writeFileSync(file, 'mine');
-    const refused = await runCommandLine(['serve', '--port', '0', '--key-file', file], URL_OF_BROKER);
-    expect(refused).toEqual(ended(1, '', /^error: key-file-refused: /));
-    expect(readFileSync(file, 'utf8')).toBe('mine');
   });
 
   it('says so when the key cannot be written, or is empty', async () => {

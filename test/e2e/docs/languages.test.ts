@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { createTokenBroker, type TokenBroker } from '../../../client/index.ts';
 import { startServer } from '../../../client/serve/server.ts';
 import { createFakeBroker } from '../../../client/testing.ts';
@@ -11,6 +10,7 @@ import { shellVariables, startOwnBroker, tokenServiceUrl } from '../../support/p
 import { answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, runCommandLine } from '../commands/shared/command-line.ts';
 import { AUTHLIB, EXAMPLES, GO, JAVA, SERVE_KEY, useLanguages } from './languages/languages.ts';
+import { ROLE, ROLE_VARIABLES, startScriptedBroker } from './scripted-broker.ts';
 
 const start = useLanguages([GO, JAVA, AUTHLIB]);
 
@@ -79,7 +79,7 @@ describe.each([GO, JAVA, AUTHLIB])('the refused token in $title', (language) => 
 describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
   describe.skipIf(!language.isThere)('docs/examples', () => {
     it('asks once for all threads, signed with a session token, and keeps the token', async () => {
-      const { variables, asked } = await startScriptedBroker({ status: 200, json: TOKEN });
+      const { variables, asked } = await startScriptedBroker(slowly(async () => answerOf(200, TOKEN)).answer);
       const order = start(language, variables);
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill(TOKEN.access_token));
       expect(await order('token', 1, 'acme', 'x')).toEqual([TOKEN.access_token]);
@@ -87,7 +87,7 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
     });
 
     it('tells the type and the request of a problem to all who waited, and repeats nothing', async () => {
-      const { variables, asked } = await startScriptedBroker({ status: 424, json: PROBLEM });
+      const { variables, asked } = await startScriptedBroker(slowly(async () => answerOf(424, PROBLEM)).answer);
       const order = start(language, variables);
       const told = expect.stringMatching(/^credential-rejected\b.*\brequest r-1\b/);
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill(told));
@@ -137,31 +137,8 @@ const PROBLEM = {
   request_id: 'r-1',
 };
 
-const ROLE = {
-  role: 'arn:aws:iam::111111111111:role/billing',
-  accessKeyId: 'ASIAEXAMPLE',
-  secretAccessKey: 'session/secret+',
-  sessionToken: 'IQoJb3JpZ2luX2VjE+/token==',
-};
-
-const ROLE_VARIABLES = {
-  AWS_REGION: 'us-east-1',
-  AWS_ACCESS_KEY_ID: ROLE.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: ROLE.secretAccessKey,
-  AWS_SESSION_TOKEN: ROLE.sessionToken,
-};
-
-/** A Function URL that lets one role in and always answers the same; `asked` are the paths and bodies that it got. */
-async function startScriptedBroker({ status, json }: { readonly status: number; readonly json: object }) {
-  const asked: unknown[] = [];
-  const { answer } = slowly(async () => ({ statusCode: status, body: JSON.stringify(json) }));
-  const handler = ({ rawPath, body }: { readonly rawPath: string; readonly body?: string | undefined }) => {
-    asked.push([rawPath, body]);
-    return answer();
-  };
-  const { url, close } = await startFunctionUrl({ handler, callers: [ROLE], port: 0 });
-  onTestFinished(close);
-  return { variables: { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url }, asked };
+function answerOf(statusCode: number, json: object) {
+  return { statusCode, body: JSON.stringify(json) };
 }
 
 /** Answers so late that all threads of a program wait by then, and counts the calls. */

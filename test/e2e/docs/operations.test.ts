@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { runInNewContext } from 'node:vm';
-import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
@@ -16,7 +15,6 @@ import { NEW, OLD, type OperatorWorld, startOperatorWorld, WRONG } from '../comm
 const PAGE = ['runbook', 'deploy', 'alarms']
   .map((page) => readFileSync(new URL(`../../../docs/${page}.md`, import.meta.url), 'utf8'))
   .join('\n');
-const ACME = { SecretId: 'token-broker/local/acme' };
 
 interface Run {
   /** A part of the commands that it is about. */
@@ -39,9 +37,9 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
   ],
   'Rotate a credential': [
     { about: /client put acme/, input: NEW, shows: /acme: version .* is AWSCURRENT/ },
-    { about: /client promote acme/, prepare: (world) => store(world, NEW, 'AWSPENDING'), shows: /is AWSCURRENT/ },
+    { about: /client promote acme/, prepare: (world) => world.store(NEW), shows: /is AWSCURRENT/ },
     { about: /client rollback acme/, shows: /is AWSCURRENT/ },
-    { about: /client discard acme/, prepare: (world) => store(world, WRONG, 'AWSPENDING'), shows: /is discarded/ },
+    { about: /client discard acme/, prepare: (world) => world.store(WRONG), shows: /is discarded/ },
   ],
   'A credential that ends': [
     {
@@ -52,7 +50,12 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /client put acme --expires/, input: OLD, shows: /stores the end .*2099-03-01.*is AWSCURRENT/s },
   ],
   'A rejected credential': [
-    { about: /client check acme/, prepare: (at) => store(at, WRONG, 'AWSCURRENT'), exitCode: 1, shows: /rejected/ },
+    {
+      about: /client check acme/,
+      prepare: (world) => world.store(WRONG, 'AWSCURRENT'),
+      exitCode: 1,
+      shows: /rejected/,
+    },
     { about: /client rollback acme/, shows: /is AWSCURRENT/ },
     { about: /client put acme/, input: NEW, shows: /is AWSCURRENT/ },
     { about: /client retry acme/, shows: /CLEARED VERSIONS.*acme +customer-insights +[0-9a-f]{8}.*accepted/s },
@@ -218,11 +221,6 @@ const [TB = ''] = /^tb\(\) \{.*\}\n/m.exec(PAGE) ?? [];
 /** Signals as a terminal does: every process in the foreground gets the signal. */
 function interrupt({ pid, exitCode, signalCode }: ChildProcess, signal: 'SIGINT' | 'SIGKILL'): void {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, signal);
-}
-
-function store({ secretsManager }: OperatorWorld, credential: object, stage: 'AWSCURRENT' | 'AWSPENDING') {
-  const SecretString = JSON.stringify({ ...credential, services: 'all' });
-  return secretsManager.send(new PutSecretValueCommand({ ...ACME, SecretString, VersionStages: [stage] }));
 }
 
 function fail({ tokenService }: OperatorWorld, status: number | undefined) {
