@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { AwsRefusal, inTime, withRetry, withTimeLimit } from '../../../functions/aws/calls.ts';
+import { AwsRefusal, inTime, isConditionFailed, withRetry, withTimeLimit } from '../../../functions/aws/calls.ts';
 import { stopTime } from './https/https-sending.ts';
 
 const never = () => new Promise<never>(() => undefined);
@@ -106,6 +106,11 @@ it('waits for work in time, also when it fails, and gives nothing when it is lat
   const waiting = [100, -1].map((clockMs) => inTime(clockMs, never()));
   await vi.advanceTimersByTimeAsync(100);
   expect(await Promise.all(waiting)).toEqual([undefined, undefined]);
+});
+
+it('an answer of the status 400 alone says that the condition of a write failed', () => {
+  const failures = [400, 413, 500].map((status) => answered(status, 'ConditionalCheckFailedException'));
+  expect(failures.map(isConditionFailed)).toEqual([true, false, false]);
 });
 
 function answered(status: number, name = 'SomeException'): Error {
