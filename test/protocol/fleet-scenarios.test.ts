@@ -3,9 +3,8 @@ import { newTrace } from '../../functions/broker/audit.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { BILLING, MINUTE_MS, SECOND_MS } from '../support/example.ts';
-import { ask, fleetOf } from '../support/fleet/fleet.ts';
+import { fleetOf } from '../support/fleet/fleet.ts';
 
-const DOWN = () => new Problem('token-endpoint-unavailable', 'connection refused');
 const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
 
 it('200 instances that start cold make one token request, and one in the soft window, for which only one caller waits', async () => {
@@ -19,26 +18,6 @@ it('200 instances that start cold make one token request, and one in the soft wi
   expect(requests).toHaveLength(2);
   expect(answers.filter(({ issue }) => issue?.cache === 'none')).toHaveLength(1);
   expect(answers.filter(({ waitMs }) => waitMs > 100)).toHaveLength(1);
-});
-
-it('a service that goes down in the soft window costs no caller its token until 30 s before the end', async () => {
-  const { clock, surroundings, askAll, recordNow } = fleetOf(20);
-  await askAll();
-  const { expiresAt = 0, fingerprint = '' } = recordNow().token ?? {};
-  surroundings.answer = DOWN;
-  const paused = { type: 'token-endpoint-unavailable', retryAfterSeconds: expect.any(Number) };
-
-  await clock.advance(47 * MINUTE_MS);
-  for (; clock.now() < expiresAt + MINUTE_MS; await clock.advance(4_321)) {
-    for (const { at, issue, problem } of await askAll()) {
-      if (at < expiresAt - 30 * SECOND_MS) expect(issue?.token.fingerprint).toBe(fingerprint);
-      else expect(problem).toMatchObject(paused);
-    }
-  }
-
-  surroundings.answer = undefined;
-  await clock.advance(15 * SECOND_MS);
-  for (const { issue } of await askAll()) expect(issue).toBeDefined();
 });
 
 it('a pause that memory has costs no instance a token of its own, beside one that it cannot open', async () => {
@@ -88,20 +67,4 @@ it('a disabled client is stopped everywhere within 60 s, cached tokens included,
   flag();
   await clock.advance(MINUTE_MS);
   for (const { issue } of await askAll()) expect(issue).toBeDefined();
-});
-
-it('a lease holder that is killed delays 50 waiters by its lease, and costs one request', async () => {
-  for (let seed = 1; seed <= 20; seed += 1) {
-    const { clock, requests, createInstance, askAll } = fleetOf(50, { seed, serviceLatencyMs: 150 });
-    const holder = createInstance();
-    void ask(holder);
-    await clock.advance(100);
-    holder.kill();
-
-    for (const { issue, waitMs } of await askAll()) {
-      expect(issue).toBeDefined();
-      expect(waitMs).toBeLessThanOrEqual((6_000 + 150) * 1.1);
-    }
-    expect(requests.length).toBeLessThanOrEqual(2);
-  }
 });

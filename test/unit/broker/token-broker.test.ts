@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { StoredToken } from '../../../functions/broker/pair/record.ts';
+import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
-import { exampleRule, exampleService, START } from '../../support/example.ts';
+import { exampleRule, exampleService, MINUTE_MS, START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
 
@@ -43,6 +44,15 @@ describe('the token broker', () => {
     // Its last 12 seconds are for no caller.
     clock.now += 46_000;
     await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
+  });
+
+  it('gives no token of its own from memory, because its secret may be gone', async () => {
+    const replace = () => Promise.reject(new StoreUnavailable('TimeoutError'));
+    const { issue, world, clock } = createBrokerWorld({ store: { ...createReferencePairStore(), replace } });
+    await issue();
+    world.secret = () => ({ outcome: 'deleted' });
+    clock.now += MINUTE_MS + 1;
+    for (let n = 0; n < 2; n += 1) await expect(issue()).rejects.toMatchObject({ type: 'credential-missing' });
   });
 
   it('gives no caller the token of another pair, also of two services that only differ in the scope they ask for', async () => {

@@ -3,25 +3,23 @@ import { newTrace } from '../../../../functions/broker/audit.ts';
 import { parseCredential } from '../../../../functions/broker/credential/credential.ts';
 import { createObtainToken } from '../../../../functions/broker/pair/obtain-token.ts';
 import { EMPTY_RECORD, type PairRecord, type StoredToken } from '../../../../functions/broker/pair/record.ts';
+import { Problem } from '../../../../functions/broker/problem.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
-import {
-  SendFailure,
-  type SendFailureKind,
-  type SendHttp,
-} from '../../../../functions/broker/token-request/send-http.ts';
-import { createTokenRequester } from '../../../../functions/broker/token-request/token-request.ts';
+import type { RequestToken } from '../../../../functions/broker/token-request/token-request.ts';
+import type { ProblemType } from '../../../../functions/vocabulary.ts';
 import { exchange, ISSUE_REQUEST } from '../../../support/broker-world.ts';
 import { exampleService, SECOND_MS, START } from '../../../support/example.ts';
 import { exampleToken } from '../../../support/pair/pair-examples.ts';
 
-const LATENCY_MS = 400;
 const { pair } = ISSUE_REQUEST;
+const text = new Redacted('{"client_id":"id","secret":"password"}');
 
 interface Changes {
   readonly status?: number;
   readonly members?: object;
-  readonly send?: SendHttp;
+  /** In place of an answer. */
+  readonly failure?: Awaited<ReturnType<RequestToken>>;
   readonly latencyMs?: number;
   readonly record?: Partial<PairRecord>;
   readonly forced?: boolean;
@@ -29,31 +27,16 @@ interface Changes {
 }
 
 /** One renewal with version v2, whose service answers by default with the token `new` for ten minutes. */
-async function renew({
-  status = 200,
-  members = tokenFor('new', 600),
-  latencyMs = LATENCY_MS,
-  ...changes
-}: Changes = {}) {
-  let now = START;
+async function renew({ status = 200, members = tokenFor('new', 600), latencyMs = 400, ...changes }: Changes = {}) {
+  const receivedAt = START + latencyMs;
   const service = exampleService(changes.service);
   const trace = newTrace();
-  const send: SendHttp = async (...request) => {
-    now += latencyMs;
-    return changes.send?.(...request) ?? exchange(status, members).response;
-  };
   const renewToken = createObtainToken({
-    requestToken: createTokenRequester({
-      sendHttp: send,
-      now: () => now,
-      sleep: () => Promise.resolve(),
-      random: () => 0,
-    }),
+    requestToken: async () => changes.failure ?? { ...exchange(status, members), receivedAt },
     fingerprint: (token) => `name of ${token}`,
     random: () => 0.5,
-    now: () => now,
+    now: () => receivedAt,
   });
-  const text = new Redacted('{"client_id":"id","secret":"password"}');
   const attempt = {
     version: { versionId: 'v2', stage: 'AWSCURRENT', text },
     credential: parseCredential(text, pair.service, { ...service, isOnlyService: true }),
@@ -94,13 +77,13 @@ describe('a token request', () => {
     expect(trace).toEqual({ tokenRequests: 1, warnings: new Set(['rejected']) });
   });
 
-  it.each<[SendFailureKind, string, string, boolean]>([
-    ['too-large', 'held', 'token-response-unusable', false],
-    ['connect', 'failed', 'token-endpoint-unavailable', false],
-    ['timeout', 'failed', 'token-endpoint-timeout', true],
-  ])('that gets no complete answer, "%s", is %s', async (kind, outcome, type, isUnheard) => {
-    const { renewal } = await renew({ send: () => Promise.reject(new SendFailure(kind, 'CODE')) });
-    expect(renewal).toMatchObject({ outcome, problem: { type }, isUnheard });
+  it.each<[ProblemType, string, boolean]>([
+    ['token-response-unusable', 'held', false],
+    ['token-endpoint-unavailable', 'failed', false],
+    ['token-endpoint-timeout', 'failed', true],
+  ])('that gets no complete answer, "%s", is %s', async (type, outcome, isUnheard) => {
+    const failure = { problem: new Problem(type, 'down'), isUnheard };
+    expect((await renew({ failure })).renewal).toEqual({ outcome, ...failure });
   });
 });
 
