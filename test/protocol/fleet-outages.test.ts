@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { SECRETS_DOWN } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
@@ -95,37 +94,6 @@ describe('Secrets Manager', () => {
     for (const calls of [{ read: 1, secret: 1 }, {}, {}]) {
       expect(await callsOf(() => askOne({}, instances[1]))).toEqual(calls);
     }
-  });
-
-  it('that is hanging keeps no caller from a token that the fleet has', async () => {
-    const { clock, surroundings, createInstance, askAll, askOne } = fleetOf(5);
-    await askAll();
-    await clock.advance(6 * MINUTE_MS);
-    Object.assign(surroundings, SECRETS_HANGING);
-
-    for (const { issue, waitMs } of [...(await askAll()), await askOne({}, createInstance())]) {
-      expect(issue).toBeDefined();
-      expect(waitMs).toBeLessThanOrEqual(SECOND_MS + 20);
-    }
-    // For a while no call waits for it again.
-    for (const { waitMs } of await askAll()) expect(waitMs).toBe(0);
-  });
-
-  it.each<[SecretReading, string]>([
-    [{ outcome: 'deleted' }, 'credential-missing'],
-    [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable'],
-  ])('that says %o stops every instance within 300 s, also without the store', async (reading, type) => {
-    const { clock, surroundings, askAll } = fleetOf(5);
-    await askAll();
-    surroundings.secret = () => reading;
-    surroundings.storeFault = () => 'unavailable';
-    await clock.advance(300 * SECOND_MS);
-    for (const { problem } of await askAll()) expect(problem?.type).toBe(type);
-
-    // Restored: served again within 5 s.
-    surroundings.secret = undefined;
-    await clock.advance(5 * SECOND_MS);
-    for (const { issue } of await askAll()) expect(issue).toBeDefined();
   });
 
   it('and the store, both hanging, keep no caller from the token in memory until it expires', async () => {
