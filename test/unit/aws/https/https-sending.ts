@@ -30,11 +30,6 @@ export function post(send: SendHttp, { port }: Pick<RawServer, 'port'>, limits: 
   return outcomeOf(send, exampleRequest(`http://127.0.0.1:${port}/`), limits);
 }
 
-/** An answer with a length, as text for the wire. */
-export function answer(status: number, body: string, headers = ''): string {
-  return `HTTP/1.1 ${status} X\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
-}
-
 /** Stops the time limits until the end of the test. Bytes on their way over loopback arrive before time passes. */
 export function stopTime() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });

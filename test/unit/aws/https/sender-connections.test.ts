@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
-import { serve } from '../../../attacks/hostile-answers.ts';
+import { http, serve } from '../../../attacks/hostile-answers.ts';
 import { START } from '../../../support/example.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../support/services/certificates.ts';
-import { answer, exampleRequest, outcomeOf, post, stopTime } from './https-sending.ts';
+import { exampleRequest, outcomeOf, post, stopTime } from './https-sending.ts';
 
-const OK = answer(200, 'ok');
+const OK = http(200, 'ok');
 const PATIENCE = { timeout: 60_000 };
 
 let authority: CertificateAuthority;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 it('uses a kept connection again whose answer was read to its end, and leaves nothing behind on it', async () => {
-  const server = await serve({ onRequest: (socket, count) => socket.write(answer(200, `answer ${count}`)) });
+  const server = await serve({ onRequest: (socket, count) => socket.write(http(200, `answer ${count}`)) });
   const send = createHttpsSender({ keepAlive: true });
   const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   onTestFinished(() => warned.mockRestore());
@@ -31,9 +31,9 @@ it('uses a kept connection again whose answer was read to its end, and leaves no
 });
 
 it.each([
-  ['was too large', answer(200, 'x'.repeat(1_001))],
-  ['was compressed', answer(200, 'ok', 'content-encoding: gzip\r\n')],
-  ['was followed by a second one', `${OK}${answer(200, 'poison')}`],
+  ['was too large', http(200, 'x'.repeat(1_001))],
+  ['was compressed', http(200, 'ok', 'content-encoding: gzip')],
+  ['was followed by a second one', `${OK}${http(200, 'poison')}`],
 ])('does not use a kept connection again whose answer %s', async (_what, bytes) => {
   const server = await serve({ onRequest: (socket, count) => socket.write(count === 1 ? bytes : OK) });
   const send = createHttpsSender({ keepAlive: true });
@@ -112,7 +112,7 @@ it('connects to no server when a name is resolved after the deadline', async () 
 });
 
 it.each<[string, (kept: Socket | undefined) => unknown]>([
-  ['does not take unrequested bytes as the answer', (kept) => kept?.write(answer(200, 'poison'))],
+  ['does not take unrequested bytes as the answer', (kept) => kept?.write(http(200, 'poison'))],
   ['does not use a connection that the server has closed', (kept) => kept?.destroy()],
 ])('after a freeze %s', async (_what, happens) => {
   const sockets: Socket[] = [];
@@ -137,7 +137,7 @@ describe('over TLS', () => {
       vi.unstubAllEnvs();
       warning.mockRestore();
     });
-    const onRequest = (socket: Socket) => socket.write(answer(200, `${'servername' in socket && socket.servername}`));
+    const onRequest = (socket: Socket) => socket.write(http(200, `${'servername' in socket && socket.servername}`));
     const server = await serve({ certificate: await authority.issue(), onRequest });
     const request = exampleRequest(toServer(server).url.href, { headers: { host: 'other.example.com' } });
 
@@ -149,7 +149,7 @@ describe('over TLS', () => {
   });
 
   it.each<[string, string, (socket: Socket) => void]>([
-    ['an untrusted server', 'tls', (socket) => void socket.end(answer(400, 'plain HTTP'))],
+    ['an untrusted server', 'tls', (socket) => void socket.end(http(400, 'plain HTTP'))],
     ['a failed connection', 'connect', (socket) => void socket.resetAndDestroy()],
   ])('calls what breaks off the handshake %s', async (_what, kind, onConnection) => {
     const server = await serve({ onConnection });

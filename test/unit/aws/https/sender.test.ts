@@ -2,8 +2,8 @@ import dns from 'node:dns';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import type { SendHttp } from '../../../../functions/broker/token-request/send-http.ts';
-import { serve } from '../../../attacks/hostile-answers.ts';
-import { answer, exampleRequest, LIMITS, outcomeOf, post, stopTime } from './https-sending.ts';
+import { http, serve } from '../../../attacks/hostile-answers.ts';
+import { exampleRequest, LIMITS, outcomeOf, post, stopTime } from './https-sending.ts';
 
 const INTERIM = 'HTTP/1.1 103 X\r\n\r\n';
 const CHUNKED_HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n';
@@ -17,7 +17,7 @@ async function receive(bytes: string, { end = false, ...limits }: Limits & { end
 }
 
 it('sends the request as it was built', async () => {
-  const server = await serve({ onRequest: (socket) => socket.write(answer(200, '')) });
+  const server = await serve({ onRequest: (socket) => socket.write(http(200, '')) });
   const url = `http://127.0.0.1:${server.port}/auth/v1/token?scope=a%20b`;
   const request = exampleRequest(url, { body: 'grant_type=x' });
 
@@ -44,15 +44,15 @@ it('gives the answer unread: lower-case names, repeated headers joined, the byte
 it.each([
   ['chunks', `${CHUNKED_HEAD}\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`, false],
   ['an answer that the end of the connection ends', 'HTTP/1.0 200 OK\r\n\r\nabc', true],
-  ['an answer before the connection is half-closed', answer(200, 'abc'), true],
-  ['an answer after as many interim ones as are read', INTERIM.repeat(16) + answer(200, 'abc'), false],
-  ['an identity encoding', answer(200, 'abc', 'content-encoding: Identity\r\n'), false],
+  ['an answer before the connection is half-closed', http(200, 'abc'), true],
+  ['an answer after as many interim ones as are read', INTERIM.repeat(16) + http(200, 'abc'), false],
+  ['an identity encoding', http(200, 'abc', 'content-encoding: Identity'), false],
 ])('reads %s', async (_what, bytes, end) => {
   expect(await receive(bytes, { end })).toEqual({ status: 200, text: 'abc' });
 });
 
 it.each([
-  ['a length', answer(200, 'abcd')],
+  ['a length', http(200, 'abcd')],
   ['chunks', `${CHUNKED_HEAD}\r\n4\r\nabcd\r\n0\r\n\r\n`],
 ])('takes a body of the limit and refuses one byte more, told by %s', async (_what, bytes) => {
   expect(await receive(bytes, { maxBodyBytes: 4 })).toEqual({ status: 200, text: 'abcd' });
@@ -70,9 +70,9 @@ it.each([
 });
 
 it.each<[string, string, string, string, number?]>([
-  ['headers beyond 16 KiB', answer(200, 'abc', `x: ${'y'.repeat(17_000)}\r\n`), 'too-large', 'HPE_HEADER_OVERFLOW'],
-  ['17 interim answers', INTERIM.repeat(17) + answer(200, 'abc'), 'too-large', 'TOO_MANY_INTERIM_ANSWERS'],
-  ['a content encoding', answer(401, 'abc', 'content-encoding: GZIP\r\n'), 'encoded', 'CONTENT_ENCODING', 401],
+  ['headers beyond 16 KiB', http(200, 'abc', `x: ${'y'.repeat(17_000)}`), 'too-large', 'HPE_HEADER_OVERFLOW'],
+  ['17 interim answers', INTERIM.repeat(17) + http(200, 'abc'), 'too-large', 'TOO_MANY_INTERIM_ANSWERS'],
+  ['a content encoding', http(401, 'abc', 'content-encoding: GZIP'), 'encoded', 'CONTENT_ENCODING', 401],
   ['another protocol', '220 mail.example.com ESMTP\r\n', 'malformed', 'HPE_INVALID_CONSTANT'],
 ])('refuses %s', async (_what, bytes, kind, code, status) => {
   expect(await receive(bytes)).toEqual({ kind, code, status });
@@ -113,7 +113,7 @@ describe('the deadline', () => {
     const { signal } = new AbortController();
     const [added, removed] = [vi.spyOn(signal, 'addEventListener'), vi.spyOn(signal, 'removeEventListener')];
 
-    await receive(answer(200, 'abc'), { signal });
+    await receive(http(200, 'abc'), { signal });
     await receive('', { end: true, signal });
 
     expect(vi.getTimerCount()).toBe(0);
