@@ -189,7 +189,8 @@ describe('a caller that stops waiting', () => {
     };
     const { broker, server } = await startClientWorld(during === 'a pause' ? problem('internal') : stop, { sleep });
     const error = await failureOf(broker.token({ ...PAIR, signal: controller.signal }));
-    expect(error).toMatchObject({ type: 'aborted', retryable: false, cause: { message: 'changed my mind' } });
+    const stopped = { type: 'aborted', retryable: false, detail: 'The caller stopped waiting' };
+    expect(error).toMatchObject({ ...stopped, cause: { message: 'changed my mind' } });
     expect(server.requests).toHaveLength(1);
   });
 

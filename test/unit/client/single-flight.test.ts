@@ -80,7 +80,7 @@ describe('a refused token', () => {
   it('is reported by one caller, no other caller gets it meanwhile, and a later report costs no request', async () => {
     const successor = heldBack(goodAnswer(2));
     const { nth, asked } = await startHolding([successor.answer]);
-    const reports = Array.from({ length: 9 }, () => nth({ refused }));
+    const reports = Array.from({ length: 9 }, (_, n) => nth({ refused, minTtl: n === 8 ? 60 : undefined }));
     const others = Array.from({ length: 9 }, () => nth());
     await successor.arrived;
     successor.release();
