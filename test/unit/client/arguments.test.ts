@@ -38,6 +38,7 @@ describe('a first slip in a call', () => {
 
   it.each<[object, string]>([
     [{ services: { insights: 'https://example.com' } }, 'services: insights takes a list of URLs: { insights: ["'],
+    [{ services: { one: ['insights.example.com'] } }, 'services: the entries of one must be URLs such as'],
     [{ timeout: 5 }, 'timeout is not one of its members: url, region, credentials, services, cache, maxAttempts,'],
   ])('of createTokenBroker is a TypeError: %j', (options, message) => {
     const create = () => createTokenBroker({ url: URL_OF_BROKER, ...options });

@@ -123,11 +123,6 @@ describe('fetch', () => {
     expect(service.requests).toHaveLength(isSent ? 1 : 0);
   });
 
-  it('refuses to be made with a service whose host is no URL', async () => {
-    const world = startClientWorld([], { services: { one: ['insights.example.com'] } });
-    await expect(world).rejects.toThrow(/services: .* one/);
-  });
-
   it('requests and sends no token when the URL has no TLS', async () => {
     const { broker, asked } = await startWorlds([1]);
     await expect(broker.fetch('http://service.example.com', undefined, PAIR)).rejects.toThrow(/only sent to https/);
