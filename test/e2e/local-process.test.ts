@@ -138,6 +138,25 @@ it('npm start has its page on a free port where there is none behind its own', a
   expect((await broker.end()).stdout).toContain(`is ${pageUrl(broker)}, because there is no port 65536.\n`);
 });
 
+const MISTYPED = /unknown option '--confg'.*Did you mean --config/s;
+const BROKEN = '{ "a":\n{ "acme": "marked", } }';
+
+it.each<readonly [string, Parameters<typeof runLocalBroker>[0], ReturnType<typeof ended>]>([
+  ['its help', { args: ['--help'] }, ended(0, /--config <file>.*PORT .*8788.*PORT\+1/s)],
+  ['an option that there is not', { args: ['--confg', 'file.json'] }, ended(2, '', MISTYPED)],
+  ['no JSON', { config: BROKEN }, ended(1, '', /^\S+\/config\.json is not valid JSON \(line 2 colu/)],
+  ['no file', { args: ['--config', '/nonexistent/x'] }, ended(1, '', 'cannot read /nonexistent/x: ENOENT\n')],
+  [
+    'wrong settings',
+    { config: { credentials: { acme: 'marked' } } },
+    ended(1, '', /\ncredentials\.acme: must be an object\n/),
+  ],
+])('npm start tells %s, and repeats no value', async (_, options, told) => {
+  const result = await runLocalBroker(options);
+  expect(result).toMatchObject(told);
+  expect(result.stderr).not.toContain('marked');
+});
+
 it('npm start says that its own port is taken', async () => {
   const server = createServer();
   onTestFinished(() => void server.close());
@@ -145,19 +164,4 @@ it('npm start says that its own port is taken', async () => {
   const told = `port ${PORT} is in use; set PORT to another port\n`;
   expect(await runLocalBroker({ env: { PORT } })).toMatchObject({ ...ended(1, '', told), signal: null });
   for (const wrong of ['abc', '65536', '']) expect(() => readPort(wrong)).toThrow(`PORT must be a port number, not "`);
-});
-
-it.each<readonly [string, Parameters<typeof runLocalBroker>[0], number, string | RegExp]>([
-  ['an option', { args: ['--confg', 'file.json'] }, 2, /unknown option '--confg'.*Did you mean --config/s],
-  ['no JSON', { config: '{ "a":\n{ "acme": "marked", } }' }, 1, /^\S+\/config\.json is not valid JSON \(line 2 colu/],
-  ['no file', { args: ['--config', '/nonexistent/x'] }, 1, 'cannot read /nonexistent/x: ENOENT\n'],
-  ['wrong settings', { config: { credentials: { acme: 'marked' } } }, 1, /\ncredentials\.acme: must be an object\n/],
-])('npm start names what it cannot use, and repeats no value: %s', async (_, options, exitCode, stderr) => {
-  const result = await runLocalBroker(options);
-  expect(result).toMatchObject(ended(exitCode, '', stderr));
-  expect(result.stderr).not.toContain('marked');
-});
-
-it('npm start shows its help', async () => {
-  expect(await runLocalBroker({ args: ['--help'] })).toMatchObject(ended(0, /--config <file>.*PORT .*8788.*PORT\+1/s));
 });

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../../bin/local/config.ts';
 import type { CallReport } from '../../../../bin/local/page/messages.ts';
-import { ask, freePorts, pageUrl, startOwnBroker } from '../../../support/processes/local-broker.ts';
+import { ask, freePorts, pageUrl, startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { send } from '../../../support/requests.ts';
 import {
   ACME,
@@ -85,34 +85,6 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await raw.getByRole('button', { name: 'Copy' }).click();
     await raw.getByRole('button', { name: 'Copied' }).waitFor();
     expect(await clipboard()).toBe(command);
-  });
-
-  it.each([
-    [
-      'a token',
-      { ...ACME, operation: 'token', min_ttl: 60 },
-      /"?fingerprint"?: *['"]?[0-9a-f]{16}|fingerprint {2,}[0-9a-f]{16}/,
-    ],
-    ['a check', { ...ACME, operation: 'check' }, /accepted/],
-    ['who it is', { operation: 'whoami' }, /role\/operator/],
-    [
-      'names for the broker to judge',
-      { operation: 'token', client: `o'neil $(false) "<b>`, service: '' },
-      /invalid-request|argument 'client' is invalid/,
-    ],
-  ])('gives commands that ask for %s as the chosen caller when they are pasted', async (_, form, expected) => {
-    const url = pageUrl(await startOwnBroker());
-    const headers = { origin: url, 'content-type': 'application/json' };
-    const body = JSON.stringify({ caller: 'AKIDLOCALOPERATOR', ...form });
-    const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
-    const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...env } = process.env;
-    for (const name of ['curl', 'command line']) {
-      const { stdout } = await promisify(execFile)('sh', ['-c', `(${textOf(report, name)}) 2>&1 || true`], {
-        cwd: ROOT,
-        env,
-      });
-      expect(stdout, name).toMatch(expected);
-    }
   });
 
   it('shows a token only while it is told to', async () => {
@@ -210,6 +182,38 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     // The caller that was chosen before is still the one who asks.
     await press(page, ACME);
     await said(page, 'issued operator asked for acme');
+  });
+});
+
+describe('the commands that the page gives', () => {
+  const broker = useLocalBroker();
+
+  it.each([
+    [
+      'a token',
+      { ...ACME, operation: 'token', min_ttl: 60 },
+      /"?fingerprint"?: *['"]?[0-9a-f]{16}|fingerprint {2,}[0-9a-f]{16}/,
+    ],
+    ['a check', { ...ACME, operation: 'check' }, /accepted/],
+    ['who it is', { operation: 'whoami' }, /role\/operator/],
+    [
+      'names for the broker to judge',
+      { operation: 'token', client: `o'neil $(false) "<b>`, service: '' },
+      /invalid-request|argument 'client' is invalid/,
+    ],
+  ])('ask for %s as the chosen caller when they are pasted', async (_, form, expected) => {
+    const url = pageUrl(broker());
+    const headers = { origin: url, 'content-type': 'application/json' };
+    const body = JSON.stringify({ caller: 'AKIDLOCALOPERATOR', ...form });
+    const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
+    const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...env } = process.env;
+    for (const name of ['curl', 'command line']) {
+      const { stdout } = await promisify(execFile)('sh', ['-c', `(${textOf(report, name)}) 2>&1 || true`], {
+        cwd: ROOT,
+        env,
+      });
+      expect(stdout, name).toMatch(expected);
+    }
   });
 });
 
