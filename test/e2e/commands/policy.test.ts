@@ -98,17 +98,6 @@ describe('policy for the roles of an environment itself', () => {
       expect(told).toEqual({ Version: '2012-10-17', Statement: [statement] });
     },
   );
-
-  it.each(['acme', 'acme@123456/token-broker', 'acme/token-broker@456789', 'acme@a/token-broker@b', 'acme/*'])(
-    '--deploy-trust refuses %s, which GitHub would never send',
-    async (repository) => {
-      const { exitCode } = await runCommandLine(
-        ['policy', '--deploy-trust', repository, '--environment', 'prod'],
-        OFFLINE,
-      );
-      expect(exitCode).toBe(2);
-    },
-  );
 });
 
 it.each([

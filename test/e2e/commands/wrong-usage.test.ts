@@ -84,7 +84,9 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
       ['policy', '--deploy-trust', 'acme', ...IN_DEV],
       /It must be <owner>\/<repository> or <owner>@<id>\/<repository>@<id>, as on GitHub/,
     ],
-    [['policy', '--deploy-trust', 'acme/*', ...IN_DEV], /It must be <owner>\/<repository>/],
+    ...['acme@1/token-broker', 'acme/token-broker@4', 'acme@a/token-broker@b', 'acme/*'].map(
+      (repository): Wrong => [['policy', '--deploy-trust', repository, ...IN_DEV], /It must be <owner>\/<repository>/],
+    ),
     [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name only one of them/],
     [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--emergency', '--clients', 'acme', ...IN_DEV], /--clients narrows --operator/],

@@ -113,21 +113,6 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(new Set(await page.evaluate<string[]>(outlines))).toEqual(new Set(['solid']));
   });
 
-  it.each([
-    [1280, 800],
-    [390, 844],
-  ])('fills the first screen of %i by %i, without an address', async (width, height) => {
-    const { page } = await open({ viewport: { width, height } });
-    const sections = await page.getByRole('region').all();
-    const boxes = await Promise.all(sections.map((section) => section.boundingBox()));
-    const shown = boxes.flatMap((box) =>
-      box && box.y < height ? [{ ...box, bottom: Math.min(height, box.y + box.height) }] : [],
-    );
-    const area = shown.reduce((sum, box) => sum + box.width * (box.bottom - box.y), 0);
-    expect(area / (width * height)).toBeGreaterThan(0.7);
-    expect(await page.getByText('http://').filter({ visible: true }).count()).toBe(0);
-  });
-
   it.each([320, 768, 1280])('has the answer in sight, and all of its width, when it is %i px wide', async (width) => {
     const { page } = await open({ viewport: { width, height: 844 } });
     for (const pair of PAIRS.toReversed()) await press(page, pair);
