@@ -5,7 +5,7 @@ delete process.env.TOKEN_BROKER_ENVIRONMENTS_FILE;
 
 /** End to end, but slow: they start a process for each command, a browser, a bundler or an installation. */
 const SLOW = [
-  'test/e2e/{app,bench,local-process,readme-commands,settings-file,simulate-command,stack}.test.ts',
+  'test/e2e/{app,bench,local-process,readme-commands,settings-file,stack}.test.ts',
   'test/e2e/client/*.test.ts',
   'test/e2e/commands/{doctor/stack,process}.test.ts',
   'test/e2e/docs/{examples,languages,operations,python}.test.ts',

@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/settings.ts';
 import type { Resource } from '../support/stack/synthesise.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { finished } from './commands/shared/command-line.ts';
+import { runProgram } from './commands/shared/command-line.ts';
 
 it('cdk synth, with no AWS credentials and no network, gives every environment its stack, with its own settings in the code asset', async () => {
   const out = temporaryFolder();
@@ -31,18 +28,10 @@ it('cdk synth, with no AWS credentials and no network, gives every environment i
   expect(JSON.parse(await readFile(path.join(out, 'manifest.json'), 'utf8'))).not.toHaveProperty('missing');
 });
 
-/** Runs the real command line in this project, away from any AWS configuration, and with every way out closed. */
 function cdkSynth(...args: string[]) {
-  const nowhere = 'http://127.0.0.1:9';
-  const env = {
-    ...{ PATH: [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter), CI: 'true' },
-    ...{ HOME: tmpdir(), HTTPS_PROXY: nowhere, HTTP_PROXY: nowhere, AWS_EC2_METADATA_DISABLED: 'true' },
-  };
-  return finished(spawn(process.execPath, [CDK, 'synth', ...args], { cwd: ROOT, env }));
+  const env = { CI: 'true', HTTP_PROXY: 'http://127.0.0.1:9' };
+  return runProgram('node_modules/aws-cdk/bin/cdk', ['synth', ...args], { env });
 }
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const CDK = path.join(ROOT, 'node_modules/aws-cdk/bin/cdk');
 
 async function settingsBesideCode(out: string, name: string): Promise<unknown> {
   const { Resources } = JSON.parse(await readFile(path.join(out, `TokenBroker-${name}.template.json`), 'utf8'));

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, it } from 'vitest';
@@ -14,6 +13,7 @@ import {
 } from '../support/processes/local-broker.ts';
 import { commands } from '../support/readme.ts';
 import { send } from '../support/requests.ts';
+import { ROOT } from './commands/shared/command-line.ts';
 
 const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
 
@@ -31,8 +31,7 @@ function keyOf(caller: string) {
 }
 
 async function shell(commands: string, env: Readonly<Record<string, string | undefined>> = {}): Promise<string> {
-  const cwd = fileURLToPath(new URL('../..', import.meta.url));
-  return (await promisify(execFile)('sh', ['-c', commands], { cwd, env: { ...process.env, ...env } })).stdout;
+  return (await promisify(execFile)('sh', ['-c', commands], { cwd: ROOT, env: { ...process.env, ...env } })).stdout;
 }
 
 it('the local broker applies the rules of each caller', async () => {

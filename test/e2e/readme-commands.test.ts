@@ -2,14 +2,13 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runs } from '../support/aws/signers.ts';
 import { useLocalBroker } from '../support/processes/local-broker.ts';
 import { blocks, commands } from '../support/readme.ts';
+import { ROOT } from './commands/shared/command-line.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const CALLERS = readFileSync(new URL('../../docs/callers.md', import.meta.url), 'utf8');
 
 /** Commands that no test here runs, and why. */
@@ -57,7 +56,7 @@ const broker = useLocalBroker();
 /** Runs a command in a terminal of its own, on the machine on which `npm start` runs. */
 async function inTerminal(command: string) {
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: new URL(broker().url).port };
-  return promisify(execFile)('sh', ['-e', '-c', command], { cwd: root, env });
+  return promisify(execFile)('sh', ['-e', '-c', command], { cwd: ROOT, env });
 }
 
 function asOperator(command: string): string {
@@ -79,7 +78,7 @@ async function printsThePolicy(command: string) {
 async function startsOnThisMachine(command: string) {
   const [install, start] = command.split(' && ');
   expect(install).toBe('npm ci');
-  const child = spawn('sh', ['-c', `exec ${start}`], { cwd: root, env: { ...process.env, PORT: '0' }, detached: true });
+  const child = spawn('sh', ['-c', `exec ${start}`], { cwd: ROOT, env: { ...process.env, PORT: '0' }, detached: true });
   const ended = once(child, 'close');
   onTestFinished(() => signalAll(child, 'SIGKILL'));
   let isReady = false;

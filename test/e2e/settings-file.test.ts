@@ -1,16 +1,13 @@
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createCertificateAuthority } from '../support/services/certificates.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { ended, finished } from './commands/shared/command-line.ts';
+import { ended, finished, OFFLINE, ROOT, runProgram } from './commands/shared/command-line.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/billing';
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('settings in a folder outside of the checkout', () => {
   it('make the templates that the same settings inside make, byte by byte', async () => {
@@ -57,7 +54,7 @@ describe('settings in a folder outside of the checkout', () => {
     const file = path.relative(cwd, path.join(folder, 'environments.ts'));
     // Each program takes both forms of an option.
     const option = ['config', 'diff'].includes(command) ? [`--settings=${file}`] : ['--settings', file];
-    const { stdout, stderr } = await run(path.join(ROOT, `bin/${program}.ts`), [...args, ...option], { cwd });
+    const { stdout, stderr } = await runProgram(path.join(ROOT, `bin/${program}.ts`), [...args, ...option], { cwd });
     expect(`${stdout}${stderr}`).toMatch(shows);
   });
 
@@ -74,7 +71,7 @@ describe('settings in a folder outside of the checkout', () => {
       '--settings',
       './environments.json',
     ];
-    const child = spawn('npm', [...args, 'own'], { cwd: folder, env: { ...variables(), PATH: process.env.PATH } });
+    const child = spawn('npm', [...args, 'own'], { cwd: folder, env: OFFLINE });
     expect((await finished(child)).stdout).toMatch(/^account +555555555555 +written$/m);
   });
 
@@ -85,7 +82,10 @@ describe('settings in a folder outside of the checkout', () => {
       writeFileSync(path.join(folder, 'environments.ts'), 'export enum Place { Here }');
       const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: 'environments.ts', TOKEN_BROKER_ENVIRONMENT: 'own' };
       const args = program === 'token-broker.ts' ? ['client', 'list'] : ['diff', 'own'];
-      const { exitCode, stdout, stderr } = await run(path.join(ROOT, 'bin', program), args, { cwd: folder, env });
+      const { exitCode, stdout, stderr } = await runProgram(path.join(ROOT, 'bin', program), args, {
+        cwd: folder,
+        env,
+      });
       expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
       const sentence = 'environments.ts: The file cannot be loaded, line 1: TypeScript enum is not supported';
       expect(stderr.split('\n')[0]).toContain(sentence);
@@ -106,7 +106,7 @@ describe('settings in a folder outside of the checkout', () => {
     const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: 'environments.json', CDK_OUTDIR: out };
     const [synthesis, deployment] = await Promise.all(
       [['app.ts'], ['stack.ts', 'deploy', 'prod']].map(([program = '', ...args]) =>
-        run(path.join(ROOT, 'bin', program), args, { cwd: folder, env }),
+        runProgram(path.join(ROOT, 'bin', program), args, { cwd: folder, env }),
       ),
     );
     const everywhere = /^\S*environments\.json: .* wrong in 4 places:\n(?:environments\.\S+: .+\n){4}$/;
@@ -120,7 +120,7 @@ describe('settings in a folder outside of the checkout', () => {
     const vitest = path.join(ROOT, 'node_modules/vitest/vitest.mjs');
     const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: '/nonexistent/environments.ts', CI: 'true' };
     const args = ['run', '--project', 'e2e', 'test/e2e/commands/config.test.ts'];
-    const { exitCode, stdout, stderr } = await run(vitest, args, { cwd: ROOT, env });
+    const { exitCode, stdout, stderr } = await runProgram(vitest, args, { cwd: ROOT, env });
     expect(exitCode, `${stdout}${stderr}`).toBe(0);
   });
 });
@@ -147,20 +147,7 @@ async function settingsFolder(): Promise<string> {
 /** Returns the template that `synth` makes. */
 async function synth(cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
   const out = temporaryFolder();
-  const { exitCode, stderr } = await run('bin/app.ts', [], { cwd, env: { ...env, CDK_OUTDIR: out } });
+  const { exitCode, stderr } = await runProgram('bin/app.ts', [], { cwd, env: { ...env, CDK_OUTDIR: out } });
   expect(exitCode, stderr).toBe(0);
   return readFileSync(path.join(out, 'TokenBroker-own.template.json'), 'utf8');
-}
-
-function run(program: string, args: readonly string[], { cwd, env = {} }: { cwd: string; env?: NodeJS.ProcessEnv }) {
-  return finished(spawn(process.execPath, [program, ...args], { cwd, env: { ...variables(), ...env } }));
-}
-
-function variables() {
-  return {
-    PATH: [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter),
-    HOME: tmpdir(),
-    AWS_EC2_METADATA_DISABLED: 'true',
-    HTTPS_PROXY: 'http://127.0.0.1:9',
-  };
 }

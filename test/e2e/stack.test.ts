@@ -1,16 +1,12 @@
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { synthesise } from '../support/stack/synthesise.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { answerWith } from '../unit/client/loopback-server.ts';
-import { answering, finished, ISOLATED } from './commands/shared/command-line.ts';
+import { answering, ISOLATED, runProgram } from './commands/shared/command-line.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/stack.ts', import.meta.url));
 const BILLING = 'arn:aws:iam::111111111111:role/billing';
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
 
@@ -95,16 +91,8 @@ async function signedInTo(account: string) {
   return { env: { ...ISOLATED, AWS_ENDPOINT_URL_STS: url }, requests };
 }
 
-/** Runs one of the commands in this project, without a terminal and with every way out to AWS closed. */
-function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const variables = {
-    PATH: [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter),
-    HOME: tmpdir(),
-    AWS_EC2_METADATA_DISABLED: 'true',
-    HTTPS_PROXY: 'http://127.0.0.1:9',
-    ...env,
-  };
-  return finished(spawn(process.execPath, [PROGRAM, ...args], { env: variables }));
+function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  return runProgram('bin/stack.ts', args, { env });
 }
 
 function inFile(text: string): string {

@@ -4,7 +4,8 @@ import { delimiter, join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FAILURES } from '../../../client/error.ts';
-import { installPackedClient, type PackedClient, ROOT } from './packed-client.ts';
+import { ROOT } from '../commands/shared/command-line.ts';
+import { installPackedClient, type PackedClient } from './packed-client.ts';
 
 const README = readFileSync(join(ROOT, 'client/README.md'), 'utf8');
 

@@ -2,11 +2,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { startLocalBroker } from '../../support/processes/local-broker.ts';
-import { finished } from '../commands/shared/command-line.ts';
-
-export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+import { finished, ROOT } from '../commands/shared/command-line.ts';
 
 export type PackedClient = Awaited<ReturnType<typeof installPackedClient>>;
 

@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { hasSigner, runs } from '../../support/aws/signers.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { shellVariables, tokenServiceUrl, useLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, finished } from '../commands/shared/command-line.ts';
+import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
 import { ROLE, startScriptedBroker } from './scripted-broker.ts';
 
-const FOLDER = fileURLToPath(new URL('../../../docs/examples', import.meta.url));
+const FOLDER = join(ROOT, 'docs/examples');
 
 interface Example {
   readonly file: string;

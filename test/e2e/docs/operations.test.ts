@@ -9,7 +9,7 @@ import { tokenRoleName } from '../../../lib/settings/names.ts';
 import { environmentSchema, parseEnvironment } from '../../../lib/settings/settings.ts';
 import { runs } from '../../support/aws/signers.ts';
 import { blocks } from '../../support/readme.ts';
-import { ISOLATED } from '../commands/shared/command-line.ts';
+import { ISOLATED, ROOT } from '../commands/shared/command-line.ts';
 import { NEW, OLD, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/shared/operator-world.ts';
 
 const PAGE = ['runbook', 'deploy', 'alarms']
@@ -186,9 +186,8 @@ async function runBlock(block: string, world: OperatorWorld, input?: object, unt
     ...world.shell,
     AUTH_URL: world.tokenService.authUrl('customer-insights'),
   };
-  const cwd = new URL('../../..', import.meta.url);
   const args = ['--norc', '-euo', 'pipefail', '-c', NPM + TB + unasked(block)];
-  const child = spawn('bash', args, { env, cwd, detached: true });
+  const child = spawn('bash', args, { env, cwd: ROOT, detached: true });
   onTestFinished(() => interrupt(child, 'SIGKILL'));
   child.stdin.on('error', () => undefined).end(input === undefined ? '' : JSON.stringify(input));
   let output = '';

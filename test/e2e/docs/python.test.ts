@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasSigner } from '../../support/aws/signers.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, finished } from '../commands/shared/command-line.ts';
+import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
 
-const FOLDER = fileURLToPath(new URL('../../../docs/examples', import.meta.url));
+const FOLDER = join(ROOT, 'docs/examples');
 const skipped = hasSigner('botocore') ? '' : ' (skipped: python3 with botocore is not installed)';
 
 describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${skipped}`, () => {

@@ -1,11 +1,10 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../../bin/local/shell.ts';
 import { shellVariables, startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
-import { ended, runCommandLine } from '../shared/command-line.ts';
+import { ended, ROOT, runCommandLine } from '../shared/command-line.ts';
 
 const broker = useLocalBroker();
 /** The variables of the operator's terminal. */
@@ -31,9 +30,8 @@ describe('env', () => {
       'eval "$(node bin/token-broker.ts env --unset)"',
       'printenv | grep -E "^(AWS|TOKEN_BROKER)_"',
     ].join('\n');
-    const cwd = fileURLToPath(new URL('../../../..', import.meta.url));
     const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
-    const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd, env });
+    const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd: ROOT, env });
 
     const { AWS_ENDPOINT_URL_DYNAMODB } = shellVariables(broker());
     const services = 'customer-insights merchant-payment-cleansing';

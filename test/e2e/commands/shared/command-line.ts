@@ -1,5 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
@@ -128,9 +130,13 @@ export function startCommandLine(args: readonly string[], env: Variables = {}) {
   return spawn(process.execPath, [PROGRAM, ...args], { env: { ...ISOLATED, ...env } });
 }
 
-/** Starts a script of this project as a process of its own. */
-export function startScript(path: string, ...args: readonly string[]) {
-  return spawn(process.execPath, [fileURLToPath(new URL(`../../../../${path}`, import.meta.url)), ...args]);
+/** Runs a program of this project to its end, in a process that reaches nothing of AWS. */
+export function runProgram(
+  program: string,
+  args: readonly string[],
+  { cwd = ROOT, env = {} }: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+) {
+  return finished(spawn(process.execPath, [program, ...args], { cwd, env: { ...OFFLINE, ...env } }));
 }
 
 /** Waits for the end of a started process. */
@@ -145,4 +151,15 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   return { exitCode, ...output };
 }
 
-export const PROGRAM = fileURLToPath(new URL('../../../../bin/token-broker.ts', import.meta.url));
+/** The folder of this project. */
+export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
+
+export const PROGRAM = path.join(ROOT, 'bin/token-broker.ts');
+
+/** The variables of a shell without any AWS set-up, with every way out to AWS closed. */
+export const OFFLINE = {
+  PATH: [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter),
+  HOME: tmpdir(),
+  AWS_EC2_METADATA_DISABLED: 'true',
+  HTTPS_PROXY: 'http://127.0.0.1:9',
+};

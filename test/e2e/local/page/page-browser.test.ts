@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../../bin/local/config.ts';
 import type { CallReport } from '../../../../bin/local/page/messages.ts';
 import { ask, freePorts, pageUrl, startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { send } from '../../../support/requests.ts';
+import { ROOT } from '../../commands/shared/command-line.ts';
 import {
   ACME,
   answered,
@@ -216,5 +216,3 @@ describe('the commands that the page gives', () => {
     }
   });
 });
-
-const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
