@@ -8,7 +8,7 @@ import { type SecretStage, sealingKeyName } from '../../functions/vocabulary.ts'
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
 import type { CommandOptions } from './shared/aws-config.ts';
 import { addAwsOptions, operate } from './shared/operate.ts';
-import { openSecretsManager } from './shared/secrets.ts';
+import { openSecretsManager, secretChanged } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
 
 /** Adds `sealing-key rotate` and `sealing-key retire`, for the key that seals the tokens in the table. */
@@ -27,6 +27,8 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
         if (previous)
           changes.push(`retires version ${previous.VersionId} at once: tokens that it sealed are requested again`);
         if (!(await isConfirmed(shell, changes, options, command))) return;
+        // A rotation by another operator meanwhile would end a version that the plan does not name.
+        if ((await openSealingKey(shell, options)).current?.VersionId !== current?.VersionId) throw secretChanged();
         const SecretString = randomBytes(48).toString('base64url');
         await client.putSecretValue({ SecretId, ClientRequestToken: version, SecretString }, send);
         if (json) printJson(shell, { environment, version, previous: current?.VersionId });

@@ -21,17 +21,17 @@ export function printLine(shell: Out, line: string): void {
   shell.stdout.write(`${plain(line)}\n`);
 }
 
-/** Returns a row of a table, on several lines if a cell is longer than its width. Breaks at blanks and after `a-`. */
-export function rowText(cells: readonly string[], widths: readonly number[]): string {
+/** Returns a row of a table, on several lines if a cell is too long. Breaks at blanks, after `a-` and after `a/`. */
+export function rowText(cells: readonly string[], widths: readonly number[], gap = 2): string {
   const wrapped = cells.map((cell, column) => {
     const width = widths[column] ?? 0;
-    const parts = new RegExp(`.{1,${width}}(?: |$)|.{0,${width - 1}}(?<=[a-z])-|.{1,${width}}`, 'gu');
+    const parts = new RegExp(`.{1,${width}}(?: |$)|.{0,${width - 1}}(?<=[a-z])[-/]|.{1,${width}}`, 'gu');
     return (plain(cell).match(parts) ?? ['']).map((part) => part.trimEnd());
   });
   const lines = Array.from({ length: Math.max(...wrapped.map(({ length }) => length)) }, (_, line) =>
     wrapped.map((parts, column) => (parts[line] ?? '').padEnd(widths[column] ?? 0)),
   );
-  return lines.map((parts) => `${parts.join('  ').trimEnd()}\n`).join('');
+  return lines.map((parts) => `${parts.join(' '.repeat(gap)).trimEnd()}\n`).join('');
 }
 
 /** Formats a time: `2026-01-01T00:00:00Z`, at a terminal `20:26Z` with the date of another day, and `-` if unknown. */

@@ -100,7 +100,8 @@ function textOf(shell: Shell, clients: readonly Listed[], { environment }: ListO
     const { client, pairs = [], servicesTag, deletedAt } = one;
     const current = versionWith('AWSCURRENT', one);
     const stored = `${timeText(one.dates.get(current ?? ''), shell)}${isOld(one, environment) ? ' (old)' : ''}`;
-    const ends = haveEnds ? [endText(shell, firstEnd(one))] : [];
+    const end = firstEnd(one);
+    const ends = haveEnds ? [Number.isNaN(Date.parse(end)) ? end : timeText(Date.parse(end), shell)] : [];
     const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', one)), stored, ...ends];
     const gone = deletedAt === undefined ? undefined : `to be deleted on ${timeText(deletedAt, shell)}`;
     if (pairs.length === 0)
@@ -114,17 +115,11 @@ function textOf(shell: Shell, clients: readonly Listed[], { environment }: ListO
   return tableText(haveEnds ? [...header, 'ENDS'] : header, rows, shell);
 }
 
-function endText(shell: Shell, end: string): string {
-  const time = Date.parse(end);
-  return Number.isNaN(time) ? end : timeText(time, shell);
-}
-
 function versionsText(shell: Shell, one: Listed): string {
   const rows = SECRET_STAGES.flatMap((stage) => {
     const version = versionWith(stage, one);
-    return version === undefined
-      ? []
-      : [[stage, version, timeText(one.dates.get(version), shell), one.endsOf.get(version) ?? '-']];
+    if (version === undefined) return [];
+    return [[stage, version, timeText(one.dates.get(version), shell), one.endsOf.get(version) ?? '-']];
   });
   return tableText(['STAGE', 'VERSION', 'STORED AT', 'ENDS'], rows, shell);
 }

@@ -241,7 +241,7 @@ function conflict(error: unknown, operation: string): CommandFailure | undefined
 /** Returns the failure of a command whose version has lost its stage. */
 export function secretChanged(): CommandFailure {
   const detail = 'Another operator has changed the secret in the meantime';
-  return new CommandFailure('secret-changed', detail, 'Look at it with client list, then run the command again.');
+  return new CommandFailure('secret-changed', detail, 'Look at client list or --dry-run, then run it again.');
 }
 
 /** Returns the failure of a command that needs a secret which is marked for deletion. */

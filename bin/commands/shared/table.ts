@@ -12,13 +12,16 @@ export function tableText(
   // A word is not broken, unless it is longer than most names.
   const wordIn = (cell = '') => Math.max(...cell.split(WORD_END).map((word) => word.length));
   const narrowest = header.map((_, column) => Math.min(30, Math.max(...table.map((row) => wordIn(row[column])))));
-  const room = (out?.stdout.columns || Number.POSITIVE_INFINITY) - 2 * (widths.length - 1);
-  while (widths.reduce((sum, width) => sum + width) > room) {
+  const columns = out?.stdout.columns || Number.POSITIVE_INFINITY;
+  const widthOf = (list: readonly number[], gap: number) => list.reduce((sum, width) => sum + gap + width, -gap);
+  // A narrow terminal gets a single blank between columns.
+  const gap = widthOf(narrowest, 2) > columns ? 1 : 2;
+  while (widthOf(widths, gap) > columns) {
     const widest = Math.max(...widths.filter((width, column) => width > (narrowest[column] ?? 0)));
     if (widest < 0) break;
     widths[widths.findIndex((width, column) => width === widest && width > (narrowest[column] ?? 0))] = widest - 1;
   }
-  return table.map((row) => rowText(row, widths)).join('');
+  return table.map((row) => rowText(row, widths, gap)).join('');
 }
 
-const WORD_END = / |(?<=[a-z]-)/;
+const WORD_END = / |(?<=[a-z][-/])/;

@@ -36,6 +36,8 @@ describe('audit', () => {
     expect(stdout.match(/ (check|token)[ (].*/g)).toHaveLength(4);
     expect(stdout).toMatch(/^\d\d:\d\dZ +operator\/\S+ +check \(3 times\) +merchant-payment-cleansing +accepted /m);
     expect((await asked.run('audit acme')).stdout.match(/ check /g)).toHaveLength(3);
+    const narrow = await asked.run('audit acme', { env: { COLUMNS: '80' } });
+    expect(narrow.stdout.match(/^.*$/gm)?.filter(({ length }) => length > 80)).toEqual([]);
   });
 
   it('says of the refusal that the probe of health asks for that it is meant', async ({ asked }) => {

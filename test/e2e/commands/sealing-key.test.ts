@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { ended } from './shared/command-line.ts';
+import { beginCommandLine, ended, keyboardOf } from './shared/command-line.ts';
 import { it, SERVICES } from './shared/operator-world.ts';
 
 const PAIR = { client: 'acme', service: SERVICES[0] };
@@ -41,6 +41,12 @@ describe('sealing-key retire', () => {
     expect(await world.run('sealing-key rotate --dry-run')).toEqual(ended(0, '', ends));
     expect(await world.run('sealing-key retire --force --dry-run')).toEqual(ended(0, '', /- retires version/));
     expect(await world.describe(KEY)).toMatchObject({ AWSPREVIOUS: stages.AWSCURRENT });
+    const keyboard = keyboardOf([]);
+    keyboard.on('shown', (screen: string) => {
+      if (screen.endsWith('[y/N] ')) world.run('sealing-key rotate --yes').finally(() => keyboard.push('y\n'));
+    });
+    const rotate = beginCommandLine(['sealing-key', 'rotate', '--region', 'us-east-1'], world.shell, keyboard);
+    expect(await rotate.finished).toEqual(ended(1, '', /error: secret-changed: .*\nLook at client list or --dry-run/));
   });
 
   it('with --force closes the older tokens at once for instances that start afterwards', async ({ world }) => {

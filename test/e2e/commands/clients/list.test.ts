@@ -4,7 +4,7 @@ import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair
 import { exampleToken } from '../../../support/pair/pair-examples.ts';
 import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
 import { ended, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
-import { it, NEW, SERVICES } from '../shared/operator-world.ts';
+import { it, NEW, OLD, SERVICES } from '../shared/operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -119,7 +119,8 @@ describe('client list with the table', () => {
   it.for([80, 200])(
     'fits into %i columns of a terminal, with short times and whole words',
     async (columns, { world }) => {
-      await world.run('client check acme');
+      await world.addClient('umbrella', INSIGHTS, OLD);
+      await world.run('client put acme --yes --expires 2099-03-01', { input: NEW });
       const { stdout } = await world.run('client list', { env: { COLUMNS: `${columns}` } });
       const lines = stdout.trimEnd().split('\n');
       expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns);
