@@ -3,11 +3,11 @@ import { defineConfig } from 'vitest/config';
 // The tests are about the settings of this repository.
 delete process.env.TOKEN_BROKER_ENVIRONMENTS_FILE;
 
-/** End to end, but slow: they start a process for each command, a browser, a bundler or an installation. */
+/** End to end, but slow: they start a process, a browser, a bundler or an installation, or wait as long as an operator. */
 const SLOW = [
   'test/e2e/{app,bench,local-process,readme-commands,settings-file,stack}.test.ts',
   'test/e2e/client/*.test.ts',
-  'test/e2e/commands/{doctor/stack,process}.test.ts',
+  'test/e2e/commands/{clients/rehearsal,doctor/stack,process}.test.ts',
   'test/e2e/docs/{examples,languages,operations,python}.test.ts',
   'test/e2e/local/page/page-{board,browser,looks}.test.ts',
 ];
