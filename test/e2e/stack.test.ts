@@ -11,12 +11,15 @@ const BILLING = 'arn:aws:iam::111111111111:role/billing';
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
 
 describe('npm run deploy, diff and bootstrap', () => {
-  it('deploy one environment with the CDK in its account, and show how', { timeout: 60_000 }, async () => {
+  it.each([
+    ['deploy', 'deploy TokenBroker-dev --exclusively --require-approval never'],
+    ['diff', 'diff TokenBroker-dev --exclusively'],
+    ['bootstrap', 'bootstrap aws://111111111111/eu-west-1'],
+  ])('%s one environment with the CDK in its account, and show how', { timeout: 60_000 }, async (verb, command) => {
     const { env } = await signedInTo('111111111111');
-    const { exitCode, stdout, stderr } = await run(['deploy', 'dev', '--help'], env);
-    const command = 'deploy TokenBroker-dev --exclusively --require-approval never --help';
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining(`> cdk ${command}\n`) });
-    expect(stdout).toMatch(/^cdk deploy /);
+    const { exitCode, stdout, stderr } = await run([verb, 'dev', '--help'], env);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining(`> cdk ${command} --help\n`) });
+    expect(stdout).toMatch(new RegExp(`^cdk ${verb} `));
   });
 
   it.each([['AKIDEXAMPLE'], ['AKIDOTHER', '--profile', 'other'], ['AKIDOTHER', '--profile=other']])(

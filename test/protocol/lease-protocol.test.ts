@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { HOUR_MS, MINUTE_MS, START } from '../support/example.ts';
+import { HOUR_MS, MINUTE_MS, PAIR, START } from '../support/example.ts';
 import { ALL_FAULTS, COSTLY, count, explore, type Fault, nameOf, type Scenario } from '../support/pair/interleaving.ts';
 import { oldToken } from '../support/pair/pair-examples.ts';
 
@@ -119,6 +119,16 @@ it('a secret that is deleted between the steps of a call leaves no token once a 
       expect(nameOf(await later(MINUTE_MS))).toBe('credential-missing');
     },
   );
+});
+
+it('a client that is disabled meanwhile stays so, with every fault but a lost item', async () => {
+  const operator: Scenario['operator'] = ({ shared }) =>
+    shared.change(PAIR, (record) => ({ ...record, disabled: { since: START } }));
+  const faults = ALL_FAULTS.filter((fault) => !fault.startsWith('item-'));
+  await explore({ operator, faults }, async ({ record, later }) => {
+    expect(record.disabled).toEqual({ since: START });
+    expect(nameOf(await later(MINUTE_MS))).toBe('client-disabled');
+  });
 });
 
 describe('a service that is down', () => {

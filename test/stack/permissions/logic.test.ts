@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { deploy } from '../../support/aws/cloudformation.ts';
 import { type Context, conditionsHold, isAllowed, parsePolicy } from '../../support/aws/iam.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/app';
@@ -35,3 +36,23 @@ it.each<[string, string[], Context[string] | undefined, boolean]>([
   expect(conditionsHold({ [operator]: { 'Some:Key': wanted } }, given)).toBe(holds);
   expect(conditionsHold({ [operator]: { 'Some:Key': wanted }, StringEquals: { other: ['b'] } }, given)).toBe(false);
 });
+
+it.each<[string, () => unknown]>([
+  ['a condition operator', () => conditionsHold({ NumericLessThan: { a: ['1'] } }, { a: '0' })],
+  ['a policy variable', () => conditionsHold({ StringEquals: { a: ['$' + '{aws:username}'] } }, { a: '1' })],
+  ['NotAction', () => policy([{ Effect: 'Allow', NotAction: 'sqs:SendMessage', Resource: '*' }])],
+  ['NotPrincipal', () => policy([allow({ NotPrincipal: '*' })])],
+  ['another kind of principal', () => policy([allow({ Principal: { Federated: 'x' } })])],
+  ['a part of a principal’s name', () => isAllowed(toSomeRoles, SEND)],
+  ['a reference to no resource', () => resolved({ Ref: 'Jobs' })],
+  ['another function of CloudFormation', () => resolved({ 'Fn::If': ['IsProd', 'a', 'b'] })],
+])('what is not known throws: %s', (_, act) => {
+  expect(act).toThrow();
+});
+
+const toSomeRoles = { ofRole: () => [], ofResource: () => to('arn:aws:iam::111111111111:role/*') };
+
+function resolved(value: object): unknown {
+  const place = { stackName: 'Stack', account: '111111111111', region: 'eu-west-1' };
+  return deploy({ Resources: { Topic: { Type: 'AWS::SNS::Topic', Properties: { value } } } }, place);
+}

@@ -43,7 +43,7 @@ const FINDINGS: readonly Row[] = [
   ['rejected', 'asks', (version) => about({ finding: 'rejected', version })],
   ['secret-malformed', 'asks', () => about({ finding: 'secret-malformed', version: undefined })],
   ['misconfigured', 'asks', (version) => about({ finding: 'misconfigured', version })],
-  ...['single-active-token', undefined].map(
+  ...['rejected-versions', 'another-version', 'single-active-token', undefined].map(
     (cause): Row => [`throttled, cause ${cause}`, 'asks', (version) => about({ finding: 'throttled', cause, version })],
   ),
   ['accepted, of another version', /secret-changed/, () => about({ finding: 'accepted', version: 'another' })],

@@ -87,6 +87,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   it.each([
     ['in light colours', { colorScheme: 'light' }],
     ['in dark colours on a tablet', { colorScheme: 'dark', viewport: { width: 768, height: 1024 } }],
+    ['on a wide screen', { viewport: { width: 1920, height: 1080 } }],
     ['in forced colours on a small phone', { forcedColors: 'active', viewport: { width: 320, height: 844 } }],
   ] as const)('has no fault that axe-core finds, and can be read, %s', async (_, options) => {
     const { page } = await open(options);
@@ -113,7 +114,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(new Set(await page.evaluate<string[]>(outlines))).toEqual(new Set(['solid']));
   });
 
-  it.each([320, 768, 1280])('has the answer in sight, and all of its width, when it is %i px wide', async (width) => {
+  it.each([320, 390, 768, 1280])('has the answer in sight and all of its width at %i px', async (width) => {
     const { page } = await open({ viewport: { width, height: 844 } });
     for (const pair of PAIRS.toReversed()) await press(page, pair);
     const answer = page.getByRole('heading', { name: 'Answer' });
