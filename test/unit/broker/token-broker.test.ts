@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import type { StoredToken } from '../../../functions/broker/pair/record.ts';
 import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
-import { exampleRule, exampleService, MINUTE_MS, START } from '../../support/example.ts';
+import { exampleRule, exampleService, HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
 
@@ -80,6 +81,18 @@ describe('the token broker', () => {
     await expect(createBrokerWorld({ secret }).issue()).rejects.toMatchObject({ type: 'credential-malformed' });
   });
 
+  it.each<[string, Partial<IssueRequest>, Partial<IssueRequest>]>([
+    ['refuses another', { refused: exampleToken().fingerprint }, { refused: 'f'.repeat(16) }],
+    ['takes a shorter life time', { minTtlMs: HOUR_MS }, {}],
+  ])('replaces no token for a caller that %s at the same time', async (_, first, second) => {
+    const store = createReferencePairStore();
+    const token = exampleToken({ expiresAt: START + 30 * MINUTE_MS, lifetimeSeenMs: 2 * HOUR_MS });
+    store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, token }));
+    const { issue } = createBrokerWorld({ store });
+    const issues = await Promise.all([issue(first), issue(second)]);
+    expect(issues.map(({ cache }) => cache)).toEqual(['none', 'shared']);
+  });
+
   describe('asked with a token that was refused', () => {
     /** With a token in the table and in memory, and a count of the looks at the table. */
     async function setUp() {
@@ -98,15 +111,6 @@ describe('the token broker', () => {
       const newer = exampleToken({ fingerprint: 'of another instance' });
       replaceToken(newer);
       expect(await issue({ refused: successor.fingerprint })).toMatchObject({ cache: 'shared', token: newer });
-    });
-
-    it('replaces none for a caller that refuses another at the same time', async () => {
-      const store = createReferencePairStore();
-      const token = exampleToken();
-      store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, token }));
-      const { issue } = createBrokerWorld({ store });
-      const issues = await Promise.all([token.fingerprint, 'f'.repeat(16)].map((refused) => issue({ refused })));
-      expect(issues.map(({ cache }) => cache)).toEqual(['none', 'shared']);
     });
 
     it('answers others from memory that was read less than a second ago, so that made-up ones cost nothing', async () => {

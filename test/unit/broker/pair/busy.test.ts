@@ -149,6 +149,11 @@ describe('an outcome whose write is busy', () => {
     expect(clock.now - START).toBe(5_500);
   });
 
+  it('is told to its caller at once, if it is a rejection and the table was silent before', async () => {
+    const { ask, clock, sent } = createPairWorld({ renewals: [REJECTED], reads: [DOWN, DOWN, BUSY] });
+    expect([await ask(), sent.length, clock.now - START]).toEqual(['credential-rejected', 1, SECOND_MS]);
+  });
+
   it.each<[string, PairWorldOptions]>([
     ['reads', { reads: [DOWN, DOWN, BUSY] }],
     ['writes', { reads: [DOWN, DOWN, {}], onReplace: THROTTLED }],

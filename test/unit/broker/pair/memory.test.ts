@@ -100,6 +100,16 @@ describe('the outcome of a request that the table was not told', () => {
     expect(setUp().memory.withOwn(OTHER, closed)).toEqual(closed);
   });
 
+  it('makes no record of the table trusted, and none for longer', async () => {
+    const { clock, memory, learn } = setUp();
+    memory.keepOwn(PAIR, own);
+    expect(memory.trusted(PAIR)).toBeUndefined();
+    await learn(RECORD);
+    clock.now += MINUTE_MS;
+    memory.keepOwn(PAIR, own);
+    expect(memory.trusted(PAIR)).toBeUndefined();
+  });
+
   it.each<[string, Partial<PairRecord>]>([
     ['a pause that lasts longer', { pause: exampleWait(START + 3) }],
     ['a hold that lasts longer', { held: new Map([['v1:a', exampleWait(START + 4)]]) }],
