@@ -41,7 +41,8 @@ export function addDoctorCommand(program: Command, shell: Shell, lookFurther?: L
         };
         for await (const step of examine(shell, options)) tell(step);
         for await (const step of lookFurther?.(shell, options, [...steps]) ?? []) tell(step);
-        const { cause, advice } = causeIn(steps) ?? {};
+        // A later step only makes the cause more exact.
+        const { cause, advice } = steps.findLast((step) => step.cause !== undefined) ?? {};
         if (json) printJson(shell, { environment: options.environment, ok: cause === undefined, cause, advice, steps });
         const verdict = steps.some(({ isUnproven }) => isUnproven) ? UNPROVEN : 'Nothing is wrong.';
         talk(shell, cause === undefined ? verdict : `${cause}: ${advice}`);
@@ -102,8 +103,3 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
 
 const UNPROVEN =
   'The call works. This does not prove the service, because the broker had cached the token: an operator proves it with client check.';
-
-/** Returns the last cause: a later step only makes the cause more exact. */
-function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {
-  return steps.findLast(({ cause }) => cause !== undefined);
-}

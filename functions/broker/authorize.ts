@@ -27,16 +27,21 @@ export function createAuthorize(
   // Indexed once. Each decision is one look-up.
   const rulesOfRole = Map.groupBy(rules, (rule) => roleKey(rule.role));
   return (caller, operation, pair) => {
-    const own = rulesOf(rulesOfRole.get(callerKey(caller)) ?? [], caller, principalOrgId);
-    if (!services.has(pair.service) || !own.some((rule) => covers(rule, operation, pair))) throw accessDenied();
+    const own = rulesOfRole.get(callerKey(caller)) ?? [];
+    const isAllowed = own.some((rule) => isFor(caller, rule, principalOrgId) && covers(rule, operation, pair));
+    if (!services.has(pair.service) || !isAllowed) throw accessDenied();
   };
 }
 
 /** Returns the rules that name the caller's role, in their order. A role of another organization has no rules. */
 export function rulesOf(rules: readonly AccessRule[], caller: Caller, principalOrgId?: string): readonly AccessRule[] {
-  if (principalOrgId !== undefined && caller.principalOrgId !== principalOrgId) return [];
   const key = callerKey(caller);
-  return rules.filter(({ role, roleId = caller.roleId }) => roleKey(role) === key && roleId === caller.roleId);
+  return rules.filter((rule) => roleKey(rule.role) === key && isFor(caller, rule, principalOrgId));
+}
+
+/** Returns whether a rule with the caller's role name is for the caller. Rules need not name a role id. */
+function isFor(caller: Caller, { roleId = caller.roleId }: AccessRule, organization = caller.principalOrgId): boolean {
+  return roleId === caller.roleId && organization === caller.principalOrgId;
 }
 
 /** Returns the same problem for unknown and forbidden pairs. No caller can find out which clients or services exist. */

@@ -37,7 +37,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
   return {
     async issue(caller, request, deadline, trace) {
-      const { pair } = request;
+      const { pair, minTtlMs, refused } = request;
       authorize(caller, 'token', pair);
       const call = callFor(pair, deadline, trace);
 
@@ -45,7 +45,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       const step = known && decideIssue({ ...MEMORY_ALONE, record: known }, call, request, now());
       if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       // Equal calls share one flight, unless the flight began so long ago that it would soon fail.
-      const key = flightKey(request);
+      const key = `${pairKey(pair)} ${minTtlMs} ${refused ?? ''}`;
       const running = flights.get(key);
       if (running !== undefined && deadline - running.deadline < MAX_FLIGHT_AGE_MS) {
         return step?.kind === 'renew' ? { ...step.answer, cache: 'memory' } : running.issuing;
@@ -100,7 +100,3 @@ const REFUSAL_TRUST_MS = 1_000;
 
 /** A view that contains only the remembered record. */
 const MEMORY_ALONE = { seen: undefined, at: 0, isAlone: false, leaseIsOver: true } as const;
-
-function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {
-  return `${pairKey(pair)} ${minTtlMs} ${refused ?? ''}`;
-}

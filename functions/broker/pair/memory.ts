@@ -66,8 +66,10 @@ export class PairMemory {
   withOwn(pair: Pair, shared: PairRecord = this.#entryOf(pair).record): PairRecord {
     const now = this.#now();
     const { own, opened } = this.#entryOf(pair);
+    const untold = this.#untold.get(pairKey(pair)) ?? NONE;
+    if (own === EMPTY_RECORD && opened === undefined && untold === NONE) return shared;
     const rejected = new Map(shared.rejected);
-    for (const [version, latch] of this.#untold.get(pairKey(pair)) ?? []) {
+    for (const [version, latch] of untold) {
       const known = rejected.get(version);
       if (isWithin(UNTOLD_MS, latch.at, now) && (known?.at ?? 0) < latch.at) {
         rejected.set(version, { ...latch, count: Math.max(known?.count ?? 0, latch.count) });
@@ -112,6 +114,7 @@ function bytesOf({ record, own, opened }: Entry): number {
   return 2 * tokens.reduce((sum, token) => sum + (token?.accessToken.reveal().length ?? 0), visible);
 }
 
+const NONE: PairRecord['rejected'] = new Map();
 const MAX_PAIRS = 1_000;
 /** An eighth of the function's memory. 1 000 tokens of 2 kB take 4 MB. */
 const MAX_BYTES = 64 * 1_024 * 1_024;
