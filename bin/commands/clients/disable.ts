@@ -86,7 +86,7 @@ async function disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found
 
 const FLAGS_SET =
   'The flag is set: within 60 s no instance of the function that can read the table issues a token of <client>.';
-const FLAG_MISSING = 'The flag is missing on a service: there the broker may continue to issue tokens of <client>.';
+const FLAG_MISSING = 'The flag may be missing on a service: there the broker may continue to issue tokens of <client>.';
 
 /** Changes the secret's policy first: while it denies the broker, clearing the flags has no effect. */
 async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
@@ -111,12 +111,13 @@ function sendToEmergency(verb: 'disable' | 'enable') {
 
 type SetFlags = () => Promise<unknown>;
 
-/** Explains whether the secret is denied. `isDenied` is `undefined` when the policy could not be changed. */
+/** Explains whether the secret is denied. `isDenied` is `undefined` when AWS did not confirm the change. */
 function secretState(isDenied: boolean | undefined, { environment, client, isDeleted }: Found): string {
   if (isDenied) return `The secret is denied to the broker: no instance of the function can use it.`;
   const alone =
     'an instance of the function that is alone, because it cannot read the table, ignores the flag and may continue to issue tokens';
-  if (isDenied === undefined) return `The secret is not denied to the broker: ${alone}.`;
+  if (isDenied === undefined)
+    return `AWS has not confirmed that the secret is denied to the broker. Unless it is, ${alone}.`;
   const state = isDeleted ? 'is marked for deletion' : 'is missing';
   return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it exists, because ${alone}.`;
 }

@@ -15,9 +15,10 @@ const [INSIGHTS] = SERVICES;
 const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
 const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
 const FLAG_SET = 'The flag is set: within 60 s no instance of the function that can read the table issues a token .*';
-const FLAG_MISSING = 'The flag is missing on a service: there the broker may continue to issue tokens of acme.';
+const FLAG_MISSING = 'The flag may be missing on a service: there the broker may continue to issue tokens of acme.';
 const DENIED = 'The secret is denied to the broker: no instance of the function can use it.';
-const ALONE = 'The secret is not denied to the broker: an instance of the function that is alone, .* may continue .*';
+const ALONE =
+  'AWS has not confirmed that the secret is denied .* Unless it is, an instance of the function that is alone, .*';
 const STILL = 'acme is still disabled: no flag was removed.';
 const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be removed.';
 const STOPPED = expect.stringMatching(
@@ -220,6 +221,18 @@ describe('client disable, refused or failed', () => {
     const error = `error: aws-access-denied: .*: secretsmanager:${action} .*`;
     const told = `\n${state}\n${error}\n${EMERGENCY} client ${verb} acme --environment local\n$`;
     expect(await world.run(`client ${verb} acme --yes`, { env })).toEqual(ended(1, '', new RegExp(told)));
+  });
+
+  it('claims nothing of a denial that AWS has written, and whose answer Ctrl-C has come before', async ({ world }) => {
+    const { failWhere, env } = await inFrontOf('SECRETS_MANAGER');
+    failWhere(({ operation }) => {
+      if (operation !== 'PutResourcePolicy') return undefined;
+      command.interrupt();
+      return 'lost-answer';
+    });
+    const command = beginCommandLine(DISABLE.split(' '), { ...world.shell, ...env });
+    expect(await command.finished).toEqual(ended(130, '', new RegExp(`${ALONE}\n`)));
+    expect(await policyOf(world)).toMatchObject({ Statement: [{ Sid: 'TokenBrokerDisabled' }] });
   });
 
   it('sets the flags with the policy of an operator, who can take them away again', async ({ world }) => {
