@@ -19,13 +19,15 @@ export interface Samples {
   readonly bundleBytes: number;
   /** The rounds without the first, in which files come from the disk. */
   readonly rounds: readonly Round[];
-  /** The durations of answers from memory within the process, in microseconds. */
-  readonly hits: readonly number[];
+  /** The durations of answers from memory within each of some processes, in microseconds. */
+  readonly hits: readonly (readonly number[])[];
   readonly servedInSecond: number;
 }
 
 /** Four minutes minus the time for the bundles and the answers from memory on a busy machine. */
 const ROUNDS_MS = 200_000;
+/** Other work slows a whole process, which lasts half a second. The fastest process shows the code. */
+const PROCESSES = 10;
 
 /** Measures so many rounds and answers from memory in at most four minutes, and tells `talk` of its progress. */
 export async function measure(count: number, hits: number, talk: (line: string) => void): Promise<Samples> {
@@ -35,9 +37,11 @@ export async function measure(count: number, hits: number, talk: (line: string) 
     talk('Synthesising the stack, and bundling the references beside it.');
     const bundles = await makeBundles(folder, standIns.authUrl);
     const rounds = await measureRounds({ bundles, standIns }, count, talk);
-    const { stdout } = await promisify(execFile)(process.execPath, [bundles.memoryHits, `${hits}`]);
+    const answerFromMemory = () => promisify(execFile)(process.execPath, [bundles.memoryHits, `${hits}`]);
+    const durations: number[][] = [];
+    for (let n = 0; n < PROCESSES; n += 1) durations.push(JSON.parse((await answerFromMemory()).stdout));
     const machine = { node: process.versions.node, processors: availableParallelism(), bundleBytes: bundles.bytes };
-    return { ...machine, rounds, hits: JSON.parse(stdout), servedInSecond: await serveRate() };
+    return { ...machine, rounds, hits: durations, servedInSecond: await serveRate() };
   } finally {
     standIns.close();
     await rm(folder, { recursive: true });
