@@ -116,8 +116,7 @@ function secretState(isDenied: boolean | undefined, { environment, client, isDel
   if (isDenied) return `The secret is denied to the broker: no instance of the function can use it.`;
   const alone =
     'an instance of the function that is alone, because it cannot read the table, ignores the flag and may continue to issue tokens';
-  if (isDenied === undefined)
-    return `AWS has not confirmed that the secret is denied to the broker. Unless it is, ${alone}.`;
+  if (isDenied === undefined) return `AWS has not confirmed that the secret is denied. Unless it is, ${alone}.`;
   const state = isDeleted ? 'is marked for deletion' : 'is missing';
   return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it exists, because ${alone}.`;
 }

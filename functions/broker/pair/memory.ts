@@ -64,10 +64,10 @@ export class PairMemory {
    * count until a write is confirmed again, or while the table's token cannot be opened.
    */
   withOwn(pair: Pair, shared: PairRecord = this.#entryOf(pair).record): PairRecord {
-    const now = this.#now();
     const { own, opened } = this.#entryOf(pair);
     const untold = this.#untold.get(pairKey(pair)) ?? NONE;
     if (own === EMPTY_RECORD && opened === undefined && untold === NONE) return shared;
+    const now = this.#now();
     const rejected = new Map(shared.rejected);
     for (const [version, latch] of untold) {
       const known = rejected.get(version);

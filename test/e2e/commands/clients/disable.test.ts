@@ -18,7 +18,7 @@ const FLAG_SET = 'The flag is set: within 60 s no instance of the function that 
 const FLAG_MISSING = 'The flag may be missing on a service: there the broker may continue to issue tokens of acme.';
 const DENIED = 'The secret is denied to the broker: no instance of the function can use it.';
 const ALONE =
-  'AWS has not confirmed that the secret is denied .* Unless it is, an instance of the function that is alone, .*';
+  'AWS has not confirmed that the secret is denied. Unless it is, an instance of the function that is alone, .*';
 const STILL = 'acme is still disabled: no flag was removed.';
 const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be removed.';
 const STOPPED = expect.stringMatching(
