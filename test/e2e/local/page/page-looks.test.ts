@@ -114,6 +114,19 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(new Set(await page.evaluate<string[]>(outlines))).toEqual(new Set(['solid']));
   });
 
+  it.each([
+    [1280, 800],
+    [390, 844],
+  ])('fills the first screen of %i by %i, without an address', async (width, height) => {
+    const { page } = await open({ viewport: { width, height } });
+    const sections = await page.getByRole('region').all();
+    const boxes = await Promise.all(sections.map((section) => section.boundingBox()));
+    const heightOnScreen = (box: { y: number; height: number }) => Math.min(height, box.y + box.height) - box.y;
+    const areas = boxes.map((box) => (box && box.y < height ? box.width * heightOnScreen(box) : 0));
+    expect(areas.reduce((sum, area) => sum + area) / (width * height)).toBeGreaterThan(0.7);
+    expect(await page.getByText('http://').filter({ visible: true }).count()).toBe(0);
+  });
+
   it.each([320, 390, 768, 1280])('has the answer in sight and all of its width at %i px', async (width) => {
     const { page } = await open({ viewport: { width, height: 844 } });
     for (const pair of PAIRS.toReversed()) await press(page, pair);
