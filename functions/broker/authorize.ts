@@ -39,7 +39,7 @@ export function rulesOf(rules: readonly AccessRule[], caller: Caller, principalO
   return rules.filter((rule) => roleKey(rule.role) === key && isFor(caller, rule, principalOrgId));
 }
 
-/** Returns whether a rule with the caller's role name is for the caller. Rules need not name a role id. */
+/** Returns whether a rule for the caller's role name fits its id and organization, which may both be left open. */
 function isFor(caller: Caller, { roleId = caller.roleId }: AccessRule, organization = caller.principalOrgId): boolean {
   return roleId === caller.roleId && organization === caller.principalOrgId;
 }

@@ -149,7 +149,7 @@ describe('an outcome whose write is busy', () => {
     expect(clock.now - START).toBe(5_500);
   });
 
-  it('is told to its caller at once, if it is a rejection and the table was silent before', async () => {
+  it('is told to the caller after a second, if it is a rejection and the instance was alone', async () => {
     const { ask, clock, sent } = createPairWorld({ renewals: [REJECTED], reads: [DOWN, DOWN, BUSY] });
     expect([await ask(), sent.length, clock.now - START]).toEqual(['credential-rejected', 1, SECOND_MS]);
   });
