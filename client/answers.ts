@@ -61,12 +61,12 @@ export async function askForToken(
 }
 
 /** Creates a token. Members that may be secret are hidden from code that prints or copies objects. */
-function issuedToken({ accessToken, passThrough, expiresAtBroker, isCached, ...told }: IssuedToken): IssuedToken {
+function issuedToken({ accessToken, passThrough, expiresAtBroker, isCached, ...members }: IssuedToken): IssuedToken {
   const hidden = (value: unknown) => ({ value, enumerable: false });
-  const shown = () => ({ accessToken: REDACTED, ...told });
+  const shown = () => ({ accessToken: REDACTED, ...members });
   return Object.freeze(
     Object.defineProperties(
-      { accessToken, passThrough, ...told },
+      { accessToken, passThrough, ...members },
       {
         accessToken: hidden(accessToken),
         // A member may be as secret as the token, for example a refresh token.
@@ -177,7 +177,7 @@ function text(pattern = /^/) {
 }
 
 function oneOf<T>(values: readonly T[]) {
-  return (value: unknown): value is T => values.some((one) => one === value);
+  return (value: unknown): value is T => values.some((known) => known === value);
 }
 
 function optional<T>(is: Is<T>) {

@@ -54,7 +54,7 @@ export class SingleFlight<Value> {
   #start(key: string, work: (limits: WorkLimits) => Promise<Value>, first: Waiting): Flight<Value> {
     const controller = new AbortController();
     const waiting = new Set([first]);
-    const deadline = () => Math.max(...[...waiting].map((each) => each.deadline));
+    const deadline = () => Math.max(...[...waiting].map((caller) => caller.deadline));
     const outcome = work({ signal: controller.signal, deadline }).finally(() => this.#remove(key, flight));
     const flight: Flight<Value> = { outcome, waiting, controller };
     this.#flights.set(key, flight);

@@ -33,14 +33,14 @@ export function addDoctorCommand(program: Command, shell: Shell, lookFurther?: L
       }
       await explainFailure(shell, options, async () => {
         const steps: DoctorStep[] = [];
-        const tell = (step: DoctorStep) => {
+        const print = (step: DoctorStep) => {
           steps.push(step);
           if (json) return;
           shell.stdout.write(stepText(step, shell.stdout.columns));
           if (step.shape !== undefined) printLine(shell, shapeText(step.shape));
         };
-        for await (const step of examine(shell, options)) tell(step);
-        for await (const step of lookFurther?.(shell, options, [...steps]) ?? []) tell(step);
+        for await (const step of examine(shell, options)) print(step);
+        for await (const step of lookFurther?.(shell, options, [...steps]) ?? []) print(step);
         // A later step only makes the cause more exact.
         const { cause, advice } = steps.findLast((step) => step.cause !== undefined) ?? {};
         if (json) printJson(shell, { environment: options.environment, ok: cause === undefined, cause, advice, steps });

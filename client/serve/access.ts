@@ -11,10 +11,17 @@ export class Refusal extends Error {
 
   constructor(status: number, type: string, detail: string, headers: Record<string, string> = {}) {
     super(`${type}: ${detail}`);
-    const told = { type, title: 'The request is refused', status, detail, retryable: false, request_id: randomUUID() };
+    const members = {
+      type,
+      title: 'The request is refused',
+      status,
+      detail,
+      retryable: false,
+      request_id: randomUUID(),
+    };
     // Some OAuth libraries recognize a failure only by its `error`.
     const error = status === 401 ? 'invalid_client' : 'invalid_request';
-    this.answer = respond(status, { ...told, error, error_description: detail }, headers);
+    this.answer = respond(status, { ...members, error, error_description: detail }, headers);
   }
 }
 
@@ -56,7 +63,7 @@ export function createAccess(key: string) {
     /** Returns `undefined` when the headers contain no key. @throws Refusal for a wrong key */
     inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders) {
       const basic = authorization === undefined ? undefined : parseBasic(authorization);
-      const keys = [basic?.password, header].flat().filter((one) => one !== undefined);
+      const keys = [basic?.password, header].flat().filter((text) => text !== undefined);
       if (keys.length === 0) return undefined;
       if (!keys.every(isKey)) throw wrong();
       return { clientId: basic?.user };

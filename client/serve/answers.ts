@@ -39,11 +39,11 @@ export function failureAnswer(error: unknown, dialect: Dialect): { answer: Broke
   const status = retryable ? 503 : 424;
   const own = { type, title: 'The broker did not answer', status, detail, retryable, request_id };
   // The detail of the error also names a refused role and its rules.
-  const told = error.problem ? { ...error.problem, detail: error.caller ? detail : error.problem.detail } : own;
+  const members = error.problem ? { ...error.problem, detail: error.caller ? detail : error.problem.detail } : own;
   const waiting = retryAfter(retryAfterSeconds);
   const answer =
     dialect === 'oauth'
-      ? respond(told.status, { ...told, ...oauthError(told) }, waiting)
-      : respond(told.status, told, { 'content-type': 'application/problem+json', ...waiting });
+      ? respond(members.status, { ...members, ...oauthError(members) }, waiting)
+      : respond(members.status, members, { 'content-type': 'application/problem+json', ...waiting });
   return { answer, line };
 }
