@@ -83,10 +83,10 @@ export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 
 /** The metric that counts each warning. An operator must see a warning although the caller received an answer. */
 export const WARNING_METRICS = {
-  /** DynamoDB was down or slow: the instance continued without it. */
-  'shared-cache-unavailable': 'SharedCacheUnavailable',
-  /** DynamoDB throttled a call: the instance waited. */
-  'shared-cache-busy': 'SharedCacheBusy',
+  /** DynamoDB was down or slow, refused a call, or the sealing key was missing: the instance sent nothing. */
+  'table-unavailable': 'TableUnavailable',
+  /** DynamoDB throttled a call: the instance sent nothing. */
+  'table-busy': 'TableBusy',
   /** Secrets Manager is down: the last known version was used. */
   'secret-stale': 'SecretStale',
   rejected: 'CredentialRejected',
@@ -176,6 +176,7 @@ export const PROBLEMS = {
   'refused-again': problem(503, 'service', 'The successor of a refused token was refused too soon'),
   'token-endpoint-timeout': problem(504, 'service', 'The token endpoint did not answer in time', 'unreachable'),
   'secrets-unavailable': problem(503, 'broker', 'The credential cannot be read at the moment'),
+  'table-unavailable': problem(503, 'broker', 'The broker cannot reach its table at the moment'),
   internal: problem(500, 'broker', 'The broker failed'),
 } as const satisfies Record<string, ProblemDefinition>;
 
@@ -202,6 +203,8 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'refused-again': 'Use the new token, or wait before you refuse it too.',
   'token-endpoint-timeout': 'Try again; if it lasts, tell the operators of the service.',
   'secrets-unavailable': "Try again; if it lasts, an operator checks whether the broker's role may read the secret.",
+  'table-unavailable':
+    'Try again after `Retry-After`, and use the token that you have until it ends; if it lasts, an operator looks at the table and at the sealing key.',
   internal: 'Try again; if it lasts, tell the operators of the broker the `request_id`.',
 };
 

@@ -77,14 +77,14 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     act: 'Find it with `client list` and follow "A rejected credential" (docs/runbook.md). It ends by itself: the credential is not sent again.',
   },
   'shared-cache-degraded': {
-    watch: ({ broker }) => broker('SharedCacheUnavailable'),
+    watch: ({ broker }) => broker('TableUnavailable'),
     threshold: 5,
     bad: [2, 3],
     means: 'DynamoDB is down or slow: every instance of the function requests tokens for itself.',
     act: 'Callers get their tokens. Look at the table and the state of AWS, and at whether the services bear more requests.',
   },
   'shared-cache-busy': {
-    watch: ({ broker }) => broker('SharedCacheBusy'),
+    watch: ({ broker }) => broker('TableBusy'),
     threshold: 5,
     means: 'DynamoDB throttles the table: calls without a living token wait, and nothing is sent beside the lease.',
     act: 'Follow "A busy table" (docs/alarms.md): a hot key, the throughput of the table, a quota of the account, or KMS.',

@@ -142,8 +142,8 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
       graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
       graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
         ...counted({
-          SharedCacheUnavailable: 'shared cache unavailable',
-          SharedCacheBusy: 'shared cache busy',
+          TableUnavailable: 'table unavailable',
+          TableBusy: 'table busy',
           SecretStale: 'last known credential',
         }),
         ...unreadable,

@@ -51,9 +51,9 @@ describe('a store that is busy with all calls for 10 minutes', () => {
     expect([fleet.requests.length, fleet.recordNow().lease]).toEqual([0, undefined]);
     expect(typesOf(answers)).toEqual(['token-endpoint-timeout']);
     expect(answers.every(({ problem, waitMs }) => problem?.retryAfterSeconds === 5 && waitMs <= 14_500)).toBe(true);
-    expect(
-      fleet.instances.every(({ traces }) => traces.every(({ warnings }) => warnings.has('shared-cache-busy'))),
-    ).toBe(true);
+    expect(fleet.instances.every(({ traces }) => traces.every(({ warnings }) => warnings.has('table-busy')))).toBe(
+      true,
+    );
     fleet.surroundings.storeFault = undefined;
     expect(typesOf(await fleet.askAll())).toEqual(['credential-rejected']);
     expect(fleet.requests).toHaveLength(1);

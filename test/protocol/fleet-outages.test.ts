@@ -44,7 +44,7 @@ describe.each<[string, StoreFault, number]>([
 
     expect([issue?.cache, requests.length]).toEqual(['none', 1]);
     expect(waitMs).toBeLessThanOrEqual(120 + addedMs);
-    expect(instances[0]?.traces[0]?.warnings).toContain('shared-cache-unavailable');
+    expect(instances[0]?.traces[0]?.warnings).toContain('table-unavailable');
   });
 
   it('keeps no caller from the token in memory, nor from its successor', async () => {

@@ -54,7 +54,7 @@ export function createAcquireToken(dependencies: Dependencies) {
       if (typeof end === 'object') return end;
       if (end !== 'again') await poll(progress);
     }
-    const retryAfterSeconds = call.trace.warnings.has('shared-cache-busy') ? BUSY_RETRY_S : 1;
+    const retryAfterSeconds = call.trace.warnings.has('table-busy') ? BUSY_RETRY_S : 1;
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds });
   };
 
@@ -254,7 +254,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     } catch (error) {
       if (!(error instanceof StoreUnavailable || error instanceof StoreBusy)) throw error;
       const isBusy = error instanceof StoreBusy;
-      call.trace.warnings.add(isBusy ? 'shared-cache-busy' : 'shared-cache-unavailable');
+      call.trace.warnings.add(isBusy ? 'table-busy' : 'table-unavailable');
       return isBusy ? 'busy' : 'again';
     }
   }

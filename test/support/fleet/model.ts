@@ -256,8 +256,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     // Calls of one instance share a look, which may have begun before this call.
     const isBusy = cache === 'memory' && hosts.wasBusy(from, startedAt - LONGEST_CALL_MS);
     const isAlone =
-      cache === 'memory' &&
-      (trace?.warnings.has('shared-cache-unavailable') || trace?.warnings.has('shared-cache-busy'));
+      cache === 'memory' && (trace?.warnings.has('table-unavailable') || trace?.warnings.has('table-busy'));
     return {
       // The flag does not reach an instance whose looks are throttled. The secret does.
       'long after it was disabled': !isBusy && isOld(disabledAt),

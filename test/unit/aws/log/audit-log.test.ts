@@ -98,6 +98,7 @@ describe('the audit line', () => {
     [{ milliseconds: 1_001 }, 1],
     [{ outcome: 'internal' }, 1],
     [{ outcome: 'secrets-unavailable' }, 1],
+    [{ outcome: 'table-unavailable' }, 1],
     [{ outcome: 'refused-again' }, 1],
     [{ outcome: 'token-endpoint-unavailable' }, 1],
     [{ outcome: 'token-endpoint-timeout' }, 1],

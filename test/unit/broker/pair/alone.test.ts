@@ -33,7 +33,7 @@ describe('a store that is out of reach', () => {
     const listing = { outcome: 'found', secret: { versionId: 'v1' } };
     const versions = { name: 'token-broker/test/acme', stage: 'AWSCURRENT', listing };
     expect(views).toMatchObject([{ isAlone: true, leaseIsOver: true, record: { forcedAt: START - 1 }, versions }]);
-    expect([slept, [...call.trace.warnings]]).toEqual([[], ['shared-cache-unavailable']]);
+    expect([slept, [...call.trace.warnings]]).toEqual([[], ['table-unavailable']]);
   });
 
   it('for two writes of a lease leaves the instance alone for the rest of the call', async () => {

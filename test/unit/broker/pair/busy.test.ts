@@ -37,7 +37,7 @@ describe('a look that is busy', () => {
     const told = await world.ask(refused, call);
     expect([world.sent.length, world.recordNow().lease]).toEqual([0, undefined]);
     expect(world.views.every(({ isAlone }) => isAlone)).toBe(true);
-    expect(call.trace.warnings).toContain('shared-cache-busy');
+    expect(call.trace.warnings).toContain('table-busy');
     return { ...world, told, waitMs: world.clock.now - START - ageMs };
   }
 
