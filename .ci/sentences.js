@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSync } from 'vite';
 
-const ROOMS = ['functions', 'client', 'lib', 'bin'];
+const ROOMS = ['functions', 'client', 'lib', 'bin', 'cli', 'local'];
 /** The rooms and pages whose sentences are rewritten. */
 const PAGES = readdirSync('docs').filter((file) => file.endsWith('.md') && file !== 'callers.md');
 const DONE = [...ROOMS.flatMap(filesIn), ...PAGES.map((file) => join('docs', file))];

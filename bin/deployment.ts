@@ -1,13 +1,13 @@
 import { CloudFormation } from '@aws-sdk/client-cloudformation';
 import { Lambda } from '@aws-sdk/client-lambda';
+import { isTerminal, isYes } from '../cli/clients/confirm.ts';
+import { isRefused, openClient } from '../cli/shared/ask-aws.ts';
+import { findingsTable, runHealth, summaryOf } from '../cli/shared/health-run.ts';
 import { CommandFailure } from '../client/commands/failure.ts';
 import { talk } from '../client/commands/output.ts';
 import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
 import { functionName, healthFunctionName, stackName } from '../lib/settings/names.ts';
 import type { Environment } from '../lib/settings/settings.ts';
-import { isTerminal, isYes } from './commands/clients/confirm.ts';
-import { isRefused, openClient } from './commands/shared/ask-aws.ts';
-import { findingsTable, runHealth, summaryOf } from './commands/shared/health-run.ts';
 
 /**
  * Checks the account's quota, clears a failed first deployment, deploys with `runCdk` and runs health once. Returns the

@@ -4,13 +4,13 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { useSettings } from '../cli/shared/settings-option.ts';
 import { endProcess, processShell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { ACCESS_KEY } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/settings.ts';
 import { explainSettings, readSettings } from '../lib/settings/settings-file.ts';
-import { useSettings } from './commands/shared/settings-option.ts';
 import { deploy } from './deployment.ts';
 
 /** The CDK's arguments, for one stack only: without `--exclusively` the CDK would bundle the others too. */

@@ -9,6 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const ROOMS = ['http', 'pair', 'token-request', 'token-response', 'credential'];
 const fileOf = (room: string) => `../${room}/file.ts`;
 const STORIES = ['../token-broker.ts', '../check-credential.ts'];
+/** The houses that a person opens. The others know none of them. */
+const HOUSES = ['../bin/app.ts', '../cli/audit.ts', '../local/start.ts'];
 const ABOVE_BROKER = ['../../variables.ts', '../../health/rules/run.ts', '../../../client/error.ts', 'node:crypto'];
 
 /** Imports that are refused in files of each place, one for each direction. The code itself has those that are allowed. */
@@ -37,24 +39,37 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   ],
   'functions/aws/function-url.ts': ['../token-function.ts', '../../client/error.ts', '../../lib/settings/names.ts'],
   'functions/aws/log/emf.ts': ['../../token-function.ts', '../../../client/error.ts', '../../../lib/settings/names.ts'],
-  'functions/token.ts': ['../client/error.ts', '../lib/settings/names.ts', '../bin/app.ts'],
-  'functions/health.ts': ['../lib/settings/names.ts'],
-  'bin/app.ts': ['../test/support/example.ts'],
-  'lib/token-broker-stack.ts': ['../functions/token.ts', '../client/error.ts', '../bin/app.ts'],
+  'functions/token.ts': ['../client/error.ts', '../lib/settings/names.ts', ...HOUSES],
+  'functions/health.ts': ['../lib/settings/names.ts', ...HOUSES],
+  'bin/app.ts': [
+    '../test/support/example.ts',
+    '../cli/audit.ts',
+    '../cli/clients/put.ts',
+    '../local/start.ts',
+    '../client/error.ts',
+  ],
+  'lib/token-broker-stack.ts': ['../functions/token.ts', '../client/error.ts', ...HOUSES],
   'lib/token/canary.ts': ['../environments.ts', '../../functions/token.ts', '../../client/error.ts'],
-  'client/error.ts': ['../functions/variables.ts', '../functions/broker/pair.ts', '../lib/settings/names.ts'],
+  'client/error.ts': [
+    '../functions/variables.ts',
+    '../functions/broker/pair.ts',
+    '../lib/settings/names.ts',
+    ...HOUSES,
+  ],
   'client/commands/doctor/reach.ts': ['../../token-broker.ts', '../../../functions/broker/pair.ts'],
   'client/commands/token.ts': ['../token-broker.ts', '../../functions/variables.ts', '../../lib/settings/names.ts'],
   'client/serve/server.ts': ['../token-broker.ts', '../commands/options.ts', '../../functions/broker/pair/record.ts'],
-  'bin/commands/health.ts': ['../../client/error.ts', '../../test/support/example.ts', '../local/config.ts'],
-  'bin/commands/local.ts': ['../../client/error.ts', '../../test/support/example.ts'],
-  'bin/commands/shared/checks.ts': [
-    '../../../client/error.ts',
-    '../../../test/support/example.ts',
+  'cli/health.ts': ['../client/error.ts', '../test/support/example.ts', '../local/config.ts', '../bin/stack.ts'],
+  'cli/local.ts': ['../client/error.ts', '../test/support/example.ts', '../bin/stack.ts'],
+  'cli/shared/checks.ts': [
+    '../../client/error.ts',
+    '../../test/support/example.ts',
     '../../local/shell.ts',
+    '../../bin/stack.ts',
   ],
-  'bin/local/page/overview.ts': ['../../../client/error.ts', '../../commands/shared/checks.ts'],
-  'bin/pairs/pair-state.ts': ['../../client/error.ts', '../commands/shared/checks.ts', '../local/config.ts'],
+  'local/start.ts': ['../client/error.ts', '../test/support/example.ts', '../cli/audit.ts', '../bin/stack.ts'],
+  'local/page/overview.ts': ['../../client/error.ts', '../../cli/shared/checks.ts', '../../bin/stack.ts'],
+  'functions/aws/pair-table/pair-state.ts': ['../../../client/error.ts', '../../../cli/shared/checks.ts'],
 };
 
 let folder: string;

@@ -1,4 +1,4 @@
-import { tableText } from '../../bin/commands/shared/table.ts';
+import { tableText } from '../../cli/shared/table.ts';
 import { HOUR_MS } from '../../test/support/example.ts';
 import { costOf } from '../../test/support/prices.ts';
 import type { Day } from './world.ts';

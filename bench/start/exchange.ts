@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
+import { assumedRoleIdentity, functionUrlEvent } from '../../local/function-url/event.ts';
 import { exampleRule } from '../../test/support/example.ts';
 
 /** The pair that every request names. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { listen, stop } from '../../bin/local/loopback.ts';
+import { listen, stop } from '../../local/loopback.ts';
 import { PAIR, REGION, TOKEN_RESPONSE } from './exchange.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../client/commands/main.ts', import.meta.url));

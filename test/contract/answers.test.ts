@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { FUNCTION_FAILED } from '../../bin/local/function-url/server.ts';
 import { EMPTY_RECORD } from '../../functions/broker/pair/record.ts';
+import { FUNCTION_FAILED } from '../../local/function-url/server.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { type Exchange, faultsOf } from '../support/contract/contract.ts';
 import { exampleToken } from '../support/pair/pair-examples.ts';

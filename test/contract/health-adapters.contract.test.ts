@@ -3,10 +3,10 @@ import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { SNS } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createClientList } from '../../functions/health/client-secrets.ts';
 import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/health/notifications.ts';
 import { createProbeCredentials } from '../../functions/health/probe-credentials.ts';
+import { ensurePairTable } from '../../local/aws/dynamodb.ts';
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { ACCESS, START } from '../support/example.ts';
 

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { serve as serveLoopback } from '../../bin/local/loopback.ts';
 import { createTokenBroker } from '../../client/index.ts';
 import { startServer } from '../../client/serve/server.ts';
+import { serve as serveLoopback } from '../../local/loopback.ts';
 import { finished } from '../e2e/commands/shared/command-line.ts';
 import { runs, sign } from '../support/aws/signers.ts';
 import { useLocalBroker } from '../support/processes/local-broker.ts';

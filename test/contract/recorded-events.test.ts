@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
 import { parseEvent } from '../../functions/aws/function-url.ts';
 import { membersOf } from '../../functions/broker/json.ts';
+import { assumedRoleIdentity, functionUrlEvent } from '../../local/function-url/event.ts';
 import { CONTEXT } from '../support/aws/function-url-events.ts';
 import { START } from '../support/example.ts';
 import assumedRole from './recorded-events/assumed-role.json' with { type: 'json' };

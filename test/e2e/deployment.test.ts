@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { deploy } from '../../bin/deployment.ts';
-import { signerOf } from '../../bin/local/aws/server.ts';
-import { headerValue, json, serve } from '../../bin/local/loopback.ts';
 import type { HealthRun } from '../../functions/health/rules/run.ts';
 import type { ProblemType } from '../../functions/vocabulary.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/settings.ts';
+import { signerOf } from '../../local/aws/server.ts';
+import { headerValue, json, serve } from '../../local/loopback.ts';
 import { keyboardOf, openShell, SHELL_KEY } from './commands/shared/command-line.ts';
 
 const DEV = parseEnvironment('dev', environments.dev);

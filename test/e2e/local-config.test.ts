@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import { promisify } from 'node:util';
 import { Provider } from 'oidc-provider';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { greeting } from '../../bin/local/banner.ts';
-import { listen, stop } from '../../bin/local/loopback.ts';
-import { exportLine, powershellLines } from '../../bin/local/shell.ts';
-import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { parseLocalConfig } from '../../lib/settings/local-config.ts';
+import { greeting } from '../../local/banner.ts';
+import { listen, stop } from '../../local/loopback.ts';
+import { exportLine, powershellLines } from '../../local/shell.ts';
+import { startTokenService } from '../../local/token-service/server.ts';
 import { ask, startLocalBroker } from '../support/processes/local-broker.ts';
 
 /** A shell would take this key for something else. */

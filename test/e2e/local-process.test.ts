@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { requestLine } from '../../bin/local/banner.ts';
-import { exampleConfig, readPort } from '../../bin/local/config.ts';
-import { listen } from '../../bin/local/loopback.ts';
-import { shellFile } from '../../bin/local/shell.ts';
+import { requestLine } from '../../local/banner.ts';
+import { exampleConfig, readPort } from '../../local/config.ts';
+import { listen } from '../../local/loopback.ts';
+import { shellFile } from '../../local/shell.ts';
 import {
   ask,
   freePorts,

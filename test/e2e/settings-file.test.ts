@@ -29,22 +29,27 @@ describe('settings in a folder outside of the checkout', () => {
   });
 
   it.each<[command: string, program: string, args: string[], shows: RegExp]>([
-    ['config', 'token-broker', ['config', 'own'], /^account +555555555555 +written$/m],
-    ['config --key-policy', 'token-broker', ['config', 'own', '--key-policy'], /"UseForLogs"/],
-    ['policy --deploy', 'token-broker', ['policy', '--deploy', '--environment', 'own'], /:555555555555:/],
-    ['policy --execution', 'token-broker', ['--environment', 'own', 'policy', '--execution'], /policy\/team\/bounds/],
-    ['policy <role>', 'token-broker', ['policy', ROLE, '--environment', 'own'], /of own allow it: token/],
-    ['diff', 'stack', ['diff', 'own', '--help'], /> cdk diff TokenBroker-own --exclusively --help\n/],
-    ['deploy', 'stack', ['deploy', 'own', '--help'], /> cdk deploy TokenBroker-own /],
+    ['config', 'cli/token-broker', ['config', 'own'], /^account +555555555555 +written$/m],
+    ['config --key-policy', 'cli/token-broker', ['config', 'own', '--key-policy'], /"UseForLogs"/],
+    ['policy --deploy', 'cli/token-broker', ['policy', '--deploy', '--environment', 'own'], /:555555555555:/],
+    [
+      'policy --execution',
+      'cli/token-broker',
+      ['--environment', 'own', 'policy', '--execution'],
+      /policy\/team\/bounds/,
+    ],
+    ['policy <role>', 'cli/token-broker', ['policy', ROLE, '--environment', 'own'], /of own allow it: token/],
+    ['diff', 'bin/stack', ['diff', 'own', '--help'], /> cdk diff TokenBroker-own --exclusively --help\n/],
+    ['deploy', 'bin/stack', ['deploy', 'own', '--help'], /> cdk deploy TokenBroker-own /],
     [
       'bootstrap',
-      'stack',
+      'bin/stack',
       ['bootstrap', 'own', '--help'],
       /> cdk bootstrap aws:\/\/555555555555\/eu-west-1 --qualifier broker1 --toolkit-stack-name CDKToolkit-broker1 --custom-permissions-boundary team\/bounds --help\n/,
     ],
     [
       'a wrong environment',
-      'token-broker',
+      'cli/token-broker',
       ['config', 'dev'],
       /The settings of the broker have own; npm start is local/,
     ],
@@ -54,7 +59,7 @@ describe('settings in a folder outside of the checkout', () => {
     const file = path.relative(cwd, path.join(folder, 'environments.ts'));
     // Each program takes both forms of an option.
     const option = ['config', 'diff'].includes(command) ? [`--settings=${file}`] : ['--settings', file];
-    const { stdout, stderr } = await runProgram(path.join(ROOT, `bin/${program}.ts`), [...args, ...option], { cwd });
+    const { stdout, stderr } = await runProgram(path.join(ROOT, `${program}.ts`), [...args, ...option], { cwd });
     expect(`${stdout}${stderr}`).toMatch(shows);
   });
 
@@ -75,14 +80,14 @@ describe('settings in a folder outside of the checkout', () => {
     expect((await finished(child)).stdout).toMatch(/^account +555555555555 +written$/m);
   });
 
-  it.each(['app.ts', 'stack.ts', 'token-broker.ts'])(
-    'that are broken end bin/%s with 1 and one line',
+  it.each(['bin/app.ts', 'bin/stack.ts', 'cli/token-broker.ts'])(
+    'that are broken end %s with 1 and one line',
     async (program) => {
       const folder = temporaryFolder();
       writeFileSync(path.join(folder, 'environments.ts'), 'export enum Place { Here }');
       const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: 'environments.ts', TOKEN_BROKER_ENVIRONMENT: 'own' };
-      const args = program === 'token-broker.ts' ? ['client', 'list'] : ['diff', 'own'];
-      const { exitCode, stdout, stderr } = await runProgram(path.join(ROOT, 'bin', program), args, {
+      const args = program === 'cli/token-broker.ts' ? ['client', 'list'] : ['diff', 'own'];
+      const { exitCode, stdout, stderr } = await runProgram(path.join(ROOT, program), args, {
         cwd: folder,
         env,
       });
@@ -106,7 +111,7 @@ describe('settings in a folder outside of the checkout', () => {
     const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: 'environments.json', CDK_OUTDIR: out };
     const [synthesis, deployment] = await Promise.all(
       [['app.ts'], ['stack.ts', 'deploy', 'prod']].map(([program = '', ...args]) =>
-        runProgram(path.join(ROOT, 'bin', program), args, { cwd: folder, env }),
+        runProgram(path.join(ROOT, program), args, { cwd: folder, env }),
       ),
     );
     const everywhere = /^\S*environments\.json: .* wrong in 4 places:\n(?:environments\.\S+: .+\n){4}$/;

@@ -16,7 +16,7 @@ const TESTS = {
   client: ['test/unit/client/**/*.test.ts'],
   'lib/settings': ['test/unit/settings/*.test.ts', 'test/e2e/commands/config.test.ts'],
   'lib/checks': ['test/stack/template-checks.test.ts'],
-  'bin/commands/clients': ['test/e2e/commands/clients/*.test.ts'],
+  'cli/clients': ['test/e2e/commands/clients/*.test.ts'],
 };
 const FOLDERS = Object.keys(TESTS);
 
@@ -38,7 +38,7 @@ await new Stryker({
   mutate: [...asked, '!functions/aws/log/write-line.ts'],
   force: values.force ?? false,
   testRunner: 'vitest',
-  vitest: { configFile: 'vitest.mutation.config.ts' },
+  vitest: { configFile: 'tools/mutate/vitest.config.ts' },
   // Stryker would rewrite tsconfig.json with the API of TypeScript 6, which TypeScript 7 does not have.
   tsconfigFile: 'none',
   disableTypeChecks: false,

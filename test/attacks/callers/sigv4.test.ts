@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
-import { SigV4Refusal, verifySigV4 } from '../../../bin/local/function-url/sigv4.ts';
-import type { ReceivedRequest } from '../../../bin/local/loopback.ts';
+import { type FunctionUrl, startFunctionUrl } from '../../../local/function-url/server.ts';
+import { SigV4Refusal, verifySigV4 } from '../../../local/function-url/sigv4.ts';
+import type { ReceivedRequest } from '../../../local/loopback.ts';
 import { hasSigner, type RequestToSign, SIGNERS, type SignedHeaders, signAll } from '../../support/aws/signers.ts';
 import { oddRequests, send } from '../../support/requests.ts';
 import { seededRandom } from '../../support/seeded-random.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { HttpAnswer } from '../../../bin/local/loopback.ts';
+import type { HttpAnswer } from '../../../local/loopback.ts';
 import { findMark } from '../../support/encodings.ts';
 import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { startHealthFunctionWorld } from '../../unit/functions/health-function-world.ts';

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type AttributeValue, DeleteItemCommand, DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { expect } from 'vitest';
-import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
-import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
@@ -10,6 +8,8 @@ import type { Service } from '../../../functions/broker/service.ts';
 import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { type ProblemType, sealingKeyName } from '../../../functions/vocabulary.ts';
+import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
+import { startSecretsManager } from '../../../local/aws/secrets-manager.ts';
 import { type FaultOf, startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { CONTEXT, functionUrlEvent } from '../../support/aws/function-url-events.ts';
 import { ACCESS, exampleRule, exampleService } from '../../support/example.ts';

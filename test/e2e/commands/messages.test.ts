@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { awsFailure } from '../../../bin/commands/shared/ask-aws.ts';
-import { mapConcurrently, talkOfProgress } from '../../../bin/commands/shared/checks.ts';
-import { tableText } from '../../../bin/commands/shared/table.ts';
+import { awsFailure } from '../../../cli/shared/ask-aws.ts';
+import { mapConcurrently, talkOfProgress } from '../../../cli/shared/checks.ts';
+import { tableText } from '../../../cli/shared/table.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
 import { FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { permissionsBoundary, printOwnPolicies } from '../../../bin/commands/policy.ts';
+import { permissionsBoundary, printOwnPolicies } from '../../../cli/policy.ts';
 import { environments } from '../../../lib/environments.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { resourcesOf, type Statement, synthesise } from '../../support/stack/synthesise.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { signerOf } from '../../../bin/local/aws/server.ts';
-import { headerValue, json, serve } from '../../../bin/local/loopback.ts';
+import { signerOf } from '../../../local/aws/server.ts';
+import { headerValue, json, serve } from '../../../local/loopback.ts';
 import { ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
 
 const BACK = ['release', 'back', '--environment', 'prod'];

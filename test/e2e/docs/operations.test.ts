@@ -210,7 +210,7 @@ function unasked(block: string): string {
 const NPM = `npm() {
   [[ "$*" =~ ^run\\ (--silent\\ )?token-broker\\ --\\  ]] || return 127
   while [ "$1" != -- ]; do shift; done
-  node bin/token-broker.ts "\${@:2}"
+  node cli/token-broker.ts "\${@:2}"
 }
 `;
 

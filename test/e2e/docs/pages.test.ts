@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { exampleConfig } from '../../../bin/local/config.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
 import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../../functions/vocabulary.ts';
 import { environments } from '../../../lib/environments.ts';
@@ -10,6 +9,7 @@ import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
 import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 import { ALIAS, functionName, urlParameterName } from '../../../lib/settings/names.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
+import { exampleConfig } from '../../../local/config.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { alwaysOnMonth, costOf } from '../../support/prices.ts';

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { type FunctionUrlSettings, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { type FunctionUrlSettings, startFunctionUrl } from '../../../local/function-url/server.ts';
 
 /** The role that calls, with the session token of a Lambda function. */
 export const ROLE = {

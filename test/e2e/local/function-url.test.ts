@@ -3,7 +3,7 @@ import {
   type AnsweredRequest,
   type FunctionUrlSettings,
   startFunctionUrl,
-} from '../../../bin/local/function-url/server.ts';
+} from '../../../local/function-url/server.ts';
 import { type RequestToSign, type SigningScope, sign } from '../../support/aws/signers.ts';
 import { send } from '../../support/requests.ts';
 

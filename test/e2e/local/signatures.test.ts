@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
-import { startLogs } from '../../../bin/local/aws/logs.ts';
-import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
-import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
-import type { LoopbackServer } from '../../../bin/local/loopback.ts';
+import { startDynamoDB } from '../../../local/aws/dynamodb.ts';
+import { startLogs } from '../../../local/aws/logs.ts';
+import { startSecretsManager } from '../../../local/aws/secrets-manager.ts';
+import type { SigningKey } from '../../../local/function-url/sigv4.ts';
+import type { LoopbackServer } from '../../../local/loopback.ts';
 import { sign } from '../../support/aws/signers.ts';
 import { EXAMPLE_KEY } from '../../support/processes/stand-ins.ts';
 import { send } from '../../support/requests.ts';

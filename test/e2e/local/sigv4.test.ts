@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { AwsV4Signer } from 'aws4fetch';
 import { describe, expect, it } from 'vitest';
-import { verifySigV4 } from '../../../bin/local/function-url/sigv4.ts';
-import type { ReceivedRequest } from '../../../bin/local/loopback.ts';
+import { verifySigV4 } from '../../../local/function-url/sigv4.ts';
+import type { ReceivedRequest } from '../../../local/loopback.ts';
 import { sign } from '../../support/aws/signers.ts';
 
 const DATE = new Date('2015-08-30T12:36:00Z');

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { startTokenService, type TokenServiceOptions } from '../../../bin/local/token-service/server.ts';
+import { startTokenService, type TokenServiceOptions } from '../../../local/token-service/server.ts';
 import { START } from '../../support/example.ts';
 
 const ACME = { client: 'acme', client_id: 'acme-id', secret: 'pä:ss 🔑' };

@@ -1,9 +1,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
-import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
-import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import type { BrokerSettings } from '../../../functions/variables.ts';
 import { sealingKeyName } from '../../../functions/vocabulary.ts';
+import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
+import { startFunctionUrl } from '../../../local/function-url/server.ts';
+import { startTokenService } from '../../../local/token-service/server.ts';
 import { startCodeDeploy } from '../../support/aws/codedeploy.ts';
 import { startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/processes/stand-ins.ts';
 import { deployed, finder } from '../../support/stack/deployed-stack.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownPolicies } from '../../../bin/commands/policy/own-policies.ts';
+import { ownPolicies } from '../../../cli/policy/own-policies.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import { type Context, isAllowed, type Request } from '../../support/aws/iam.ts';
 import { policiesOf } from '../../support/aws/iam-world.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ownPolicies } from '../../../bin/commands/policy/own-policies.ts';
+import { ownPolicies } from '../../../cli/policy/own-policies.ts';
 import { type EnvironmentForm, parseEnvironment } from '../../../lib/settings/settings.ts';
 import type { Deployed } from '../../support/aws/cloudformation.ts';
 import { type Context, isAllowed } from '../../support/aws/iam.ts';

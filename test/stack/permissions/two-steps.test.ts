@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { ownPolicies } from '../../../bin/commands/policy/own-policies.ts';
-import { permissionsBoundary } from '../../../bin/commands/policy.ts';
+import { ownPolicies } from '../../../cli/policy/own-policies.ts';
+import { permissionsBoundary } from '../../../cli/policy.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import type { Deployed } from '../../support/aws/cloudformation.ts';

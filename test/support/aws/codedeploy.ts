@@ -1,5 +1,5 @@
-import { type AwsKey, signerOf } from '../../../bin/local/aws/server.ts';
-import { headerValue, serve } from '../../../bin/local/loopback.ts';
+import { type AwsKey, signerOf } from '../../../local/aws/server.ts';
+import { headerValue, serve } from '../../../local/loopback.ts';
 
 /** Stands in for CodeDeploy on 127.0.0.1, where hooks report how they ended, signed with one of the keys. */
 export async function startCodeDeploy({ keys }: { readonly keys: readonly AwsKey[] }) {

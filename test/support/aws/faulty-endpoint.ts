@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { listen, stop } from '../../../bin/local/loopback.ts';
+import { listen, stop } from '../../../local/loopback.ts';
 import { FAULTS, type Fault } from './aws-faults.ts';
 
 /** The faults of a call of AWS on its way; `lost-answer` lets it reach its target. */

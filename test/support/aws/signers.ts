@@ -2,8 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { AwsV4Signer } from 'aws4fetch';
-import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
 import { Sha256 } from '../../../functions/sha256.ts';
+import type { SigningKey } from '../../../local/function-url/sigv4.ts';
 
 export interface RequestToSign {
   readonly method: string;

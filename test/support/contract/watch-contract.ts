@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, vi } from 'vitest';
-import type * as wire from '../../../bin/local/loopback.ts';
 import type * as auditLog from '../../../functions/aws/log/audit-log.ts';
 import type * as tokenEndpoint from '../../../functions/broker/http/token-endpoint.ts';
+import type * as wire from '../../../local/loopback.ts';
 import { faultsOf, lineFaults } from './contract.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
@@ -36,7 +36,7 @@ vi.mock('../../../functions/aws/log/audit-log.ts', async (importOriginal) => {
   return { ...original, createAuditLog };
 });
 
-vi.mock('../../../bin/local/loopback.ts', async (importOriginal) => {
+vi.mock('../../../local/loopback.ts', async (importOriginal) => {
   const original = await importOriginal<typeof wire>();
   const serve: typeof wire.serve = (respond, options) =>
     original.serve(async (request, response) => {

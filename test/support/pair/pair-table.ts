@@ -1,6 +1,5 @@
 import { createSecretKey } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
@@ -8,6 +7,7 @@ import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
 import type { ClosedReason } from '../../../functions/vocabulary.ts';
+import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../example.ts';
 

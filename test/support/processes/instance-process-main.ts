@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import promises from 'node:timers/promises';
-import { assumedRoleIdentity, functionUrlEvent } from '../../../bin/local/function-url/event.ts';
 import type { TokenFunction } from '../../../functions/token-function.ts';
+import { assumedRoleIdentity, functionUrlEvent } from '../../../local/function-url/event.ts';
 import type { InstanceAnswer, Order, ProcessSettings } from './instance-process.ts';
 import { answerOrders } from './program.ts';
 

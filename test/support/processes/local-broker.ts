@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
-import { listen } from '../../../bin/local/loopback.ts';
-import { shellFile } from '../../../bin/local/shell.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
+import type { SigningKey } from '../../../local/function-url/sigv4.ts';
+import { listen } from '../../../local/loopback.ts';
+import { shellFile } from '../../../local/shell.ts';
 import { sign } from '../aws/signers.ts';
 import { send } from '../requests.ts';
 
@@ -114,7 +114,7 @@ process.once('exit', () => {
 /** Lets minutes pass. */
 const SHIFTED = ['--import', new URL('./shifted-clock.ts', import.meta.url).href];
 
-const PROGRAM = fileURLToPath(new URL('../../../bin/local.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../../local/start.ts', import.meta.url));
 
 /** Asks for a token as a caller does: signed, and over HTTP. */
 export async function ask({ url }: LocalBrokerProcess, caller: SigningKey, pair: Pair) {

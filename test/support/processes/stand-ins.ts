@@ -1,10 +1,10 @@
 import { onTestFinished, vi } from 'vitest';
-import { startDynamoDB as startRealDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
-import { startSecretsManager as startRealSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
-import type { AwsKey } from '../../../bin/local/aws/server.ts';
-import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
-import { type LoopbackServer, serve } from '../../../bin/local/loopback.ts';
 import type { Message } from '../../../functions/health/rules/messages.ts';
+import { startDynamoDB as startRealDynamoDB } from '../../../local/aws/dynamodb.ts';
+import { startSecretsManager as startRealSecretsManager } from '../../../local/aws/secrets-manager.ts';
+import type { AwsKey } from '../../../local/aws/server.ts';
+import type { SigningKey } from '../../../local/function-url/sigv4.ts';
+import { type LoopbackServer, serve } from '../../../local/loopback.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS } from '../example.ts';
 

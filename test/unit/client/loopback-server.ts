@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { serve } from '../../../bin/local/loopback.ts';
+import { serve } from '../../../local/loopback.ts';
 
 interface ReceivedRequest {
   readonly method: string;

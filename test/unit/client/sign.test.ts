@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { parseEndpoint } from '../../../client/sign.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
+import { startFunctionUrl } from '../../../local/function-url/server.ts';
 import { AWS_ANSWERS, issued } from './broker-answers.ts';
 import { GOOD, MINUTE_MS, NOW, PAIR, startClientWorld } from './client-world.ts';
 import type { Answer } from './loopback-server.ts';

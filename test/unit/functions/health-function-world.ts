@@ -1,16 +1,16 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
-import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
-import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
-import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
-import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
 import type { Message } from '../../../functions/health/rules/messages.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { sealingKeyName } from '../../../functions/vocabulary.ts';
+import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
+import type { LabelUpdate } from '../../../local/aws/secret-store.ts';
+import { startFunctionUrl } from '../../../local/function-url/server.ts';
+import { startTokenService } from '../../../local/token-service/server.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import {
   repeatAtOnce,

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
 import { createReleaseCheckFunction } from '../../../functions/release-check-function.ts';
 import { rulesDigest } from '../../../functions/variables.ts';
 import { PROBLEMS, type ProblemType } from '../../../functions/vocabulary.ts';
+import { startFunctionUrl } from '../../../local/function-url/server.ts';
 import { startCodeDeploy } from '../../support/aws/codedeploy.ts';
 import { exampleRule } from '../../support/example.ts';
 import { EXAMPLE_KEY } from '../../support/processes/stand-ins.ts';

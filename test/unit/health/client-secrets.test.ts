@@ -1,7 +1,7 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from '../../../functions/health/client-secrets.ts';
+import { serveAws } from '../../../local/aws/server.ts';
 import documented from '../../contract/recorded-events/secret-label-updated.json' with { type: 'json' };
 import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';

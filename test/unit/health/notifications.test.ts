@@ -2,13 +2,13 @@ import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-
 import { SNSClient } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import { createNotificationTable, createNotifier, hasSubscriber } from '../../../functions/health/notifications.ts';
 import { createProbeCredentials } from '../../../functions/health/probe-credentials.ts';
 import type { Entry } from '../../../functions/health/rules/evaluate.ts';
 import type { Message } from '../../../functions/health/rules/messages.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/health/rules/notify.ts';
+import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
 import { startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../../support/example.ts';
 import { repeatAtOnce, startDynamoDB, startSns, startSts } from '../../support/processes/stand-ins.ts';

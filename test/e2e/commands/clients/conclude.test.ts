@@ -1,6 +1,6 @@
 import { TagResourceCommand, UpdateSecretVersionStageCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
-import { openSecrets } from '../../../../bin/commands/shared/secrets.ts';
+import { openSecrets } from '../../../../cli/shared/secrets.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished } from 'vitest';
-import { readPairState } from '../../../../bin/pairs/pair-state.ts';
+import { readPairState } from '../../../../functions/aws/pair-table/pair-state.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { exampleToken } from '../../../support/pair/pair-examples.ts';
 import { startSecretsManager } from '../../../support/processes/stand-ins.ts';

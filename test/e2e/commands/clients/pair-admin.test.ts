@@ -1,7 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createPairAdmin } from '../../../../bin/pairs/pair-admin.ts';
 import type { Item } from '../../../../functions/aws/pair-table/item.ts';
+import { createPairAdmin } from '../../../../functions/aws/pair-table/pair-admin.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { pairKey } from '../../../../functions/broker/pair.ts';
 import { START } from '../../../support/example.ts';

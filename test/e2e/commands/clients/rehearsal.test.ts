@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { shellFile } from '../../../../bin/local/shell.ts';
+import { shellFile } from '../../../../local/shell.ts';
 import { shellVariables, startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { ended, ROOT, runCommandLine } from '../shared/command-line.ts';
 
@@ -25,9 +25,9 @@ describe('env', () => {
 
   it('sets the variables of the start in a shell, and removes them again', async () => {
     const commands = [
-      'eval "$(node bin/token-broker.ts env reporting)"',
+      'eval "$(node cli/token-broker.ts env reporting)"',
       'printenv AWS_ACCESS_KEY_ID TOKEN_BROKER_SERVICES AWS_ENDPOINT_URL_DYNAMODB',
-      'eval "$(node bin/token-broker.ts env --unset)"',
+      'eval "$(node cli/token-broker.ts env --unset)"',
       'printenv | grep -E "^(AWS|TOKEN_BROKER)_"',
     ].join('\n');
     const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };

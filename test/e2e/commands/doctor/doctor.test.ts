@@ -1,7 +1,7 @@
 import { createServer } from 'node:https';
 import { describe, expect, onTestFinished, vi } from 'vitest';
-import { listen } from '../../../../bin/local/loopback.ts';
 import type { Cause } from '../../../../client/commands/doctor/step.ts';
+import { listen } from '../../../../local/loopback.ts';
 import { createCertificateAuthority } from '../../../support/services/certificates.ts';
 import { problem } from '../../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';

@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
-import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
+import { environments } from '../../../../lib/environments.ts';
+import { parseEnvironment } from '../../../../lib/settings/settings.ts';
+import { startFunctionUrl } from '../../../../local/function-url/server.ts';
 import {
   type HttpAnswer,
   headerValue,
@@ -9,9 +11,7 @@ import {
   type LoopbackServer,
   type Respond,
   serve,
-} from '../../../../bin/local/loopback.ts';
-import { environments } from '../../../../lib/environments.ts';
-import { parseEnvironment } from '../../../../lib/settings/settings.ts';
+} from '../../../../local/loopback.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, beginCommandLine, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';

@@ -5,9 +5,9 @@ import path from 'node:path';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
-import { runCommandLine as runInShell } from '../../../../bin/commands/command-line.ts';
-import type { AwsKey } from '../../../../bin/local/aws/server.ts';
+import { runCommandLine as runInShell } from '../../../../cli/command-line.ts';
 import type { Shell } from '../../../../client/commands/shell.ts';
+import type { AwsKey } from '../../../../local/aws/server.ts';
 import { type Answer, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
 
 export interface Finished {
@@ -154,7 +154,7 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
 /** The folder of this project. */
 export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 
-export const PROGRAM = path.join(ROOT, 'bin/token-broker.ts');
+export const PROGRAM = path.join(ROOT, 'cli/token-broker.ts');
 
 /** The variables of a shell without any AWS set-up, with every way out to AWS closed. */
 export const OFFLINE = {

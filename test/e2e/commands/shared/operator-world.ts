@@ -7,9 +7,6 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { LOCAL_STORE_LIMITS, startLocalBroker } from '../../../../bin/local/broker.ts';
-import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
-import { startTokenService } from '../../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
 import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
@@ -17,6 +14,9 @@ import type { Message } from '../../../../functions/health/rules/messages.ts';
 import { createTokenFunction } from '../../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../../lib/settings/names.ts';
+import { LOCAL_STORE_LIMITS, startLocalBroker } from '../../../../local/broker.ts';
+import { startFunctionUrl } from '../../../../local/function-url/server.ts';
+import { startTokenService } from '../../../../local/token-service/server.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { exampleConfig } from '../../../../bin/local/config.ts';
-import type { CallReport } from '../../../../bin/local/page/messages.ts';
+import { exampleConfig } from '../../../../local/config.ts';
+import type { CallReport } from '../../../../local/page/messages.ts';
 import { ask, freePorts, pageUrl, startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { send } from '../../../support/requests.ts';
 import { ROOT } from '../../commands/shared/command-line.ts';

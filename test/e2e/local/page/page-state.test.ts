@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { createFeed, type Found } from '../../../../bin/local/page/feed.ts';
-import type { Cell } from '../../../../bin/local/page/messages.ts';
-import { describeBroker } from '../../../../bin/local/page/overview.ts';
-import type { SentRequest } from '../../../../bin/local/recorder.ts';
-import type { PairState } from '../../../../bin/pairs/pair-state.ts';
+import type { PairState } from '../../../../functions/aws/pair-table/pair-state.ts';
 import { parseLocalConfig } from '../../../../lib/settings/local-config.ts';
+import { createFeed, type Found } from '../../../../local/page/feed.ts';
+import type { Cell } from '../../../../local/page/messages.ts';
+import { describeBroker } from '../../../../local/page/overview.ts';
+import type { SentRequest } from '../../../../local/recorder.ts';
 
 const ME = 'arn:aws:iam::111111111111:role/team/me';
 

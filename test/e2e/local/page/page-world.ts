@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
-import { startFunctionUrl } from '../../../../bin/local/function-url/server.ts';
-import { createPageCalls } from '../../../../bin/local/page/calls.ts';
-import type { CallReport, State } from '../../../../bin/local/page/messages.ts';
-import { startPage } from '../../../../bin/local/page/server.ts';
+import { startFunctionUrl } from '../../../../local/function-url/server.ts';
+import { createPageCalls } from '../../../../local/page/calls.ts';
+import type { CallReport, State } from '../../../../local/page/messages.ts';
+import { startPage } from '../../../../local/page/server.ts';
 import { send } from '../../../support/requests.ts';
 
 export const TOKEN = 'marked-token-of-acme';

@@ -1,0 +1,191 @@
+import { CloudWatchLogs, type FilteredLogEvent, paginateFilterLogEvents } from '@aws-sdk/client-cloudwatch-logs';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseName } from '../client/commands/options.ts';
+import { printJson, printLine, talk, timeText } from '../client/commands/output.ts';
+import type { Shell } from '../client/commands/shell.ts';
+import { parseJsonObject } from '../functions/broker/json.ts';
+import { parsePairKey } from '../functions/broker/pair.ts';
+import { FINDINGS, PROBLEMS } from '../functions/vocabulary.ts';
+import { parseRoleArn } from '../lib/settings/access-rules.ts';
+import { functionName, LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
+import { isPassing, isRefused, openClient } from './shared/ask-aws.ts';
+import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
+import { findSecret, openSecrets } from './shared/secrets.ts';
+import { settingsOf } from './shared/settings.ts';
+import { tableText } from './shared/table.ts';
+
+/** Adds `audit`, which shows the calls for one client from the audit lines of the token function. */
+export function addAuditCommand(program: Command, shell: Shell): void {
+  const since = new Option('--since <time>', 'how far back: 90s, 15m, 1h, 7d').default(3_600_000, '1h');
+  addAwsOptions(program.command('audit'))
+    .description('Show the calls for a client, their callers and their outcomes, from the log of the token function.')
+    .argument('<client>', 'the client', parseName)
+    .addOption(since.argParser(parseSince))
+    .option('--caller <role>', 'the calls of this role only: its name or its ARN', parseCaller)
+    .addOption(new Option('--outcome <outcome>', 'the calls with this outcome only').choices(OUTCOMES))
+    .option('--follow', 'continue with new calls, until Ctrl-C; with --json a line for each call')
+    .action(
+      operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
+        const { environment, client, follow, json } = options;
+        const from = Math.max(0, Date.now() - options.since);
+        await tellOfTypos(shell, options);
+        const read = await openLog(shell, options, from);
+        const calls = await read();
+        if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
+        else for (const line of linesOf(shell, calls, options)) printLine(shell, line);
+        if (calls.length === 0 && !follow) {
+          const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
+          talk(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
+        }
+        while (follow) {
+          await pause(shell, POLL_MS);
+          try {
+            for (const line of linesOf(shell, await read(), options)) printLine(shell, line);
+          } catch (error) {
+            if (!isPassing(error)) throw error;
+            talk(shell, `error: ${error.message}`);
+          }
+        }
+      }),
+    );
+}
+
+interface AuditOptions extends ClientOptions {
+  /** Milliseconds. */
+  readonly since: number;
+  readonly caller?: { readonly name: string; readonly account?: string };
+  readonly outcome?: string;
+  readonly follow?: boolean;
+}
+
+/** Says that there is no such client now, or no rule for the caller. Silent where the operator may not look. */
+async function tellOfTypos(shell: Shell, options: AuditOptions): Promise<void> {
+  const { environment, client, caller } = options;
+  const rules = settingsOf(environment)?.accessRules.map(({ role }) => parseRoleArn(role));
+  // The stack's own roles have their rules from the stack.
+  const isOwn = caller?.name.startsWith('token-broker-');
+  if (caller && rules && !isOwn && !rules.some((role) => role?.name === caller.name)) {
+    talk(shell, `No access rule of ${environment} names the role ${caller.name}.`);
+  }
+  if (environment === LOCAL_ENVIRONMENT && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) return;
+  await findSecret(openSecrets(shell, options), client, 'Searching all the same.').catch((error) => {
+    if (!isRefused(error)) throw error;
+    if (error.type === 'secret-missing') talk(shell, `${error.detail}. ${error.advice}`);
+  });
+}
+
+const POLL_MS = 2_000;
+/** The longest delay until a line appears in the log. */
+const LATE_MS = 2 * 60_000;
+
+function parseSince(text: string): number {
+  const [, number, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
+  if (number === undefined) throw new InvalidArgumentError('Give a number and its unit: 90s, 15m, 1h, 7d.');
+  return Number(number) * 1_000 * ({ s: 1, m: 60, h: 3_600, d: 86_400 }[unit] ?? 1);
+}
+
+function parseCaller(text: string): NonNullable<AuditOptions['caller']> {
+  const role = parseRoleArn(text);
+  if (role !== undefined) return role;
+  if (/^[\w+=,.@-]{1,64}$/.test(text)) return { name: text };
+  throw new InvalidArgumentError('Give the name or the ARN of a role.');
+}
+
+const OUTCOMES = ['issued', ...FINDINGS, ...Object.keys(PROBLEMS)];
+
+/** An audit line, with the time at which it was written. */
+type AuditLine = Readonly<Record<string, unknown>>;
+
+/** Splits the caller of an audit line, `partition:account:role/session`. */
+function callerOf({ caller }: AuditLine) {
+  const [, account, name, session] = /^[\w-]+:(\d{12}):([^/]+)\/(.*)$/.exec(`${caller}`) ?? [];
+  return { account, name, session };
+}
+
+function linesOf(shell: Shell, calls: readonly AuditLine[], options: AuditOptions): readonly string[] {
+  const { json, follow, environment } = options;
+  if (json) return calls.map((call) => JSON.stringify(call));
+  // A script reads every call.
+  const isShort = Boolean(shell.stdout.columns) && !follow;
+  const ownAccount = environment === LOCAL_ENVIRONMENT ? LOCAL_ACCOUNT : settingsOf(environment)?.account;
+  const rows = (isShort ? folded(calls) : calls).map((call) => {
+    const { account, name, session } = callerOf(call);
+    const { time, operation, pair, outcome, probe, cache, fingerprint, count } = call;
+    const place = isShort && account === ownAccount ? '' : `${account}:`;
+    const role = name === undefined ? '-' : `${place}${name}/${session}`;
+    const done = count === undefined ? operation : `${operation} (${count} times)`;
+    const told = [done, parsePairKey(`${pair}`)?.service, probe ? `${outcome} (probe)` : outcome];
+    const cells = [timeText(Date.parse(`${time}`), shell), role, ...told, cache, fingerprint];
+    return cells.map((cell) => `${cell ?? '-'}`);
+  });
+  // No header with `--follow`, which would repeat it.
+  if (follow || rows.length === 0) return rows.map((row) => row.join('  '));
+  const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
+  return tableText(header, rows, shell).trimEnd().split('\n');
+}
+
+/** Folds a caller's checks of a pair into the first, as long as their outcome stays. Health makes most of the calls. */
+function folded(calls: readonly AuditLine[]): readonly AuditLine[] {
+  const rows: Record<string, unknown>[] = [];
+  const latest = new Map<string, Record<string, unknown>>();
+  for (const call of calls) {
+    const key = call.operation === 'check' ? `${callerOf(call).name} ${call.pair}` : '';
+    const row = latest.get(key);
+    if (key !== '' && row !== undefined && row.outcome === call.outcome) row.count = Number(row.count ?? 1) + 1;
+    else {
+      const first = { ...call };
+      latest.set(key, first);
+      rows.push(first);
+    }
+  }
+  return rows;
+}
+
+/** Opens the log of the token function. Each read returns the calls since the previous read, oldest first. */
+async function openLog(
+  shell: Shell,
+  options: AuditOptions,
+  from: number,
+): Promise<() => Promise<readonly AuditLine[]>> {
+  const { environment } = options;
+  const client = openClient((config) => new CloudWatchLogs(config), 'CLOUDWATCH_LOGS', shell, options);
+  const FunctionName = functionName(environment);
+  let logGroupName: string | undefined = FunctionName;
+  if (environment !== LOCAL_ENVIRONMENT) {
+    const { Lambda } = await import('@aws-sdk/client-lambda');
+    const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, options);
+    const { LoggingConfig } = await lambda.getFunctionConfiguration({ FunctionName }, { abortSignal: shell.signal });
+    logGroupName = LoggingConfig?.LogGroup;
+  }
+  let startTime = from;
+  /** The events of the previous read. Only these can appear again. */
+  let seen = new Set<string | undefined>();
+  return async () => {
+    const readAt = Date.now();
+    const events: FilteredLogEvent[] = [];
+    const asked = { logGroupName, startTime, filterPattern: `{ $.pair = "${options.client}/*" }` };
+    for await (const page of paginateFilterLogEvents({ client }, asked, { abortSignal: shell.signal })) {
+      events.push(...(page.events ?? []));
+    }
+    startTime = Math.max(from, readAt - LATE_MS);
+    const before = seen;
+    seen = new Set(events.map(({ eventId }) => eventId));
+    return events
+      .filter(({ eventId }) => !before.has(eventId))
+      .toSorted((one, other) => (one.timestamp ?? 0) - (other.timestamp ?? 0))
+      .flatMap((event) => readCall(event, options));
+  };
+}
+
+/** Returns the call of an event, if it is for this client and passes the filters. */
+function readCall(
+  { timestamp = 0, message = '' }: FilteredLogEvent,
+  { client, caller, outcome }: AuditOptions,
+): readonly AuditLine[] {
+  const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(message) ?? {};
+  const { account, name } = callerOf(line);
+  const isCaller = caller === undefined || (caller.name === name && (caller.account ?? account) === account);
+  const isCall = parsePairKey(`${line.pair}`)?.client === client && line.requestId !== undefined;
+  const isMeant = isCall && isCaller && (outcome === undefined || line.outcome === outcome);
+  return isMeant ? [{ time: new Date(timestamp).toISOString(), ...line }] : [];
+}

@@ -1,0 +1,125 @@
+import { isUtf8 } from 'node:buffer';
+import { buffer } from 'node:stream/consumers';
+import { aborted, CommandFailure } from '../../client/commands/failure.ts';
+import { talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import { type Credential, credentialEnd, parseCredential } from '../../functions/broker/credential/credential.ts';
+import { duplicateMember, isRecord, parseJsonObject } from '../../functions/broker/json.ts';
+import { servicesOf } from '../../functions/broker/pair.ts';
+import { Problem } from '../../functions/broker/problem.ts';
+import { Redacted } from '../../functions/broker/redacted.ts';
+import { settingsOf } from '../shared/settings.ts';
+import { ask } from './confirm.ts';
+
+/** Reads a new secret: asks at a terminal, where the secret is hidden, otherwise reads JSON from standard input. */
+export async function readCredential(shell: Shell): Promise<Redacted> {
+  if (!shell.stdin.isTTY) return readInput(shell);
+  talk(shell, 'The secret is not shown while you type it.');
+  const [client_id, secret] = await ask(shell, [{ text: 'client_id: ' }, { text: 'secret: ', isHidden: true }]);
+  return new Redacted(JSON.stringify({ client_id, secret }));
+}
+
+async function readInput(shell: Shell): Promise<Redacted> {
+  talk(shell, 'Reading the credential from standard input, as JSON: {"client_id": "…", "secret": "…"}');
+  const stop = () => shell.stdin.destroy(aborted());
+  shell.signal.addEventListener('abort', stop, { once: true });
+  const bytes = await buffer(shell.stdin).finally(() => shell.signal.removeEventListener('abort', stop));
+  if (bytes.length > MAX_SECRET_BYTES) {
+    throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, the limit of a secret`);
+  }
+  if (!isUtf8(bytes)) throw unusable('it is not UTF-8');
+  const text = new TextDecoder().decode(bytes);
+  if (text.trim() !== '') return new Redacted(text);
+  throw new CommandFailure('no-credential', 'Nothing came from standard input', CREDENTIAL_ADVICE);
+}
+
+/** The limit of Secrets Manager. */
+const MAX_SECRET_BYTES = 65_536;
+
+/**
+ * Writes the credential's services into the text: `said` if given, otherwise those in the JSON, otherwise those of the
+ * tag. Checks that the broker could send it to each service, and whether a part has blanks around it.
+ */
+export function prepareCredential(
+  text: Redacted,
+  said: string | undefined,
+  { environment, configured, tagged, expires, refuse }: Place,
+) {
+  const typed = parseJsonObject(text.reveal());
+  if (typed === undefined) throw unusable('it is not a JSON object');
+  const { client_secret_expires_at: end = expires } = typed;
+  const secret = end === undefined ? typed : { ...typed, client_secret_expires_at: end };
+  // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.
+  if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member occurs more than once');
+  const named = namedServices(secret);
+  const services = said ?? named ?? tagged;
+  const allowed = servicesOf(said, configured);
+  const own = servicesOf(named, allowed);
+  if (own.length === 0 || own.some((name) => !allowed.includes(name))) {
+    throw unusable('its member services names no service, or a service that the client does not get (--services)');
+  }
+  const prepared = withServices(secret, services, configured);
+  const names = servicesOf(services, configured);
+  const parts = names.map((service) => readAs(prepared, service, environment));
+  const words = parts.flatMap((part) => [part.clientId.reveal(), part.secret.reveal()]);
+  const hasBlanks = words.some((word) => word !== word.trim());
+  const ends = [...new Set(names.map((service) => credentialEnd(prepared, service)))].toSorted().join(' ');
+  if (expires !== undefined && ends !== endText(expires)) refuse(ENDS_DIFFER);
+  return { text: prepared, services, hasBlanks, ends };
+}
+
+interface Place {
+  readonly environment: string;
+  readonly configured: readonly string[];
+  readonly tagged: string;
+  /** The end of the option `--expires`, in epoch seconds. */
+  readonly expires: number | undefined;
+  /** Ends the command as wrong usage. */
+  readonly refuse: (message: string) => never;
+}
+
+const ENDS_DIFFER = 'error: --expires and client_secret_expires_at in the JSON differ: give one of them';
+
+/** Returns an end as `credentialEnd` does. */
+export function endText(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString();
+}
+
+/** Returns the services that the JSON names, in the form of the tag, or `undefined` without such a member. */
+function namedServices({ services }: Readonly<Record<string, unknown>>): string | undefined {
+  if (services === undefined || services === 'all') return services;
+  if (Array.isArray(services)) return services.join(' ');
+  if (isRecord(services)) return Object.keys(services).join(' ');
+  throw unusable('services is not an object, an array of names or "all"');
+}
+
+/** Writes the services into the JSON, and keeps its own members for each service. */
+function withServices(
+  secret: Readonly<Record<string, unknown>>,
+  names: string,
+  configured: readonly string[],
+): Redacted {
+  const { services } = secret;
+  const entries = new Map(isRecord(services) ? Object.entries(services) : []);
+  const kept = Object.fromEntries(servicesOf(names, configured).map((name) => [name, entries.get(name) ?? {}]));
+  return new Redacted(JSON.stringify({ ...secret, services: names === 'all' && entries.size === 0 ? 'all' : kept }));
+}
+
+/** Returns the credential that the broker would send to the service. @throws CommandFailure if it cannot be used */
+export function readAs(text: Redacted, service: string, environment: string): Credential {
+  // Without the service's settings: `form` accepts every credential that any encoding can carry.
+  const basicEncoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
+  try {
+    return parseCredential(text, service, { basicEncoding, isOnlyService: true });
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));
+  }
+}
+
+function unusable(what: string): CommandFailure {
+  return new CommandFailure('credential-malformed', `The credential cannot be used: ${what}`, CREDENTIAL_ADVICE);
+}
+
+const CREDENTIAL_ADVICE =
+  'Nothing was stored. Pass {"client_id": "…", "secret": "…"} as JSON on standard input, or run the command at a terminal to be asked.';

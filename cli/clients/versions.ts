@@ -1,0 +1,131 @@
+import { type Command, Option } from 'commander';
+import { CommandFailure } from '../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../client/commands/options.ts';
+import { printJson, talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { SECRET_STAGES, type SecretStage } from '../../functions/vocabulary.ts';
+import { checkEndpoint } from '../shared/aws-config.ts';
+import { askInTurn, checkMembers, isAccepted, printChecks } from '../shared/checks.ts';
+import { type ClientSecret, checkedPairs, provablePairs, versionWith } from '../shared/client-secret.ts';
+import { type ClientOptions, operate } from '../shared/operate.ts';
+import { findSecret, openSecrets, type Secrets, secretChanged } from '../shared/secrets.ts';
+import {
+  ACCEPT_REJECTED,
+  conclude,
+  conditionOf,
+  FORCE,
+  type ForceOptions,
+  printOutcome,
+  TAKES_EFFECT,
+} from './conclude.ts';
+import { addChangeCommand, addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
+
+/** Adds `client check`, which checks a credential on the client's services. */
+export function addCheckCommand(parent: Command, shell: Shell): void {
+  addConnectionOptions(parent.command('check'))
+    .description('Let the broker check whether the credential of a client works; needs the operation check.')
+    .argument('<client>', 'the client', parseName)
+    .option('--service <name>', 'on this service only', parseName)
+    .addOption(new Option('--stage <stage>', 'the version').choices(SECRET_STAGES).default('AWSCURRENT'))
+    .action(
+      operate<CheckOptions>(shell, [], async (options, command) => {
+        const { environment, client, service, stage, json } = options;
+        if (service === undefined) checkEndpoint(shell, options, 'SECRETS_MANAGER', command);
+        const broker = connect(shell, options, command);
+        const pairs = service === undefined ? await pairsOf(shell, options) : [{ client, service }];
+        const checks = await askInTurn(shell, broker, pairs, stage);
+        if (json) printJson(shell, { environment, client, stage, checks: checks.map((check) => checkMembers(check)) });
+        else printChecks(shell, checks, environment);
+        if (!checks.every((check) => isAccepted(check))) shell.exitCode = 1;
+      }),
+    );
+}
+
+interface CheckOptions extends ClientOptions, ConnectionOptions {
+  readonly service?: string;
+  readonly stage: SecretStage;
+}
+
+async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pair[]> {
+  const secret = await findSecret(openSecrets(shell, options), options.client);
+  return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
+}
+
+/** Adds `client promote` and `client rollback`, which change the current version of a credential. */
+export function addPromoteCommands(parent: Command, shell: Shell): void {
+  addChangeOptions(addConnectionOptions(parent.command('promote')))
+    .description('Make the pending version current, if every service accepts it.')
+    .argument('<client>', 'the client', parseName)
+    .option('--force', FORCE)
+    .option('--accept-rejected', ACCEPT_REJECTED)
+    .action(
+      operate<PromoteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+        const { environment, client, force } = options;
+        const broker = connect(shell, options, command);
+        const secrets = openSecrets(shell, options);
+        const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
+        const pairs = provablePairs(shell, secret, environment, version);
+        const services = servicesChanges(shell, secret, pairs, environment);
+        // The check decides, not a person. Confirm only a forced promotion or a dry run.
+        if (force || options.dryRun) {
+          const changes = [`makes version ${version} of ${client} current, ${conditionOf(options)}`, ...services];
+          if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        } else for (const change of services) talk(shell, `Promoting it ${change}.`);
+        const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
+        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks }, secret);
+      }),
+    );
+
+  addChangeCommand(parent, 'rollback')
+    .description('Make the previous version current again, at once and without checking it.')
+    .action(
+      operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+        const { client, environment } = options;
+        const secrets = openSecrets(shell, options);
+        const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
+        const place = `in place of ${versionWith('AWSCURRENT', secret)}`;
+        const services = servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment);
+        const dates = await secrets.versionDates(secret);
+        const [older, newer] = [versionWith('AWSCURRENT', secret), version].map((one = '') => dates.get(one) ?? 0);
+        const undoes = (newer ?? 0) > (older ?? 0) ? ['undoes a rollback: it is newer than the current version'] : [];
+        const end = secret.endsOf.get(version);
+        const ends = end === undefined ? [] : [`brings back a credential with an end: ${end}`];
+        const made = `makes version ${version} of ${client} current, unchecked, ${place}`;
+        const changes = [made, ...ends, ...undoes, ...services];
+        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        // AWS would also make a version current that another operator has discarded meanwhile.
+        if ((await findVersion(secrets, client, 'AWSPREVIOUS')).version !== version) throw secretChanged();
+        await secrets.makeCurrent(secret, version);
+        printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
+      }),
+    );
+}
+
+type PromoteOptions = ClientOptions & ChangeOptions & ConnectionOptions & ForceOptions;
+
+/** Describes which services a client gains and loses when these become its pairs. */
+export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: readonly Pair[], environment: string) {
+  const namesOf = (list: readonly Pair[]) => list.map(({ service }) => service);
+  const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
+  const added = after.filter((name) => !before.includes(name)).join(', ');
+  const dropped = before.filter((name) => !after.includes(name)).join(', ');
+  return [
+    ...(added ? [`adds the service ${added} to ${secret.client}`] : []),
+    ...(dropped ? [`removes the service ${dropped} from ${secret.client}: callers get no token of it`] : []),
+  ];
+}
+
+/** Finds the version that has a stage and is not current. */
+export async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
+  const secret = await findSecret(secrets, client);
+  const version = versionWith(stage, secret);
+  if (version !== undefined && version !== versionWith('AWSCURRENT', secret)) return { secret, version };
+  throw new CommandFailure(
+    'version-missing',
+    `No version of ${client} ${stage === 'AWSPENDING' ? 'waits to be promoted' : 'precedes the current version'} (${stage})`,
+    'client list shows the versions; client put stores another version.',
+  );
+}
+
+const ROLLED_BACK = `It is unchecked: client check tries it. ${TAKES_EFFECT} The version that was current is now AWSPREVIOUS; another rollback undoes this.`;

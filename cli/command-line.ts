@@ -1,0 +1,85 @@
+import { type Command, Option } from 'commander';
+import { explainFailure } from '../client/commands/failure.ts';
+import { createProgram, runProgram } from '../client/commands/program.ts';
+import type { Shell } from '../client/commands/shell.ts';
+import { SETTINGS_VARIABLE } from '../lib/settings/names.ts';
+import packageJson from '../package.json' with { type: 'json' };
+
+/** Runs the named command with the streams and variables of the shell. Returns the exit code. */
+export async function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
+  const environment = new Option('--environment <name>', 'which broker').env('TOKEN_BROKER_ENVIRONMENT');
+  const program = createProgram('token-broker', shell)
+    .description('Use and operate a token broker.')
+    .version(packageJson.version, '--version', 'print the version of this command line')
+    .addOption(environment.default('local'))
+    // `useSettings` takes it out of the arguments first: the CDK's process must read the same file.
+    .option('--settings <file>', `the settings of the broker (env: ${SETTINGS_VARIABLE})`);
+  // Most commands of the client package use no environment: read the settings only if an environment is named.
+  program.hook('preAction', async (_, command) => {
+    const { environment, client, service } = command.optsWithGlobals();
+    const source = program.getOptionValueSource('environment');
+    if (source === 'default') return;
+    const { checkEnvironment, checkService } = await import('./shared/settings.ts');
+    checkEnvironment(environment, source, command);
+    if (!/^(token|doctor)$/.test(command.name())) return;
+    checkService(shell, service ?? command.args[client === undefined ? 1 : 0], environment, command);
+  });
+  const addCommands = async () => {
+    const client = program
+      .command('client')
+      .description("Manage the clients' credentials.")
+      .addHelpText('after', '\ndocs/runbook.md says when to use which command.');
+    const words = program.parseOptions([...args]).operands.slice(0, 2);
+    const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
+    const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');
+    // Help, completion and an unknown command need all commands.
+    for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
+      (await load())(name.startsWith('client ') ? client : program, shell);
+    }
+    if (!/^(help|completion|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
+  };
+  let exitCode = 1;
+  // The settings may be wrong already when an option is parsed.
+  await explainFailure(shell, {}, async () => {
+    exitCode = await runProgram(program, args, shell, addCommands);
+  });
+  return exitCode;
+}
+
+type AddCommands = (parent: Command, shell: Shell) => unknown;
+
+/** The commands of each file. Only the file of the named command is loaded. */
+const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
+  [['token'], async () => (await import('../client/commands/token.ts')).addTokenCommand],
+  [['whoami'], async () => (await import('../client/commands/whoami.ts')).addWhoamiCommand],
+  [['serve'], async () => (await import('../client/commands/serve.ts')).addServeCommand],
+  [['client list', 'client show'], async () => (await import('./clients/list.ts')).addListCommands],
+  [['client put'], async () => (await import('./clients/put.ts')).addPutCommand],
+  [['client check'], async () => (await import('./clients/versions.ts')).addCheckCommand],
+  [['client promote', 'client rollback'], async () => (await import('./clients/versions.ts')).addPromoteCommands],
+  [['client disable', 'client enable'], async () => (await import('./clients/disable.ts')).addDisableCommands],
+  [['client retry'], async () => (await import('./clients/retry.ts')).addRetryCommand],
+  [['client discard'], async () => (await import('./clients/delete.ts')).addDiscardCommand],
+  [['client delete', 'client restore'], async () => (await import('./clients/delete.ts')).addDeleteCommands],
+  [['health'], async () => (await import('./health.ts')).addHealthCommand],
+  [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand],
+  [['audit'], async () => (await import('./audit.ts')).addAuditCommand],
+  [['policy'], async () => (await import('./policy.ts')).addOperatorPolicyCommand],
+  [['sealing-key'], async () => (await import('./sealing-key.ts')).addSealingKeyCommands],
+  [['release'], async () => (await import('./release.ts')).addReleaseCommands],
+  [['config'], async () => (await import('./config.ts')).addConfigCommand],
+  [['env'], async () => (await import('./local.ts')).addEnvCommand],
+  [['service'], async () => (await import('./local.ts')).addServiceCommand],
+  [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
+];
+
+/** Fails as wrong usage, and suggests the commands nearest to the typed word, also below `client`. */
+async function refuse(program: Command, typed: string): Promise<void> {
+  const { nearestNames } = await import('./shared/client-secret.ts');
+  const lastOf = (name: string) => name.slice(name.indexOf(' ') + 1);
+  const all = COMMANDS.flatMap(([names]) => names);
+  const names = [...new Set(all.flatMap((name) => [name.split(' ', 1)[0] ?? name, name]))];
+  const near = nearestNames(lastOf(typed), names.map(lastOf));
+  const meant = names.filter((name) => near.includes(lastOf(name))).join(' or ');
+  program.error(`error: unknown command '${lastOf(typed)}'${meant === '' ? '' : `\n(Did you mean ${meant}?)`}`);
+}

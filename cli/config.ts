@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import { printJson } from '../client/commands/output.ts';
+import type { Shell } from '../client/commands/shell.ts';
+import { listSettings } from '../lib/settings/listing.ts';
+import { stackName } from '../lib/settings/names.ts';
+import type { CommandOptions } from './shared/aws-config.ts';
+import { operate } from './shared/operate.ts';
+import { knownSettings, parseEnvironmentName, settingsFile } from './shared/settings.ts';
+import { tableText } from './shared/table.ts';
+
+/** Adds `config`, which prints the settings with which an environment would be deployed. */
+export function addConfigCommand(program: Command, shell: Shell): void {
+  program
+    .command('config')
+    .description('Print the settings of an environment with the defaults; works offline, without AWS credentials.')
+    .argument('[environment]', 'the environment (default: --environment)', parseEnvironmentName)
+    .option('--json', 'answer in JSON')
+    .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
+    .action(
+      operate<ConfigOptions>(shell, [], async (options, command) => {
+        const { keyPolicy, json } = options;
+        const environment: string = command.processedArgs[0] ?? options.environment;
+        const settings = knownSettings(environment, command);
+        if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
+        const listed = listSettings(settingsFile().environments[environment], settings);
+        if (json) return printJson(shell, { environment, settings: listed });
+        const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
+        shell.stdout.write(tableText(['SETTING', 'VALUE', 'FROM'], rows, shell));
+      }),
+    );
+}
+
+interface ConfigOptions extends CommandOptions {
+  readonly keyPolicy?: boolean;
+}
+
+/** Loads the CDK here only, because that takes a second. */
+async function policyOfKey(environment: string, env: { readonly account: string; readonly region: string }) {
+  const [{ App, Stack }, { keyPolicy }] = await Promise.all([
+    import('aws-cdk-lib'),
+    import('../lib/data/client-secrets.ts'),
+  ]);
+  const app = new App({ analyticsReporting: false, context: settingsFile().context });
+  const stack = new Stack(app, stackName(environment), { env });
+  return stack.resolve(keyPolicy(stack, environment));
+}
+
+function textOf(value: unknown): string {
+  if (Array.isArray(value) && value.length > 0) return value.join(', ');
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { aborted, CommandFailure, explainFailure } from '../client/commands/failure.ts';
+import { parseName } from '../client/commands/options.ts';
+import { printLine, talk } from '../client/commands/output.ts';
+import type { Shell } from '../client/commands/shell.ts';
+import { causeWord } from '../functions/aws/calls.ts';
+import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
+import { readPort } from '../local/config.ts';
+import { exportLine, powershellLines, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
+import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
+import { checkService } from './shared/settings.ts';
+
+/** Adds `env`, which prints the variables that make a terminal a caller of the broker of `npm start`. */
+export function addEnvCommand(program: Command, shell: Shell): void {
+  program
+    .command('env')
+    .description(
+      'Print, for eval, what makes a terminal a caller of the local broker; without a name, list its callers.',
+    )
+    .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
+    .option('--unset', 'print the command that removes the variables')
+    .addOption(
+      new Option('--powershell', 'print it for PowerShell, to be piped to Invoke-Expression').conflicts('unset'),
+    )
+    .action(async (name: string | undefined, { unset, powershell }: EnvOptions, command: Command) => {
+      if (unset) return printLine(shell, UNSET_LINE);
+      await explainFailure(shell, command.optsWithGlobals(), async () => {
+        const { callers } = readShellFile(portOf(shell, command));
+        const names = Object.keys(callers);
+        if (name === undefined) {
+          for (const one of names) printLine(shell, one);
+          return;
+        }
+        const variables = Object.hasOwn(callers, name) ? callers[name] : undefined;
+        if (variables === undefined) {
+          return command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
+        }
+        for (const line of powershell ? powershellLines(variables) : [exportLine(variables)]) printLine(shell, line);
+      });
+    });
+}
+
+interface EnvOptions {
+  readonly unset?: boolean;
+  readonly powershell?: boolean;
+}
+
+function portOf({ env }: Shell, command: Command): number {
+  try {
+    return readPort(env.PORT);
+  } catch {
+    return command.error('error: PORT is not the port of a local broker');
+  }
+}
+
+/** Returns the names of the callers of the broker that runs. @throws Error without a broker */
+export function localCallers({ env }: Shell): readonly string[] {
+  return Object.keys(readShellFile(readPort(env.PORT)).callers);
+}
+
+/** Reads the file that a running broker keeps for its port. The process id shows whether the file is stale. */
+function readShellFile(port: number): ShellFile {
+  try {
+    const left: ShellFile = JSON.parse(readFileSync(shellFile(port), 'utf8'));
+    process.kill(left.pid, 0);
+    return left;
+  } catch {
+    throw new CommandFailure(
+      'broker-not-running',
+      `No local broker of this folder runs on port ${port}`,
+      'Start it with npm start; if it listens on another port, set PORT to that port.',
+    );
+  }
+}
+
+/** Adds `service`, which rehearses an incident of a service on this machine. */
+export function addServiceCommand(program: Command, shell: Shell): void {
+  const command = program
+    .command('service')
+    .description('Make a service of npm start fail, to rehearse an incident, or work again.')
+    .argument('<service>', 'the service', parseName);
+  for (const [mode, { says }] of Object.entries(INCIDENTS)) command.option(`--${mode}`, says);
+  command.action(async (service: string, chosen: Readonly<Record<string, boolean>>) => {
+    const options: { readonly environment: string } = command.optsWithGlobals();
+    const modes = Object.entries(INCIDENTS).filter(([mode]) => chosen[mode]);
+    const [mode] = modes;
+    const flags = Object.keys(INCIDENTS).map((each) => `--${each}`);
+    if (mode === undefined || modes.length > 1) return command.error(`error: choose one of ${flags.join(', ')}`);
+    if (options.environment !== LOCAL_ENVIRONMENT) {
+      return command.error(
+        `error: only a service of npm start can be told to fail, not a service of "${options.environment}"`,
+      );
+    }
+    checkService(shell, service, options.environment, command);
+    const [name, { says }] = mode;
+    await explainFailure(shell, options, async () => {
+      await orderLocalBroker(shell, 'TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${name}`);
+      talk(shell, `${service}: ${says}`);
+    });
+  });
+}
+
+/** Sends an unsigned order to the broker that the terminal's variable names. Rejects any address but this machine's. */
+export async function orderLocalBroker(
+  { env, signal }: Shell,
+  place: 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL',
+  path: string,
+): Promise<void> {
+  const advice = place === 'TOKEN_BROKER_CONTROL_URL' ? `${ADVICE} In AWS, health without --run checks now.` : ADVICE;
+  const text = env[place] ?? '';
+  const url = URL.canParse(text) ? new URL(path, text) : undefined;
+  if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
+    throw new CommandFailure('control-unknown', `${place} names no local broker`, advice);
+  }
+  const { status } = await fetch(url, { method: 'POST', redirect: 'manual', signal }).catch((error) => {
+    if (signal.aborted) throw aborted();
+    const word = causeWord(error.cause ?? error);
+    throw new CommandFailure('control-unreachable', `Nothing answers at ${url.origin} (${word})`, advice);
+  });
+  if (status === 200 || status === 204) return;
+  throw new CommandFailure('control-failed', `The local broker answered ${status}`, advice);
+}
+
+const ADVICE =
+  'npm start runs a local broker, and eval "$(npm run --silent token-broker -- env operator)" sets its variables.';

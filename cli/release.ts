@@ -1,0 +1,134 @@
+import { CodeDeploy, type DeploymentStatus } from '@aws-sdk/client-codedeploy';
+import { type FunctionConfiguration, Lambda, paginateListVersionsByFunction } from '@aws-sdk/client-lambda';
+import type { Command } from 'commander';
+import { CommandFailure } from '../client/commands/failure.ts';
+import { parseWhole } from '../client/commands/options.ts';
+import { printJson, talk, timeText } from '../client/commands/output.ts';
+import type { Shell } from '../client/commands/shell.ts';
+import { ALIAS, functionName } from '../lib/settings/names.ts';
+import type { Environment } from '../lib/settings/settings.ts';
+import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
+import { isRefused, openClient } from './shared/ask-aws.ts';
+import { operate } from './shared/operate.ts';
+import { knownSettings } from './shared/settings.ts';
+import { tableText } from './shared/table.ts';
+
+/** Adds `release list` and `release back`, which list the token function's versions and go back to a version. */
+export function addReleaseCommands(program: Command, shell: Shell): void {
+  const parent = program
+    .command('release')
+    .description('List the versions of the token function, and go back to an earlier version.');
+
+  parent
+    .command('list')
+    .description('List the versions, newest first, and their share of the calls.')
+    .option('--json', 'answer in JSON')
+    .action(
+      operate(shell, [], async ({ environment, json }, command) => {
+        const release = await openReleases(shell, knownSettings(environment, command)).read();
+        const shown = release.versions.map((one) => ({ ...one, percent: percentOf(one.version, release) }));
+        if (json) return printJson(shell, { environment, versions: shown });
+        const rows = shown.map(({ version, published, code, percent }) => {
+          return [version, published, code, percent ? `${percent} %` : '-'];
+        });
+        shell.stdout.write(tableText(['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows, shell));
+      }),
+    );
+
+  addChangeOptions(parent.command('back'))
+    .description('Send all calls to an earlier version at once; stops a deployment that is under way.')
+    .option('--to <version>', 'to this version (default: the previous version)', parseWhole('numbers', 1, 99_999))
+    .option('--json', 'answer in JSON')
+    .action(
+      operate<ChangeOptions & { readonly to?: number }>(shell, [], async (options, command) => {
+        const { environment, json } = options;
+        const settings = knownSettings(environment, command);
+        const releases = openReleases(shell, settings);
+        const release = await releases.read();
+        const deployments = settings.canary === 'off' ? [] : await releases.deployments();
+        const { version, published, code } = targetOf(release, deployments, options.to);
+        const changes = [
+          ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then rolls back`),
+          `sends all calls to version ${version} (${published}, code ${code}), whose access rules and settings then apply again`,
+        ];
+        if (!(await isConfirmed(shell, changes, options, command))) return;
+        for (const id of deployments) await releases.stop(id);
+        await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
+        if (json) printJson(shell, { environment, version, stopped: deployments });
+        else shell.stdout.write(`${ALIAS}: version ${version}\n`);
+        if (deployments.length === 0 && settings.canary !== 'off') talk(shell, BEFORE_THE_NEXT);
+      }),
+    );
+}
+
+const BEFORE_THE_NEXT =
+  'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/runbook.md, "Go back to an earlier version".';
+
+type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
+
+/** Opens the token function's releases. */
+function openReleases(shell: Shell, { name: environment, region }: Environment) {
+  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment, region });
+  const codedeploy = openClient((config) => new CodeDeploy(config), 'CODEDEPLOY', shell, { environment, region });
+  const FunctionName = functionName(environment);
+  const send = { abortSignal: shell.signal };
+  return {
+    /** Reads the alias and all versions, newest first. */
+    async read() {
+      const alias = await lambda.getAlias({ FunctionName, Name: ALIAS }, send);
+      const versions: ReturnType<typeof readVersion>[] = [];
+      for await (const page of paginateListVersionsByFunction({ client: lambda }, { FunctionName }, send)) {
+        versions.push(...(page.Versions ?? []).map(readVersion).filter(({ version }) => version !== '$LATEST'));
+      }
+      versions.sort((one, other) => Number(other.version) - Number(one.version));
+      return { alias, weights: alias.RoutingConfig?.AdditionalVersionWeights ?? {}, versions };
+    },
+    /** Lists the deployments under way. Without CodeDeploy's answer the list is empty: going back must not need it. */
+    async deployments(): Promise<readonly string[]> {
+      const includeOnlyStatuses: DeploymentStatus[] = ['Created', 'Queued', 'InProgress', 'Ready'];
+      const group = { applicationName: FunctionName, deploymentGroupName: FunctionName, includeOnlyStatuses };
+      try {
+        return (await codedeploy.listDeployments(group, send)).deployments ?? [];
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        talk(shell, `Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
+        return [];
+      }
+    },
+    stop: (deploymentId: string) => codedeploy.stopDeployment({ deploymentId, autoRollbackEnabled: true }, send),
+    /** Removes the weights too, so that no other version keeps a part of the calls. */
+    moveTo(FunctionVersion: string, RevisionId: string | undefined) {
+      const RoutingConfig = { AdditionalVersionWeights: {} };
+      return lambda.updateAlias({ FunctionName, Name: ALIAS, FunctionVersion, RoutingConfig, RevisionId }, send);
+    },
+  };
+}
+
+/** Reads a version. `code` is the beginning of the digest of code and settings. */
+function readVersion({ Version: version = '', LastModified = '', CodeSha256 = '' }: FunctionConfiguration) {
+  return { version, published: timeText(Date.parse(LastModified)), code: CodeSha256.slice(0, 12) };
+}
+
+function percentOf(version: string, { alias, weights }: Release): number {
+  const others = Object.values(weights).reduce((sum, weight) => sum + weight, 0);
+  return Math.round(100 * (version === alias.FunctionVersion ? 1 - others : (weights[version] ?? 0)));
+}
+
+/** Chooses the version to go back to. During a canary, the alias still names the previous version. */
+function targetOf({ alias, versions, weights }: Release, deployments: readonly string[], to: number | undefined) {
+  const current = Number(alias.FunctionVersion);
+  const isShared = deployments.length > 0 || Object.keys(weights).length > 0;
+  if (deployments.length > 0 && to !== undefined && to !== current) {
+    const detail = `The deployment ${deployments.join(', ')} moves the alias`;
+    throw new CommandFailure('deployment-under-way', detail, 'Stop it first, with release back without --to.');
+  }
+  const target = versions.find(({ version }) =>
+    to === undefined ? Number(version) < current || (isShared && Number(version) === current) : Number(version) === to,
+  );
+  if (target !== undefined) return target;
+  throw new CommandFailure(
+    'version-missing',
+    to === undefined ? `There is no version before ${current}` : `There is no version ${to}`,
+    'See release list; without an earlier version, deploy the previous code, or stop the broker.',
+  );
+}

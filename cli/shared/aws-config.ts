@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import { TO_LOCAL } from '../../client/commands/options.ts';
+import { talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
+import { settingsOf } from './settings.ts';
+
+/** The options of every command. */
+export interface CommandOptions {
+  readonly environment: string;
+  readonly region?: string;
+  readonly json?: boolean;
+}
+
+/** Returns the region of the environment's secrets and table. `undefined` leaves it to the AWS SDK. */
+export function awsRegion(shell: Shell, { environment, region }: CommandOptions): string | undefined {
+  if (region !== undefined) return region;
+  return environment === LOCAL_ENVIRONMENT ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
+}
+
+/** A service that has a stand-in in `npm start`. */
+export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
+
+type SdkService = 'CLOUDFORMATION' | 'CLOUDWATCH' | 'CODEDEPLOY' | 'LAMBDA' | 'SNS' | 'STS';
+
+/** Returns the configuration of an SDK client. Its limits suit a person, who waits longer than a caller. */
+export function awsConfig(shell: Shell, options: CommandOptions, service: StandIn | SdkService) {
+  const { env, credentials } = shell;
+  const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${service}`]];
+  return {
+    ...(region && { region }),
+    ...(endpoint && { endpoint }),
+    credentials,
+    maxAttempts: 5,
+    requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+  };
+}
+
+/**
+ * Fails as wrong usage for the environment of `npm start` without a stand-in: the command would change what no
+ * environment reads in AWS. Warns if a stand-in is set for another environment.
+ */
+export function checkEndpoint(shell: Shell, { environment }: CommandOptions, standIn: StandIn, command: Command): void {
+  const variable = `AWS_ENDPOINT_URL_${standIn}`;
+  const isSet = Boolean(shell.env[variable]);
+  if (isSet === (environment === LOCAL_ENVIRONMENT)) return;
+  if (isSet) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
+  else
+    command.error(
+      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another environment with --environment; ${TO_LOCAL}`,
+    );
+}

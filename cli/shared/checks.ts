@@ -1,0 +1,167 @@
+import { adviceFor, asProblem, withNames } from '../../client/commands/failure.ts';
+import { talk, timeText } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import { type Check, type TokenBroker, TokenBrokerError } from '../../client/index.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { findingAdvice, type SecretStage } from '../../functions/vocabulary.ts';
+import { pause } from './operate.ts';
+import { tableText } from './table.ts';
+
+/** The result of checking a pair: a finding, or the failure. */
+export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
+
+/**
+ * Checks pairs like `askForChecks`, and again those that are throttled for at most half a minute. The broker tries a
+ * version that is not current only once in that time, so that attempts do not lock an account.
+ */
+export async function askInTurn(...asked: Parameters<typeof askForChecks>): Promise<readonly PairCheck[]> {
+  const [shell, broker, , stage, isForced] = asked;
+  const checks = await askForChecks(...asked);
+  const waiting = checks.filter((check) => findingOf(check) === 'throttled' && secondsToWait(check) <= LONGEST_WAIT);
+  if (waiting.length === 0) return checks;
+  const seconds = Math.max(...waiting.map(secondsToWait));
+  const names = waiting.map(({ service }) => service).join(', ');
+  const isTurn = waiting.every((check) => 'finding' in check && check.cause === 'another-version');
+  const rule = isTurn ? 'the broker tries one new version of a pair every 30 s' : 'the broker must wait';
+  talk(shell, `${names}: ${rule}; asking again in ${seconds} s.`);
+  await pause(shell, seconds * 1_000);
+  const later = await askForChecks(shell, broker, waiting, stage, isForced);
+  return checks.map((check) => later[waiting.indexOf(check)] ?? check);
+}
+
+const LONGEST_WAIT = 30;
+
+function secondsToWait(check: PairCheck): number {
+  return ('finding' in check ? check.retryAfterSeconds : undefined) ?? Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Checks pairs, a few at a time, and returns the results in their order. `isForced` continues without a broker.
+ *
+ * @throws TokenBrokerError a failure that every pair would meet: AWS credentials, permissions, the URL, Ctrl-C
+ */
+export async function askForChecks(
+  shell: Shell,
+  broker: TokenBroker,
+  pairs: readonly Pair[],
+  stage: SecretStage = 'AWSCURRENT',
+  isForced = false,
+): Promise<readonly PairCheck[]> {
+  const check = async (pair: Pair): Promise<PairCheck> => {
+    try {
+      return await broker.check({ ...pair, stage, signal: shell.signal });
+    } catch (error) {
+      // A problem from the broker concerns this pair. A refusal before the broker concerns every pair.
+      if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
+      if (error.problem === undefined && !error.retryable) throw error;
+      return { ...pair, stage, failure: error };
+    }
+  };
+  const checks = await mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
+  const [first] = checks;
+  const areUnsent = !isForced && checks.every((one) => findingOf(one) === 'network-error');
+  if (areUnsent && first !== undefined && 'failure' in first) throw first.failure;
+  return checks;
+}
+
+/** Works on all items, a few at a time, and returns the results in their order. After a failure no item starts. */
+export async function mapConcurrently<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+  onDone: (done: number, total: number) => void = () => undefined,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const waiting = items.entries();
+  let done = 0;
+  const workOn = async () => {
+    for (const [index, item] of waiting) {
+      results[index] = await work(item);
+      done += 1;
+      onDone(done, items.length);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: AT_A_TIME }, workOn));
+  } finally {
+    // Consumes the remaining items, so that running workers stop.
+    Array.from(waiting);
+  }
+  return results;
+}
+
+/** The scheduled check uses the same number. */
+const AT_A_TIME = 5;
+
+/** Reports the progress of long work on stderr, every three seconds. Short work prints nothing. */
+export function talkOfProgress(shell: Pick<Shell, 'stderr'>, what: string, now = Date.now) {
+  let toldAt = now();
+  return (done: number, total: number): void => {
+    if (now() - toldAt < 3_000) return;
+    toldAt = now();
+    talk(shell, `${what}: ${done} of ${total}`);
+  };
+}
+
+/** Returns the finding of a check, or the type of its failure. */
+export function findingOf(check: PairCheck): string {
+  return 'finding' in check ? check.finding : check.failure.type;
+}
+
+export function isAccepted(check: PairCheck): boolean {
+  return findingOf(check) === 'accepted';
+}
+
+/** Returns whether the service judged this version: only then does the finding say whether the credential works. */
+export function isTried(check: PairCheck, version: string): boolean {
+  return 'finding' in check && check.version === version && /^(accepted|rejected)$/.test(check.finding);
+}
+
+/** Returns the members of a check with the names of the wire. `promoted` adds whether this version was tried. */
+export function checkMembers(check: PairCheck, promoted?: string): Readonly<Record<string, unknown>> {
+  const { client, service, stage } = check;
+  const tried = promoted === undefined ? undefined : isTried(check, promoted);
+  if ('failure' in check) return { client, service, stage, tried, problem: asProblem(check.failure) };
+  const { finding, cause, version, checkedAt, provenBy, expiresAt, credentialExpiresAt, retryAfterSeconds } = check;
+  return {
+    ...{ client, service, stage, finding, cause, tried, version },
+    checked_at: new Date(checkedAt).toISOString(),
+    proven_by: provenBy,
+    expires_at: expiresAt && new Date(expiresAt).toISOString(),
+    credential_expires_at: credentialExpiresAt,
+    retry_after: retryAfterSeconds,
+  };
+}
+
+/** Writes a line for each check on stdout, with `promoted` whether this version was tried, and advice on stderr. */
+export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string, promoted?: string): void {
+  const rows = checks.map((check) => {
+    const evidence =
+      'failure' in check
+        ? ['-', '-', '-']
+        : [shortVersion(check.version), check.provenBy, timeText(check.checkedAt, shell)];
+    const tried = promoted === undefined ? [] : [isTried(check, promoted) ? 'tried' : 'untried'];
+    return [check.service, findingOf(check), ...tried, ...evidence];
+  });
+  const header = ['SERVICE', 'FINDING', ...(promoted === undefined ? [] : ['TRIED']), 'VERSION'];
+  shell.stdout.write(tableText([...header, 'PROVEN BY', 'CHECKED AT'], rows, shell));
+  for (const [advice, about] of Map.groupBy(checks, (check) => adviceOn(check, environment))) {
+    if (advice !== undefined) talk(shell, `${about.map(({ service }) => service).join(', ')}: ${advice}`);
+  }
+}
+
+function adviceOn(check: PairCheck, environment: string): string | undefined {
+  const about = { environment, client: check.client };
+  if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
+  if (check.finding === 'accepted') {
+    return check.provenBy === 'traffic' ? `not asked now: proof of ${timeText(check.checkedAt)}` : undefined;
+  }
+  const seconds = secondsToWait(check);
+  const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
+  const isExpired = Date.parse(check.credentialExpiresAt ?? '') <= Date.now();
+  return `${withNames(findingAdvice(check.finding, check.cause, isExpired), about)}${check.finding === 'throttled' ? until : ''}`;
+}
+
+/** Returns enough of a version's id to distinguish it from others. */
+export function shortVersion(versionId: string | undefined): string {
+  return versionId?.slice(0, 8) ?? '-';
+}

@@ -1,0 +1,100 @@
+import { diff } from 'node:util';
+import { CommandFailure } from '../../client/commands/failure.ts';
+import { talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import { type Pair, servicesOf } from '../../functions/broker/pair.ts';
+import type { SecretStage } from '../../functions/vocabulary.ts';
+import { CREDENTIAL_MAX_AGE_DAYS } from '../../lib/settings/settings.ts';
+import { configuredServices, settingsOf } from './settings.ts';
+
+/** A client's secret as Secrets Manager describes it, without values. Times are epoch milliseconds. */
+export interface ClientSecret {
+  readonly client: string;
+  readonly arn: string;
+  /** The value of the tag `services`. Absent when the client is on every service. */
+  readonly servicesTag: string | undefined;
+  /** The services of each version by id, in the form of `servicesTag`. Contains only versions that a command stored. */
+  readonly servicesOf: ReadonlyMap<string, string>;
+  /** The ends of each version by id, from its tag `expires`. */
+  readonly endsOf: ReadonlyMap<string, string>;
+  /** The versions that carry a stage. */
+  readonly versions: readonly { readonly versionId: string; readonly stages: readonly string[] }[];
+  /** When a secret that is marked for deletion will be deleted. */
+  readonly deletedAt: number | undefined;
+}
+
+/** Returns the id of the version that has the stage. */
+export function versionWith(stage: SecretStage, secret: ClientSecret | undefined): string | undefined {
+  return secret?.versions.find(({ stages }) => stages.includes(stage))?.versionId;
+}
+
+/** A secret with the time at which each version was stored: epoch milliseconds by version id. */
+export interface DatedSecret extends ClientSecret {
+  readonly dates: ReadonlyMap<string, number>;
+}
+
+/** Returns whether the current version of a credential is older than the environment's `credentialMaxAgeDays`. */
+export function isOld(secret: DatedSecret, environment: string): boolean {
+  const storedAt = secret.dates.get(versionWith('AWSCURRENT', secret) ?? '') ?? Date.now();
+  return Date.now() - storedAt > maxAgeDays(environment) * 24 * 60 * 60_000;
+}
+
+/** Prints the clients whose secrets may name no services, and those whose credentials are old. */
+export function tellOfCredentials(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
+  const tell = (some: readonly DatedSecret[], words: string) => {
+    if (some.length > 0) talk(shell, `${some.map(({ client }) => client).join(', ')}: ${words}`);
+  };
+  const unlisted = clients.filter(({ servicesTag }) => servicesTag === undefined);
+  tell(unlisted, UNLISTED);
+  const limit = `older than ${maxAgeDays(environment)} days (credentialMaxAgeDays)`;
+  const old = clients.filter((one) => isOld(one, environment));
+  tell(old, `the credential is ${limit}; client put rotates it.`);
+  const isEnding = (one: DatedSecret) => Date.parse(firstEnd(one)) <= Date.now() + WARNED_MS;
+  tell(clients.filter(isEnding), 'the credential has ended, or ends within 30 days; client put rotates it.');
+}
+
+const WARNED_MS = 30 * 24 * 60 * 60_000;
+
+/** Returns the first end of the current version, from its tag, or `-`. */
+export function firstEnd(secret: ClientSecret): string {
+  return secret.endsOf.get(versionWith('AWSCURRENT', secret) ?? '')?.split(' ')[0] ?? '-';
+}
+
+const UNLISTED =
+  'without the tag "services" the secret may also name no services, and is then sent to no service as soon as a second service exists; client put --services writes both.';
+
+function maxAgeDays(environment: string): number {
+  return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
+}
+
+/** Returns the pairs to check: on the version's services if known, otherwise the tag's, otherwise the environment's. */
+export function checkedPairs(shell: Shell, secret: ClientSecret, environment: string, version = ''): Pair[] {
+  const { client, servicesTag, servicesOf: known } = secret;
+  const configured = configuredServices(shell, environment);
+  return servicesOf(known.get(version) ?? servicesTag, configured).map((service) => ({ client, service }));
+}
+
+/** Returns `checkedPairs`. Fails on an empty list, whose checks would all succeed. */
+export function provablePairs(...[shell, secret, ...place]: Parameters<typeof checkedPairs>): Pair[] {
+  const pairs = checkedPairs(shell, secret, ...place);
+  if (pairs.length > 0) return pairs;
+  throw servicesMissing(secret.client);
+}
+
+export function servicesMissing(client: string): CommandFailure {
+  const detail = `The client ${client} has no service: the tag "services" of its secret is empty`;
+  return new CommandFailure('services-missing', detail, 'client put --services sets its services.');
+}
+
+/** Returns whether a client has a service, according to its tag. */
+export function hasService({ servicesTag }: ClientSecret, service: string): boolean {
+  return servicesOf(servicesTag, [service]).includes(service);
+}
+
+/** Returns the names nearest to the typed name, with at most two letters inserted or removed. */
+export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
+  const changes = (name: string) => diff(typed.toLowerCase(), name.toLowerCase()).filter(([change]) => change !== 0);
+  const distances = new Map(names.map((name) => [name, changes(name).length]));
+  const least = Math.min(2, ...distances.values());
+  return names.filter((name) => distances.get(name) === least);
+}

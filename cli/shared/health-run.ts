@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { CommandFailure } from '../../client/commands/failure.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import { parseJsonObject } from '../../functions/broker/json.ts';
+import { healthFunctionName } from '../../lib/settings/names.ts';
+import type { Environment } from '../../lib/settings/settings.ts';
+import { openClient } from './ask-aws.ts';
+import { tableText } from './table.ts';
+
+/** The finding of a pair, or the reason why it has no finding. */
+interface PairFinding {
+  readonly client: string;
+  readonly service: string;
+  readonly finding: string;
+}
+
+/** Invokes the health function once, as its schedule does. @throws CommandFailure also when the run itself fails */
+export async function runHealth(shell: Shell, { name, region }: Environment, timeoutMs = RUN_MS) {
+  // Imported here only, because the SDK's client takes longer to load than `health` takes to show a table.
+  const { Lambda } = await import('@aws-sdk/client-lambda');
+  const FunctionName = healthFunctionName(name);
+  // A second attempt would be a second run.
+  const create = (config: object) => new Lambda({ ...config, maxAttempts: 1 });
+  const lambda = openClient(create, 'LAMBDA', shell, { environment: name, region });
+  const limits = { abortSignal: shell.signal, requestTimeout: timeoutMs };
+  const { Payload } = await lambda.invoke({ FunctionName, Payload: '{}' }, limits);
+  const { data } = HEALTH_RUN.safeParse(parseJsonObject(Payload?.transformToString() ?? ''));
+  if (data === undefined) {
+    throw new CommandFailure('health-failed', `A run of ${FunctionName} did not finish`, 'Its log shows why.');
+  }
+  return readRun(data);
+}
+
+/** Reads the findings, and the faults of the version in use, by the same rule as the release check. */
+function readRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
+  const failed = missed.filter(({ reason, failure }) => reason === 'failed' && failure !== 'secrets-unavailable');
+  return {
+    pairs: [
+      ...checked.map(({ pair, finding }) => ({ ...pair, finding })),
+      ...missed.map(({ pair, reason, failure = reason }) => ({ ...pair, finding: failure })),
+    ],
+    faults: [
+      ...failed.map(({ pair, failure }) => `the check of ${pair.client}/${pair.service} ended with ${failure}`),
+      ...(probe.condition === 'denied' ? [] : [`a role without an access rule was not refused: ${probe.said}`]),
+    ],
+  };
+}
+
+const PAIR = z.object({ client: z.string(), service: z.string() });
+/** The members of the function's answer that are read here. */
+const HEALTH_RUN = z.object({
+  checked: z.array(z.object({ pair: PAIR, finding: z.string() })),
+  missed: z.array(z.object({ pair: PAIR, reason: z.string(), failure: z.string().optional() })),
+  probe: z.object({ condition: z.string(), said: z.string() }),
+});
+
+/** Longer than the function's timeout. */
+const RUN_MS = 13 * 60_000;
+
+/** Returns a table with a row for each client and a column for each service. */
+export function findingsTable(pairs: readonly PairFinding[], shell?: Shell): string {
+  const services = [...new Set(pairs.map(({ service }) => service))].toSorted();
+  const rows = [...Map.groupBy(pairs, ({ client }) => client)].map(([client, own]) => {
+    const findings = new Map(own.map(({ service, finding }) => [service, finding]));
+    // The client does not have every service.
+    return [client, ...services.map((service) => findings.get(service) ?? '-')];
+  });
+  return tableText(['CLIENT', ...services], rows, shell);
+}
+
+/** Returns the number of pairs, in total and by finding. */
+export function summaryOf(pairs: readonly PairFinding[]): string {
+  const found = Map.groupBy(pairs, ({ finding }) => finding);
+  const groups = [...found.keys()].toSorted().map((finding) => `${found.get(finding)?.length} ${finding}`);
+  return `${pairs.length} ${pairs.length === 1 ? 'pair' : 'pairs'}${groups.length === 0 ? '' : `: ${groups.join(', ')}`}`;
+}

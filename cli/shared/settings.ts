@@ -1,0 +1,82 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { CommandFailure } from '../../client/commands/failure.ts';
+import { TO_LOCAL } from '../../client/commands/options.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import { NAME_PATTERN } from '../../functions/vocabulary.ts';
+import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
+import { type Environment, parseEnvironment } from '../../lib/settings/settings.ts';
+import { explainSettings, readSettings, type SettingsFile } from '../../lib/settings/settings-file.ts';
+
+/** Returns the settings of the broker. @throws CommandFailure for a file that cannot be used */
+export function settingsFile(): SettingsFile {
+  return explained(readSettings);
+}
+
+/** Returns the settings of an environment, or `undefined` for an unknown environment. */
+export function settingsOf(environment: string): Environment | undefined {
+  const { environments, folder } = settingsFile();
+  if (!Object.hasOwn(environments, environment)) return undefined;
+  return explained(() => parseEnvironment(environment, environments[environment], folder));
+}
+
+/** Rejects unknown environments. A typo would look like an environment without clients. */
+export function parseEnvironmentName(text: string): string {
+  if (text === LOCAL_ENVIRONMENT) return text;
+  const { environments } = settingsFile();
+  if (Object.hasOwn(environments, text)) return text;
+  const names = Object.keys(environments).join(', ');
+  throw new InvalidArgumentError(`The settings of the broker have ${names}; npm start is ${LOCAL_ENVIRONMENT}.`);
+}
+
+/** Fails as wrong usage for an unknown environment of the option `--environment`. */
+export function checkEnvironment(environment: string, source: string | undefined, command: Command): void {
+  try {
+    parseEnvironmentName(environment);
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    const from = source === 'env' ? ' from TOKEN_BROKER_ENVIRONMENT' : '';
+    command.error(`error: option '--environment <name>'${from} is invalid. ${error.message}`);
+  }
+}
+
+function explained<Settings>(read: () => Settings): Settings {
+  try {
+    return read();
+  } catch (error) {
+    const advice = 'Correct the settings first; npm run cdk -- synth checks them too.';
+    throw new CommandFailure('settings-wrong', explainSettings(error).replaceAll('\n', ' '), advice);
+  }
+}
+
+/** Returns `settingsOf`. The environment of `npm start`, which is not deployed, is wrong usage. */
+export function knownSettings(environment: string, command: Command): Environment {
+  const names = Object.keys(settingsFile().environments).join(', ');
+  return (
+    settingsOf(environment) ??
+    command.error(
+      `error: "${environment}" is npm start, which is not deployed: name another environment with --environment, one of ${names}`,
+    )
+  );
+}
+
+/** Returns the environment's services: from `TOKEN_BROKER_SERVICES`, otherwise from the settings. */
+export function configuredServices(shell: Shell, environment: string): readonly string[] {
+  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services, separated by spaces';
+  const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
+  if (named.some((name) => !NAME_PATTERN.test(name))) {
+    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', `${advice}.`);
+  }
+  if (named.length > 0) return named;
+  const settings = settingsOf(environment);
+  if (settings === undefined)
+    throw new CommandFailure('services-unknown', 'TOKEN_BROKER_SERVICES is not set', `${advice}; ${TO_LOCAL}`);
+  return Object.keys(settings.services);
+}
+
+/** Fails as wrong usage when the environment does not have this service. */
+export function checkService(shell: Shell, service: string | undefined, environment: string, command: Command): void {
+  if (service === undefined) return;
+  const configured = configuredServices(shell, environment);
+  if (configured.includes(service)) return;
+  command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
+}

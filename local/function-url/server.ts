@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
+import { z } from 'zod';
+import { isRecord } from '../../functions/broker/json.ts';
+import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
+import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
+import { type SigningKey, SigV4Refusal, verifySigV4 } from './sigv4.ts';
+
+/** Stands in for a Lambda Function URL with `AWS_IAM`, in us-east-1. Refuses calls and runs the handler as AWS does. */
+export async function startFunctionUrl(settings: FunctionUrlSettings) {
+  const { handler, port, now = Date.now, timeoutMs = 15_000, onAnswer } = settings;
+  const keys = settings.callers.map((caller) => ({
+    ...caller,
+    identity: assumedRoleIdentity(caller.role, caller.accessKeyId),
+  }));
+
+  async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer> {
+    const requestId = randomUUID();
+    let failure: unknown;
+    const answer = await answerTo(request, requestId).catch((error: unknown) => {
+      if (error instanceof SigV4Refusal) return awsAnswer(403, error.errorType, { message: error.message });
+      failure = error;
+      return FUNCTION_FAILED;
+    });
+    const { method, path } = request;
+    onAnswer?.({ requestId, method, path, status: answer.status, failure });
+    response.setHeader('x-amzn-requestid', requestId);
+    response.setHeader('date', new Date(now()).toUTCString());
+    return answer;
+  }
+
+  async function answerTo(request: ReceivedRequest, requestId: string): Promise<HttpAnswer> {
+    if (request.body.length > MAX_BODY_BYTES) return TOO_LARGE;
+    if (headerValue(request, 'authorization') === undefined) return FORBIDDEN;
+    const caller = await verifySigV4(request, { service: 'lambda', region: 'us-east-1', keys, now });
+    return invoke(handler, JSON.stringify(functionUrlEvent(request, caller.identity, requestId)), timeoutMs);
+  }
+
+  return serve(respond, { port, mayMove: false, maxBodyBytes: MAX_BODY_BYTES });
+}
+
+/** A Lambda handler with the part of the context that the broker needs. */
+type FunctionUrlHandler = (
+  event: LambdaFunctionURLEventWithIAMAuthorizer,
+  context: { readonly getRemainingTimeInMillis: () => number },
+) => Promise<unknown>;
+
+export interface FunctionUrlSettings {
+  readonly handler: FunctionUrlHandler;
+  readonly callers: readonly FunctionUrlCaller[];
+  /** 0 means any free port. */
+  readonly port: number;
+  /** Returns epoch milliseconds, to compute the age of a signature. */
+  readonly now?: () => number;
+  /** Defaults to 15 s. */
+  readonly timeoutMs?: number;
+  readonly onAnswer?: (answered: AnsweredRequest) => void;
+}
+
+interface FunctionUrlCaller extends SigningKey {
+  /** `arn:aws:iam::<account>:role/<path/><name>` */
+  readonly role: string;
+}
+
+export interface AnsweredRequest {
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  /** The failure of the function, hidden from the client. */
+  readonly failure: unknown;
+}
+
+export type FunctionUrl = Awaited<ReturnType<typeof startFunctionUrl>>;
+
+/** Runs the handler once with an event parsed from JSON and a deadline, as Lambda does. Throws when it fails. */
+async function invoke(handler: FunctionUrlHandler, payload: string, timeoutMs: number): Promise<HttpAnswer> {
+  const { promise: timeUp, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`Task timed out after ${timeoutMs} ms`)), timeoutMs);
+  // The deadline uses the monotonic clock, because the clock for signatures may be fixed.
+  const deadline = performance.now() + timeoutMs;
+  const getRemainingTimeInMillis = () => Math.max(0, Math.floor(deadline - performance.now()));
+  try {
+    return answerOfResult(await Promise.race([handler(JSON.parse(payload), { getRemainingTimeInMillis }), timeUp]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Converts the result of a function to HTTP, as Lambda does. Throws when Lambda could not send the result. */
+function answerOfResult(result: unknown): HttpAnswer {
+  if (!isRecord(result) || result.statusCode === undefined) {
+    return {
+      status: 200,
+      headers: JSON_TYPE,
+      body: typeof result === 'string' ? result : JSON.stringify(result ?? null),
+    };
+  }
+  const { statusCode: status, headers, body } = RESULT.parse(result);
+  return { status, headers: { ...JSON_TYPE, ...headers }, body };
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+const RESULT = z.object({
+  statusCode: z.int().min(200).max(599),
+  headers: z.record(z.string(), z.string()).default({}),
+  body: z.string().default(''),
+});
+
+/** An answer of AWS itself, without a call of the function. */
+function awsAnswer(status: number, errorType: string, body: Readonly<Record<string, string>>): HttpAnswer {
+  return json(status, body, { 'x-amzn-errortype': errorType });
+}
+
+/** The answer to a request that is not signed. */
+const FORBIDDEN = awsAnswer(403, 'AccessDeniedException', {
+  Message:
+    'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html',
+});
+
+/** Lambda's limit on an event. */
+const MAX_BODY_BYTES = 6 * 1024 * 1024;
+
+const TOO_LARGE = awsAnswer(413, 'RequestEntityTooLargeException', {
+  message: `Request must be smaller than ${MAX_BODY_BYTES} bytes for the InvokeFunction operation`,
+});
+
+/** The answer when the function fails, times out or returns an invalid result. Lambda hides the cause from callers. */
+export const FUNCTION_FAILED = { status: 502, headers: JSON_TYPE, body: 'Internal Server Error' };

@@ -1,0 +1,105 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import type { LocalCaller, LocalConfig } from '../lib/settings/local-config.ts';
+import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
+import type { LocalBroker } from './broker.ts';
+import { DEFAULT_PORT } from './config.ts';
+
+/** The variables of a terminal that uses a local broker, as `env` sets them. */
+const SHELL_VARIABLES = [
+  'AWS_ENDPOINT_URL_SECRETS_MANAGER',
+  'AWS_ENDPOINT_URL_DYNAMODB',
+  'AWS_ENDPOINT_URL_CLOUDWATCH_LOGS',
+  'TOKEN_BROKER_CONTROL_URL',
+  'TOKEN_BROKER_STAND_IN_URL',
+  'TOKEN_BROKER_URL',
+  'TOKEN_BROKER_ENVIRONMENT',
+  'TOKEN_BROKER_SERVICES',
+  'AWS_REGION',
+  // The AWS CLI and Python's SDK only read this name.
+  'AWS_DEFAULT_REGION',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+] as const;
+
+export type ShellVariables = Readonly<Partial<Record<(typeof SHELL_VARIABLES)[number], string | undefined>>>;
+
+/** Returns the variables of a terminal that asks this process's broker as a caller. */
+function shellVariables(
+  { url, config, controlUrl, tokenServiceUrl }: LocalBroker,
+  { accessKeyId, secretAccessKey }: LocalCaller,
+): ShellVariables {
+  return {
+    ...Object.fromEntries(SHELL_VARIABLES.map((name) => [name, process.env[name]])),
+    TOKEN_BROKER_CONTROL_URL: controlUrl,
+    TOKEN_BROKER_STAND_IN_URL: tokenServiceUrl,
+    TOKEN_BROKER_URL: url,
+    TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
+    TOKEN_BROKER_SERVICES: Object.keys(config.services).join(' '),
+    AWS_DEFAULT_REGION: process.env.AWS_REGION,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+  };
+}
+
+/** Returns the callers by the name of their role. The name `operator` stands for a role with the operation `check`. */
+export function shellCallers({ callers, accessRules }: LocalConfig): ReadonlyMap<string, LocalCaller> {
+  const rule = accessRules.find(({ operations }) => operations.includes('check'));
+  const operator = callers.find(({ role }) => role === rule?.role);
+  const named = callers.map((caller) => [roleName(caller.role), caller] as const);
+  return new Map([...(operator ? [['operator', operator] as const] : []), ...named]);
+}
+
+/** Returns the name of a role, without its account and path. */
+export function roleName(role: string): string {
+  return role.slice(role.lastIndexOf('/') + 1);
+}
+
+/** Returns the command that sets the defined variables. Unsets variables of another sign-in, which would conflict. */
+export function exportLine(variables: ShellVariables): string {
+  const settings = Object.entries(variables).flatMap(([name, value]) => (value ? [`${name}=${quote(value)}`] : []));
+  return `unset AWS_PROFILE AWS_SESSION_TOKEN; export ${settings.join(' ')}`;
+}
+
+/** Returns the commands for PowerShell. It takes typographic quotes for quotes, so all of them are doubled. */
+export function powershellLines(variables: ShellVariables): readonly string[] {
+  const settings = Object.entries({ ...variables, AWS_PROFILE: undefined, AWS_SESSION_TOKEN: undefined });
+  // `$null` removes a variable.
+  const word = (value?: string) => (value ? `'${value.replaceAll(/['\u2018-\u201b]/g, '$&$&')}'` : '$null');
+  return settings.map(([name, value]) => `$env:${name} = ${word(value)}`);
+}
+
+/** The command that unsets all variables. */
+export const UNSET_LINE = `unset ${SHELL_VARIABLES.join(' ')}`;
+
+/** Returns the command that sets the variables of a caller for the broker at this URL. */
+export function envCommand(url: string, name: string): string {
+  const { port } = new URL(url);
+  return `eval "$(${port === DEFAULT_PORT ? '' : `PORT=${port} `}npm run --silent token-broker -- env ${name})"`;
+}
+
+/** Returns the text as a single word for a POSIX shell, quoted only where necessary. */
+export function quote(text: string): string {
+  return /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** The file from which `env` reads the variables of a running broker. */
+export interface ShellFile {
+  readonly pid: number;
+  readonly callers: Readonly<Record<string, ShellVariables>>;
+}
+
+/** Returns the path of the file for the broker on a port. */
+export function shellFile(port: number | string): URL {
+  return new URL(`../node_modules/.cache/token-broker/local-${port}.json`, import.meta.url);
+}
+
+/** Writes the variables for `env`, readable only for this user. Returns a function that removes the file. */
+export function leaveShellFile(broker: LocalBroker): () => void {
+  const file = shellFile(new URL(broker.url).port);
+  const callers = [...shellCallers(broker.config)].map(([name, key]) => [name, shellVariables(broker, key)]);
+  rmSync(file, { force: true });
+  mkdirSync(new URL('.', file), { recursive: true });
+  const content = { pid: process.pid, callers: Object.fromEntries(callers) } satisfies ShellFile;
+  writeFileSync(file, JSON.stringify(content), { mode: 0o600 });
+  return () => rmSync(file, { force: true });
+}

@@ -1,0 +1,115 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
+import type { ClientName, ServiceName } from '../../functions/broker/pair.ts';
+import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
+import { type Behaviour, INCIDENT_PATH, INCIDENTS, type Incident } from './incidents.ts';
+import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
+
+/**
+ * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name.
+ * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token.
+ * `GET /<service>/v1/whoami` accepts the token. `POST /<service>/incident/<name>` plays an incident.
+ */
+export async function startTokenService(options: TokenServiceOptions) {
+  const { credentials, acceptedSecret, port, now = Date.now, lifetimeSeconds = 3_600 } = options;
+  const issuer = createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now });
+  const requests: TokenRequestRecord[] = [];
+  const behaviours = new Map<Target, Behaviour>();
+  const playing = new Map<ServiceName, string>();
+
+  async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
+    const [, service = '', ...path] = request.path.split('/');
+    if (!Object.hasOwn(credentials, service)) return NOT_FOUND;
+    const order = `${request.method} ${path.join('/')}`;
+    const authorization = headerValue(request, 'authorization');
+    if (order === 'POST auth/v1/token') return answerTokenRequest(service, authorization, response);
+    if (order === 'GET v1/whoami') return whoAmI(service, authorization);
+    const name = order.startsWith(PLAY) ? order.slice(PLAY.length) : '';
+    return play({ service, name }) === undefined ? NOT_FOUND : { status: 204 };
+  }
+
+  /** Starts an incident. Returns `undefined` when there is no such incident or service. */
+  function play({ service, name }: { readonly service: ServiceName; readonly name: string }): Incident | undefined {
+    const incident = PLAYABLE.get(name);
+    if (incident === undefined || !Object.hasOwn(credentials, service)) return undefined;
+    if (incident.revokes) {
+      issuer.revoke(service);
+      return incident;
+    }
+    behaviours.set(service, incident);
+    playing.set(service, name);
+    return incident;
+  }
+
+  function whoAmI(service: ServiceName, authorization: string | undefined): HttpAnswer {
+    const client = issuer.ownerOf(service, authorization);
+    return client === undefined ? json(401, { error: 'invalid_token' }) : json(200, { service, client });
+  }
+
+  async function answerTokenRequest(service: ServiceName, authorization: string | undefined, response: ServerResponse) {
+    const { client, ok } = issuer.authenticate(service, authorization);
+    requests.push({ service, client, at: now(), ok });
+
+    const { latencyMs = 0, fault, answer } = behaviours.get(service) ?? behaviours.get(undefined) ?? {};
+    if (latencyMs > 0) await setTimeout(latencyMs, undefined, { ref: false });
+    if (fault === 'reset') response.socket?.resetAndDestroy();
+    if (fault !== undefined) return undefined;
+    return answer ?? (client !== undefined && ok ? issued(service, client) : REJECTED);
+  }
+
+  /** The two most common forms of a token response. */
+  function issued(service: ServiceName, client: ClientName): HttpAnswer {
+    const token = issuer.issue({ service, client });
+    if (service === 'merchant-payment-cleansing') return json(200, { token, expiresIn: lifetimeSeconds });
+    return json(200, { access_token: token, token_type: 'Bearer', expires_in: lifetimeSeconds });
+  }
+
+  const server = await serve(respond, { port, refusesForeign: true });
+  return {
+    ...server,
+    authUrl: (service: ServiceName) => `${server.url}/${service}`,
+    /** All token requests that arrived, including rejected requests. */
+    requests: requests as readonly TokenRequestRecord[],
+    /** The last incident that each service was ordered to play. */
+    playing: playing as ReadonlyMap<ServiceName, string>,
+    play,
+    /** Returns true if the token was issued here. */
+    issued: issuer.issued,
+    /** Sets the answer to every token request, with any credential. `undefined` ends this. */
+    respondWith: (target: Target, answer: HttpAnswer | undefined) => void behaviours.set(target, { answer }),
+    /** Replaces the behaviour. */
+    behave: (target: Target, behaviour: Behaviour) => void behaviours.set(target, behaviour),
+  };
+}
+
+export interface TokenServiceOptions {
+  /** The credentials that each service accepts. The list may be empty. */
+  readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
+  /** Secrets that every service accepts, from any client. */
+  readonly acceptedSecret?: RegExp | undefined;
+  readonly lifetimeSeconds?: number;
+  /** An absent or taken port is replaced by any free port. */
+  readonly port?: number;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+}
+
+interface TokenRequestRecord {
+  readonly service: ServiceName;
+  /** The client whose id was sent. Absent when no service has this id. */
+  readonly client: ClientName | undefined;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** The service accepts the credential. */
+  readonly ok: boolean;
+}
+
+const PLAYABLE = new Map<string, Incident>(Object.entries(INCIDENTS));
+
+const PLAY = `POST ${INCIDENT_PATH}`;
+
+const NOT_FOUND = json(404, { error: 'not_found' });
+const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'Basic realm="token service"' });
+
+/** A service, or `undefined` for all services without a behaviour of their own. */
+type Target = ServiceName | undefined;
