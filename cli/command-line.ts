@@ -31,12 +31,12 @@ export async function runCommandLine(args: readonly string[], shell: Shell): Pro
       .addHelpText('after', '\ndocs/runbook.md says when to use which command.');
     const words = program.parseOptions([...args]).operands.slice(0, 2);
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
-    const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');
-    // Help, completion and an unknown command need all commands.
+    const named = COMMANDS.filter(([names]) => names.includes(typed));
+    // Help and an unknown command need all commands.
     for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
       (await load())(name.startsWith('client ') ? client : program, shell);
     }
-    if (!/^(help|completion|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
+    if (!/^(help|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
   };
   let exitCode = 1;
   // The settings may be wrong already when an option is parsed.
@@ -70,7 +70,6 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['config'], async () => (await import('./config.ts')).addConfigCommand],
   [['env'], async () => (await import('./local.ts')).addEnvCommand],
   [['service'], async () => (await import('./local.ts')).addServiceCommand],
-  [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 
 /** Fails as wrong usage, and suggests the commands nearest to the typed word, also below `client`. */

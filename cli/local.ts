@@ -54,11 +54,6 @@ function portOf({ env }: Shell, command: Command): number {
   }
 }
 
-/** Returns the names of the callers of the broker that runs. @throws Error without a broker */
-export function localCallers({ env }: Shell): readonly string[] {
-  return Object.keys(readShellFile(readPort(env.PORT)).callers);
-}
-
 /** Reads the file that a running broker keeps for its port. The process id shows whether the file is stale. */
 function readShellFile(port: number): ShellFile {
   try {

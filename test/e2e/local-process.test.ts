@@ -17,7 +17,7 @@ import {
   startLocalBroker,
   tokenServiceUrl,
 } from '../support/processes/local-broker.ts';
-import { ended, runCommandLine } from './commands/shared/command-line.ts';
+import { ended } from './commands/shared/command-line.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 
@@ -28,7 +28,6 @@ describe('npm start', () => {
   let broker: LocalBrokerProcess;
   let result: Awaited<ReturnType<LocalBrokerProcess['end']>>;
   let token: string;
-  let completion: string;
 
   /** As a person uses it: four requests, then the end. */
   beforeAll(async () => {
@@ -37,12 +36,7 @@ describe('npm start', () => {
     broker = await startLocalBroker({ env });
     ({ access_token: token } = (await askFor(broker, 'acme')).json);
     for (const client of ['acme', 'initech', 'no-such-client']) await askFor(broker, client);
-    completion = (await runCommandLine(['completion', 'bash'], { PORT: new URL(broker.url).port })).stdout;
     result = await broker.end();
-  });
-
-  it('lets a shell complete its callers', () => {
-    expect(completion).toMatch(/"env"\) list="operator billing /);
   });
 
   it('says for which clients the callers may act', () => {

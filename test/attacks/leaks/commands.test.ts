@@ -74,7 +74,7 @@ describe.each(SPELLINGS)('with %s marks, the command', (spelling) => {
     const answer = answerWith(200, { SecretList: { [marks.secret]: marks.token } });
     const { stdout, stderr } = await expectSilenceBetween(spelling, [...command.split(' '), '--json'], answer);
     expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });
-    expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/shared\/secrets\.ts:\d+/);
+    expect(stderr).toMatch(/\nReport where: at .*\/cli\/shared\/secrets\.ts:\d+/);
   });
 });
 

@@ -12,7 +12,6 @@ const CALLS = [
   ['token acme customer-insights', /^fingerprint +[0-9a-f]{16}$/m, 'token'],
   ['client put acme --yes', /is AWSCURRENT/, 'client put'],
   ['client disable acme --yes', /acme is disabled/, 'client disable acme'],
-  ['completion bash', /^_token_broker/, 'completion tcsh'],
 ] as const;
 
 describe('the command line as a process of its own', () => {

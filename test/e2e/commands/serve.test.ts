@@ -68,9 +68,9 @@ describe('token-broker serve', () => {
   it('says so when the key cannot be written, or is empty', async () => {
     const empty = await runCommandLine(['serve'], { ...URL_OF_BROKER, TOKEN_BROKER_SERVE_KEY: '' });
     expect(empty).toEqual(ended(2, '', /^error: TOKEN_BROKER_SERVE_KEY is empty/));
-    expect(
-      await runCommandLine(['serve', '--port', '0', '--key-file', '/nonexistent/key', '--json'], URL_OF_BROKER),
-    ).toEqual(ended(1, /"type": "key-file-failed"/, /ENOENT.*\n.*--key-file/));
+    const missing = join(temporaryFolder(), 'missing', 'key');
+    const unwritten = await runCommandLine(['serve', '--port', '0', '--key-file', missing, '--json'], URL_OF_BROKER);
+    expect(unwritten).toEqual(ended(1, /"type": "key-file-failed"/, /ENOENT.*\n.*--key-file/));
   });
 });
 
