@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { parseWhole } from '../client/commands/options.ts';
-import { printJson, talk } from '../client/commands/output.ts';
+import { note, printJson } from '../client/commands/output.ts';
 import { speedChart } from './start/chart.ts';
 import { measure, type Samples } from './start/measure.ts';
 import { reportOf, resultsOf } from './start/report.ts';
@@ -36,7 +36,7 @@ try {
 }
 
 async function run({ rounds, hits, json, write }: Options): Promise<void> {
-  const samples = await measure(rounds, hits, (line) => talk(process, line));
+  const samples = await measure(rounds, hits, (line) => note(process, line));
   const figures = resultsOf(samples);
   if (json) printJson(process, { figures, samples });
   else process.stdout.write(`${reportOf(samples)}\n`);

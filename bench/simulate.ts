@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { Command, CommanderError, Option } from 'commander';
 import { parseWhole } from '../client/commands/options.ts';
-import { printJson, talk } from '../client/commands/output.ts';
+import { note, printJson } from '../client/commands/output.ts';
 import { tokenRequestChart } from './day/chart.ts';
 import { simulateDay } from './day/day.ts';
 import { type Outcome, reportOf } from './day/outcome.ts';
@@ -39,13 +39,13 @@ try {
 async function run({ json, charts, ...scale }: Scale & { json: boolean; charts?: string }): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
-  talk(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
+  note(process, `Simulating ${scale.hours} h of ${scale.instances} instances and ${scale.pairs} pairs.`);
   const outcomes = await simulateAll(scale, interrupted.signal);
   if (json) printJson(process, { interrupted: interrupted.signal.aborted, samples: outcomes });
   else process.stdout.write(`${reportOf(outcomes, interrupted.signal.aborted)}\n`);
   if (charts !== undefined && !interrupted.signal.aborted) await draw(charts, scale, outcomes, interrupted.signal);
   if (interrupted.signal.aborted) {
-    talk(process, 'Interrupted: this is what was known by then.');
+    note(process, 'Interrupted: this is what was known by then.');
     process.exitCode = 130;
   }
 }
@@ -77,7 +77,7 @@ async function draw(folder: string, scale: Scale, known: readonly Outcome[], sig
   const outcomes = [...known];
   for (const instances of FLEETS) {
     if (instances === scale.instances) continue;
-    talk(process, `Simulating ${instances} instances for the chart.`);
+    note(process, `Simulating ${instances} instances for the chart.`);
     outcomes.push(...(await simulateAll({ ...scale, instances }, signal)));
     if (signal.aborted) return;
   }

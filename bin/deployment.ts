@@ -4,7 +4,7 @@ import { isTerminal, isYes } from '../cli/clients/confirm.ts';
 import { isRefused, openClient } from '../cli/shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from '../cli/shared/health-run.ts';
 import { CommandFailure } from '../client/commands/failure.ts';
-import { talk } from '../client/commands/output.ts';
+import { note } from '../client/commands/output.ts';
 import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
 import { functionName, healthFunctionName, stackName } from '../lib/settings/names.ts';
 import type { Environment } from '../lib/settings/settings.ts';
@@ -19,12 +19,12 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
     if (!(await clearFailedCreation(shell, environment))) return 1;
     const exitCode = await runCdk();
     if (exitCode === 0) return await proveDeployed(shell, environment);
-    talk(shell, 'What to do now: docs/deploy.md, "When a deployment fails".');
+    note(shell, 'What to do now: docs/deploy.md, "When a deployment fails".');
     return exitCode;
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
-    talk(shell, `error: ${error.message}`);
-    talk(shell, error.advice);
+    note(shell, `error: ${error.message}`);
+    note(shell, error.advice);
     return error.type === 'aborted' ? INTERRUPTED : 1;
   }
 }
@@ -54,7 +54,7 @@ async function hasConcurrency(shell: Shell, environment: Environment): Promise<b
     const own = await Promise.all([functionName(name), healthFunctionName(name)].map(reservedToday));
     const free = (AccountLimit?.UnreservedConcurrentExecutions ?? 0) + own.reduce((sum, one) => sum + one);
     if (free >= UNRESERVED + needed) return true;
-    talk(
+    note(
       shell,
       `error: ${name} reserves ${needed} concurrent executions, and Lambda keeps ${UNRESERVED} unreserved, but account ${account} has only ${free} in ${region} that other functions do not reserve: nothing was done. Have the quota L-B99A9384 raised, or set reservedConcurrency and healthConcurrency to 'none'.`,
     );
@@ -62,7 +62,7 @@ async function hasConcurrency(shell: Shell, environment: Environment): Promise<b
   } catch (error) {
     if (!isRefused(error)) throw error;
     const quota = `The quota L-B99A9384 of at least ${needed + UNRESERVED} free executions was not checked`;
-    talk(shell, `${quota} (${error.message}): policy --deploy prints the rights for it.`);
+    note(shell, `${quota} (${error.message}): policy --deploy prints the rights for it.`);
     return true;
   }
 }
@@ -81,12 +81,12 @@ async function clearFailedCreation(shell: Shell, { name, region }: Environment):
     return { Stacks: [] };
   });
   if (stack?.StackStatus !== 'ROLLBACK_COMPLETE' || !stack.EnableTerminationProtection) return true;
-  talk(
+  note(
     shell,
     `The first deployment of ${StackName} failed, and CloudFormation rolled everything back. This removes the protection from the empty stack that is left; then the CDK deletes it and creates it again.`,
   );
   if (isTerminal(shell) && !(await isYes(shell, 'Continue?'))) {
-    talk(shell, 'Nothing was changed.');
+    note(shell, 'Nothing was changed.');
     return false;
   }
   await cloudformation.updateTerminationProtection({ StackName, EnableTerminationProtection: false }, send);
@@ -95,13 +95,13 @@ async function clearFailedCreation(shell: Shell, { name, region }: Environment):
 
 /** Runs health once. Without a canary, nothing else calls the new version before a caller does. */
 async function proveDeployed(shell: Shell, environment: Environment): Promise<number> {
-  talk(shell, `${stackName(environment.name)} is deployed. Running health once, which takes at most twelve minutes:`);
+  note(shell, `${stackName(environment.name)} is deployed. Running health once, which takes at most twelve minutes:`);
   const { pairs, faults } = await runHealth(shell, environment);
   if (pairs.length > 0) shell.stdout.write(findingsTable(pairs));
-  talk(shell, pairs.length > 0 ? summaryOf(pairs) : 'There is no client yet.');
-  for (const fault of faults) talk(shell, `error: ${fault}`);
+  note(shell, pairs.length > 0 ? summaryOf(pairs) : 'There is no client yet.');
+  for (const fault of faults) note(shell, `error: ${fault}`);
   if (faults.length === 0) return 0;
-  talk(
+  note(
     shell,
     `The version that callers get is faulty: fix it, or go back to the previous version (release back --environment ${environment.name}).`,
   );

@@ -1,7 +1,7 @@
 import { CloudWatchLogs, type FilteredLogEvent, paginateFilterLogEvents } from '@aws-sdk/client-cloudwatch-logs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseName } from '../client/commands/options.ts';
-import { printJson, printLine, talk, timeText } from '../client/commands/output.ts';
+import { note, printJson, printLine, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { parsePairKey } from '../functions/broker/pair.ts';
@@ -35,7 +35,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
         else for (const line of linesOf(shell, calls, options)) printLine(shell, line);
         if (calls.length === 0 && !follow) {
           const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
-          talk(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
+          note(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
         }
         while (follow) {
           await pause(shell, POLL_MS);
@@ -43,7 +43,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
             for (const line of linesOf(shell, await read(), options)) printLine(shell, line);
           } catch (error) {
             if (!isPassing(error)) throw error;
-            talk(shell, `error: ${error.message}`);
+            note(shell, `error: ${error.message}`);
           }
         }
       }),
@@ -65,12 +65,12 @@ async function tellOfTypos(shell: Shell, options: AuditOptions): Promise<void> {
   // The stack's own roles have their rules from the stack.
   const isOwn = caller?.name.startsWith('token-broker-');
   if (caller && rules && !isOwn && !rules.some((role) => role?.name === caller.name)) {
-    talk(shell, `No access rule of ${environment} names the role ${caller.name}.`);
+    note(shell, `No access rule of ${environment} names the role ${caller.name}.`);
   }
   if (environment === LOCAL_ENVIRONMENT && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) return;
   await findSecret(openSecrets(shell, options), client, 'Searching all the same.').catch((error) => {
     if (!isRefused(error)) throw error;
-    if (error.type === 'secret-missing') talk(shell, `${error.detail}. ${error.advice}`);
+    if (error.type === 'secret-missing') note(shell, `${error.detail}. ${error.advice}`);
   });
 }
 

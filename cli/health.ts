@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { isFailure } from '../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseWhole } from '../client/commands/options.ts';
-import { printJson, talk, timeText } from '../client/commands/output.ts';
+import { note, printJson, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
 import { type CommandOptions, checkEndpoint } from './shared/aws-config.ts';
@@ -40,9 +40,9 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         const found = findingsOf(checks);
         if (json) printJson(shell, { environment, checks: checks.map((check) => checkMembers(check)) });
         else shell.stdout.write(findingsTable(found, shell));
-        talk(shell, summaryOf(found));
+        note(shell, summaryOf(found));
         // An empty list is usually a mistake, although all of its checks succeed.
-        if (checks.length === 0) talk(shell, NOTHING);
+        if (checks.length === 0) note(shell, NOTHING);
         // A disabled client was stopped intentionally.
         const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
@@ -66,7 +66,7 @@ async function watch(shell: Shell, look: () => Promise<string>, { environment, w
       shell.stdout.write(`${shell.stdout.isTTY ? CLEAR : ''}${environment}  ${timeText(Date.now())}  ${shown}`);
     } catch (error) {
       if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
-      talk(shell, `error: ${error.message}`);
+      note(shell, `error: ${error.message}`);
     }
     await pause(shell, seconds * 1_000);
   }

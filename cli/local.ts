@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure } from '../client/commands/failure.ts';
 import { parseName } from '../client/commands/options.ts';
-import { printLine, talk } from '../client/commands/output.ts';
+import { note, printLine } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { causeWord } from '../functions/aws/calls.ts';
 import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
@@ -91,7 +91,7 @@ export function addServiceCommand(program: Command, shell: Shell): void {
     const [name, { says }] = mode;
     await explainFailure(shell, options, async () => {
       await orderLocalBroker(shell, 'TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${name}`);
-      talk(shell, `${service}: ${says}`);
+      note(shell, `${service}: ${says}`);
     });
   });
 }

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { printJson, talk } from '../client/commands/output.ts';
+import { note, printJson } from '../client/commands/output.ts';
 import { addPolicyCommand, parseRole } from '../client/commands/policy.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { NAME_PATTERN } from '../functions/vocabulary.ts';
@@ -36,7 +36,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       printJson(shell, json ? { environment, account, policy: guardedBy } : guardedBy);
       const page = 'docs/deploy.md, "Guard the function". It does not bind the management account itself.';
       const from = 'as a service control policy, from the management account of the organization';
-      talk(shell, `Attach it to the account ${account} ${from}: ${page}`);
+      note(shell, `Attach it to the account ${account} ${from}: ${page}`);
     },
   });
   for (const [flag, , text] of Object.values(OWN_POLICIES)) policy.option(flag, `print the policy of the role ${text}`);
@@ -84,11 +84,11 @@ export function printOwnPolicies(
   printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
     const room = `a managed policy has at most ${MAX_CHARACTERS} characters`;
-    talk(shell, `These are ${policies.length} policies, because ${room}: store each, and attach all to the role.`);
+    note(shell, `These are ${policies.length} policies, because ${room}: store each, and attach all to the role.`);
   }
   if (kind !== 'execution') return;
   const page = 'docs/deploy.md, "Who deploys"';
-  talk(
+  note(
     shell,
     boundary === undefined
       ? `The settings require no permissions boundary: a role with this policy is an administrator in two steps (${page}).`

@@ -3,7 +3,7 @@ import { type FunctionConfiguration, Lambda, paginateListVersionsByFunction } fr
 import type { Command } from 'commander';
 import { CommandFailure } from '../client/commands/failure.ts';
 import { parseWhole } from '../client/commands/options.ts';
-import { printJson, talk, timeText } from '../client/commands/output.ts';
+import { note, printJson, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { ALIAS, functionName } from '../lib/settings/names.ts';
 import type { Environment } from '../lib/settings/settings.ts';
@@ -56,7 +56,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
         if (json) printJson(shell, { environment, version, stopped: deployments });
         else shell.stdout.write(`${ALIAS}: version ${version}\n`);
-        if (deployments.length === 0 && settings.canary !== 'off') talk(shell, BEFORE_THE_NEXT);
+        if (deployments.length === 0 && settings.canary !== 'off') note(shell, BEFORE_THE_NEXT);
       }),
     );
 }
@@ -91,7 +91,7 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
         return (await codedeploy.listDeployments(group, send)).deployments ?? [];
       } catch (error) {
         if (!isRefused(error)) throw error;
-        talk(shell, `Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
+        note(shell, `Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
         return [];
       }
     },

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { SecretVersionsListEntry } from '@aws-sdk/client-secrets-manager';
 import type { Command } from 'commander';
 import { CommandFailure } from '../client/commands/failure.ts';
-import { printJson, talk, timeText } from '../client/commands/output.ts';
+import { note, printJson, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { type SecretStage, sealingKeyName } from '../functions/vocabulary.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
@@ -33,7 +33,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
         await client.putSecretValue({ SecretId, ClientRequestToken: version, SecretString }, send);
         if (json) printJson(shell, { environment, version, previous: current?.VersionId });
         else shell.stdout.write(`sealing key: version ${version} is AWSCURRENT\n`);
-        talk(shell, ROTATED);
+        note(shell, ROTATED);
       }),
     );
 
@@ -64,7 +64,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
         await client.updateSecretVersionStage(input, send);
         if (json) printJson(shell, { environment, retired });
         else shell.stdout.write(`sealing key: version ${retired} is retired\n`);
-        talk(shell, RETIRED);
+        note(shell, RETIRED);
       }),
     );
 }

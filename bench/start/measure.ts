@@ -29,14 +29,14 @@ const ROUNDS_MS = 200_000;
 /** Other work slows a whole process, which lasts half a second. The fastest process shows the code. */
 const PROCESSES = 10;
 
-/** Measures so many rounds and answers from memory in at most four minutes, and tells `talk` of its progress. */
-export async function measure(count: number, hits: number, talk: (line: string) => void): Promise<Samples> {
+/** Measures so many rounds and answers from memory in at most four minutes, and notes its progress. */
+export async function measure(count: number, hits: number, note: (line: string) => void): Promise<Samples> {
   const folder = await mkdtemp(join(tmpdir(), 'token-broker-bench-'));
   const standIns = await startStandIns(folder);
   try {
-    talk('Synthesising the stack, and bundling the references beside it.');
+    note('Synthesising the stack, and bundling the references beside it.');
     const bundles = await makeBundles(folder, standIns.authUrl);
-    const rounds = await measureRounds({ bundles, standIns }, count, talk);
+    const rounds = await measureRounds({ bundles, standIns }, count, note);
     const answerFromMemory = () => promisify(execFile)(process.execPath, [bundles.memoryHits, `${hits}`]);
     const durations: number[][] = [];
     for (let n = 0; n < PROCESSES; n += 1) durations.push(JSON.parse((await answerFromMemory()).stdout));
@@ -48,7 +48,7 @@ export async function measure(count: number, hits: number, talk: (line: string) 
   }
 }
 
-async function measureRounds(world: World, count: number, talk: (line: string) => void): Promise<readonly Round[]> {
+async function measureRounds(world: World, count: number, note: (line: string) => void): Promise<readonly Round[]> {
   await fillTable(world);
   const rounds: Round[] = [];
   const until = performance.now() + ROUNDS_MS;
@@ -56,7 +56,7 @@ async function measureRounds(world: World, count: number, talk: (line: string) =
   for (let n = 0; n <= count && (n < 2 || performance.now() < until); n += 1) {
     const round = { atOnce: await measureAll(world, n, false), waiting: await measureAll(world, n, true) };
     if (n > 0) rounds.push(round);
-    talk(`Round ${n} of ${count}.`);
+    note(`Round ${n} of ${count}.`);
   }
   return rounds;
 }

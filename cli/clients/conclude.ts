@@ -1,5 +1,5 @@
 import { CommandFailure } from '../../client/commands/failure.ts';
-import { printJson, talk } from '../../client/commands/output.ts';
+import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { checkMembers, findingOf, isTried, type PairCheck, printChecks } from '../shared/checks.ts';
 import { type ClientSecret, versionWith } from '../shared/client-secret.ts';
@@ -105,8 +105,8 @@ async function isPassed(shell: Shell, outcome: Outcome, { client, acceptRejected
   const isAsking = outcome.checks.some((check) => verdictOn(check, outcome.version) === 'asks');
   if (!isAsking || acceptRejected) return true;
   if (!isTerminal(shell)) return false;
-  talk(shell, `The version is ${stateOf(outcome)}. Once it is current, callers of ${client} may depend on`);
-  talk(shell, 'the previous version, if there is one that the service accepts.');
+  note(shell, `The version is ${stateOf(outcome)}. Once it is current, callers of ${client} may depend on`);
+  note(shell, 'the previous version, if there is one that the service accepts.');
   const isRejected = outcome.checks.some((check) => findingOf(check) === 'rejected');
   const isUntried = outcome.checks.some((check) => !isTried(check, outcome.version));
   const words = [...(isRejected ? ['rejected'] : []), ...(isUntried ? ['untried'] : [])];
@@ -151,7 +151,7 @@ export function printOutcome(
     if (checks.length > 0) printChecks(shell, checks, environment, version);
     shell.stdout.write(`${client}: version ${version} is ${stage}\n`);
   }
-  talk(shell, next);
+  note(shell, next);
 }
 
 export const TAKES_EFFECT =

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { aborted, CommandFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
-import { printJson, talk } from '../../client/commands/output.ts';
+import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { isPassing, isRefused } from '../shared/ask-aws.ts';
@@ -44,7 +44,7 @@ export async function findStoppable(
     return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
   } catch (error) {
     if (!isRefused(error) || !(evenIfMissing || isPassing(error))) throw error;
-    talk(shell, `Whether the client "${client}" exists is unknown (${error.type}).`);
+    note(shell, `Whether the client "${client}" exists is unknown (${error.type}).`);
     return undefined;
   }
 }
@@ -66,14 +66,14 @@ export async function isConfirmed(
   const [, , , arnRegion, arnAccount] = secret?.arn.split(':') ?? [];
   const account = arnAccount ?? (environment === LOCAL_ENVIRONMENT ? LOCAL_ACCOUNT : settingsOf(environment)?.account);
   const region = arnRegion ?? awsRegion(shell, options);
-  talk(
+  note(
     shell,
     `In the environment ${environment} (account ${account ?? 'unknown'}, region ${region ?? 'unknown'}) this command`,
   );
-  for (const change of changes) talk(shell, `- ${change}`);
+  for (const change of changes) note(shell, `- ${change}`);
   if (dryRun) {
     if (json) printJson(shell, { environment, account, region, client, dry_run: true, changes });
-    talk(shell, 'Nothing was changed: --dry-run.');
+    note(shell, 'Nothing was changed: --dry-run.');
     return false;
   }
   if (yes) return true;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { buffer } from 'node:stream/consumers';
 import { aborted, CommandFailure } from '../../client/commands/failure.ts';
-import { talk } from '../../client/commands/output.ts';
+import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type Credential, credentialEnd, parseCredential } from '../../functions/broker/credential/credential.ts';
 import { duplicateMember, isRecord, parseJsonObject } from '../../functions/broker/json.ts';
@@ -14,13 +14,13 @@ import { ask } from './confirm.ts';
 /** Reads a new secret: asks at a terminal, where the secret is hidden, otherwise reads JSON from standard input. */
 export async function readCredential(shell: Shell): Promise<Redacted> {
   if (!shell.stdin.isTTY) return readInput(shell);
-  talk(shell, 'The secret is not shown while you type it.');
+  note(shell, 'The secret is not shown while you type it.');
   const [client_id, secret] = await ask(shell, [{ text: 'client_id: ' }, { text: 'secret: ', isHidden: true }]);
   return new Redacted(JSON.stringify({ client_id, secret }));
 }
 
 async function readInput(shell: Shell): Promise<Redacted> {
-  talk(shell, 'Reading the credential from standard input, as JSON: {"client_id": "…", "secret": "…"}');
+  note(shell, 'Reading the credential from standard input, as JSON: {"client_id": "…", "secret": "…"}');
   const stop = () => shell.stdin.destroy(aborted());
   shell.signal.addEventListener('abort', stop, { once: true });
   const bytes = await buffer(shell.stdin).finally(() => shell.signal.removeEventListener('abort', stop));

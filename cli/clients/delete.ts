@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { printJson, talk, timeText } from '../../client/commands/output.ts';
+import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
@@ -23,8 +23,8 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
         const goneAt = await secrets.delete(client);
         if (json) printJson(shell, { environment, client, secret: name, deleted_at: goneAt.toISOString() });
         else shell.stdout.write(`${client} is marked, to be deleted on ${timeText(goneAt.getTime())}\n`);
-        talk(shell, 'The broker stops using it with its next check, and at the latest when the token in use expires.');
-        talk(shell, `Until then client restore ${client} undoes this.`);
+        note(shell, 'The broker stops using it with its next check, and at the latest when the token in use expires.');
+        note(shell, `Until then client restore ${client} undoes this.`);
       }),
     );
 
@@ -37,12 +37,12 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
         const secret = await findSecret(secrets, client);
         const name = secretName(environment, client);
         const changes = [`removes the mark for deletion from the secret ${name}`];
-        if (secret.deletedAt === undefined) talk(shell, `${client} is not marked for deletion.`);
+        if (secret.deletedAt === undefined) note(shell, `${client} is not marked for deletion.`);
         else if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         else await secrets.restore(client);
         if (json) printJson(shell, { environment, client, secret: name });
         else shell.stdout.write(`${client} has its secret\n`);
-        talk(shell, `client check ${client} shows whether its credential works.`);
+        note(shell, `client check ${client} shows whether its credential works.`);
       }),
     );
 }

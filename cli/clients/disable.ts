@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CommandFailure, withNames } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
-import { printJson, talk, timeText } from '../../client/commands/output.ts';
+import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { isRecord, parseJsonObject } from '../../functions/broker/json.ts';
 import { secretName } from '../../functions/vocabulary.ts';
@@ -33,7 +33,7 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
               admin[verb](pair),
             );
             const since = before.flatMap((time) => time ?? []);
-            if (since.length > 0) talk(shell, `It was disabled before, since ${timeText(Math.min(...since))}.`);
+            if (since.length > 0) note(shell, `It was disabled before, since ${timeText(Math.min(...since))}.`);
           };
           const change = { disable, enable }[verb];
           const secret_denied = service === undefined ? await change(shell, setFlags, secrets, found) : undefined;
@@ -41,9 +41,9 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
           const told = { environment, client, services, disabled: verb === 'disable', within_seconds: 60 };
           if (json) printJson(shell, { ...told, secret_denied });
           else shell.stdout.write(`${client} is ${verb}d on ${services.join(', ')}\n`);
-          talk(shell, withNames(WORDS[verb].effect, options));
-          if (service !== undefined) talk(shell, withNames(WORDS[verb].flagAlone, options));
-          else if (verb === 'disable' && !secret_denied) talk(shell, secretState(false, found));
+          note(shell, withNames(WORDS[verb].effect, options));
+          if (service !== undefined) note(shell, withNames(WORDS[verb].flagAlone, options));
+          else if (verb === 'disable' && !secret_denied) note(shell, secretState(false, found));
         }),
       );
   }
@@ -79,8 +79,8 @@ async function disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found
   const denying = denyBroker(secrets, found).catch(sendToEmergency('disable'));
   const [flags, denial] = await Promise.allSettled([setFlags(), denying]);
   if (flags.status === 'fulfilled' && denial.status === 'fulfilled') return denial.value;
-  talk(shell, withNames(flags.status === 'fulfilled' ? FLAGS_SET : FLAG_MISSING, found));
-  talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, found));
+  note(shell, withNames(flags.status === 'fulfilled' ? FLAGS_SET : FLAG_MISSING, found));
+  note(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, found));
   throw [flags, denial].find((part) => part.status === 'rejected')?.reason;
 }
 
@@ -91,7 +91,7 @@ const FLAG_MISSING = 'The flag may be missing on a service: there the broker may
 /** Changes the secret's policy first: while it denies the broker, clearing the flags has no effect. */
 async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
   const tell = (state: string) => (error: unknown) => {
-    talk(shell, `${client} is still disabled: ${state}.`);
+    note(shell, `${client} is still disabled: ${state}.`);
     throw error;
   };
   await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(tell('no flag was removed'));

@@ -1,7 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import type { Command } from 'commander';
 import { parseName } from '../../client/commands/options.ts';
-import { printJson, talk, timeText } from '../../client/commands/output.ts';
+import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { createPairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
 import { type PairState, readPairState } from '../../functions/aws/pair-table/pair-state.ts';
@@ -40,7 +40,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(shell, clients, options));
         if (clients.length === 0)
-          talk(shell, 'There is no client yet: is this the right environment? client put --create makes a client.');
+          note(shell, 'There is no client yet: is this the right environment? client put --create makes a client.');
         tellOfCredentials(shell, clients, environment);
       }),
     );
@@ -149,7 +149,7 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
   } catch (error) {
     const failure = awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
     if (failure.type === 'aborted') throw failure;
-    talk(shell, `The states of the pairs cannot be read: ${failure.message}`);
+    note(shell, `The states of the pairs cannot be read: ${failure.message}`);
     return undefined;
   } finally {
     dynamodb.destroy();

@@ -1,6 +1,6 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { CommandFailure } from '../../client/commands/failure.ts';
-import { talk } from '../../client/commands/output.ts';
+import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord, isThrottled } from '../../functions/aws/calls.ts';
 import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
@@ -32,7 +32,7 @@ export async function changePairs<Result>(
       results.push(await whileBusy(() => change(admin, pair)));
     } catch (error) {
       const failure = isThrottled(error) ? BUSY : awsFailure(error, 'dynamodb:UpdateItem', awsRegion(shell, options));
-      if (failure.type === 'aborted') talk(shell, `Interrupted: ${name} may be unchanged. Run the command again.`);
+      if (failure.type === 'aborted') note(shell, `Interrupted: ${name} may be unchanged. Run the command again.`);
       if (failure.type === 'aborted') throw failure;
       failures.set(name, failure);
     }
@@ -41,7 +41,7 @@ export async function changePairs<Result>(
   if (first === undefined) return results;
   // The failure that ends the command contains the reason.
   const failed = [...failures.keys()].join(', ');
-  if (results.length > 0) talk(shell, `Done for ${results.length} of ${pairs.length}, not for ${failed}.`);
+  if (results.length > 0) note(shell, `Done for ${results.length} of ${pairs.length}, not for ${failed}.`);
   throw first;
 }
 
@@ -67,7 +67,7 @@ function createPatience(shell: Shell) {
   function report(error: unknown, busyMs: number): void {
     if (isReported || busyMs < REPORTED_MS) return;
     isReported = true;
-    talk(shell, `The table is busy (${causeWord(error)}): trying for a minute.`);
+    note(shell, `The table is busy (${causeWord(error)}): trying for a minute.`);
   }
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CommandFailure, isFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../client/commands/options.ts';
-import { talk } from '../../client/commands/output.ts';
+import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
 import type { Redacted } from '../../functions/broker/redacted.ts';
@@ -84,12 +84,12 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
 
   const version = randomUUID();
-  talk(shell, `Storing version ${version} of ${secretName(environment, client)}.`);
+  note(shell, `Storing version ${version} of ${secretName(environment, client)}.`);
   try {
     const { text, services, ends } = prepared;
     const stored = { text, services, ends, versionId: version };
     const stage = await (before ? secrets.add(before, stored) : secrets.create(client, stored, kmsKeyId));
-    talk(shell, `Checking it on ${names.join(', ')}.`);
+    note(shell, `Checking it on ${names.join(', ')}.`);
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks }, before, services);
   } catch (error) {
@@ -103,8 +103,8 @@ function tellOfStored(shell: Shell, client: string, error: unknown, isFirst: boo
   if (isFailure(error) && error.type === 'secret-changed') return;
   const state = isFirst ? 'A first version is in use, untried' : 'A pending version affects no caller';
   const next = isFirst ? `client check ${client} tries it` : `client promote ${client} checks and promotes it`;
-  talk(shell, `client list shows whether the version is stored, and its stage. ${state}:`);
-  talk(shell, `${next}, another client put ${client} replaces it.`);
+  note(shell, `client list shows whether the version is stored, and its stage. ${state}:`);
+  note(shell, `${next}, another client put ${client} replaces it.`);
 }
 
 const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { parseName } from '../../client/commands/options.ts';
-import { printJson, talk } from '../../client/commands/output.ts';
+import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import type { PairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
 import { isProven } from '../../functions/broker/pair/record.ts';
@@ -44,9 +44,9 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
         else shell.stdout.write(tableText(['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], rows, shell));
         const isAny = cleared.some(({ versions, holds, pause }) => versions.length > 0 || holds.length > 0 || pause);
         const sent = keepsLatches ? HELD_AGAIN : SENT_AGAIN;
-        talk(shell, isAny ? sent : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`);
+        note(shell, isAny ? sent : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`);
         const latched = risks.filter(({ isLatched }) => isLatched).length;
-        if (keepsLatches && latched > 0) talk(shell, `${latched} latched: ${LATCHES_STAY}`);
+        if (keepsLatches && latched > 0) note(shell, `${latched} latched: ${LATCHES_STAY}`);
       }),
     );
 }

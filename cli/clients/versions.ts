@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../client/commands/options.ts';
-import { printJson, talk } from '../../client/commands/output.ts';
+import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { SECRET_STAGES, type SecretStage } from '../../functions/vocabulary.ts';
@@ -71,7 +71,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         if (force || options.dryRun) {
           const changes = [`makes version ${version} of ${client} current, ${conditionOf(options)}`, ...services];
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        } else for (const change of services) talk(shell, `Promoting it ${change}.`);
+        } else for (const change of services) note(shell, `Promoting it ${change}.`);
         const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
         await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks }, secret);
       }),

@@ -1,5 +1,5 @@
 import type { DoctorStep } from '../../client/commands/doctor/step.ts';
-import { talk } from '../../client/commands/output.ts';
+import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
 import { isRefused } from '../shared/ask-aws.ts';
@@ -18,7 +18,7 @@ export async function* examineStack(
   const world = await openWorld(shell, settings, options);
   // A file of the output names its place and its date.
   const stack = `the stack of ${name} in account ${account}, region ${region}, at ${new Date().toISOString()}`;
-  talk(shell, `Looking at ${stack}, which takes at most three minutes.`);
+  note(shell, `Looking at ${stack}, which takes at most three minutes.`);
   const lines = Object.entries({ ...describedLines(world), ...calledLines(world) });
   // The advice of a single cause ends the command. A failed call comes first, because these lines contain their advice.
   const isCallGood = before.every(({ cause }) => cause === undefined);
@@ -30,7 +30,7 @@ export async function* examineStack(
   );
   yield* steps;
   const unknown = [...before, ...steps].filter(({ outcome }) => outcome === 'unknown');
-  if (unknown.length > 0) talk(shell, `Not proven: ${unknown.map(({ step }) => step).join(', ')}.`);
+  if (unknown.length > 0) note(shell, `Not proven: ${unknown.map(({ step }) => step).join(', ')}.`);
 }
 
 /** Returns unproven for a line that AWS refuses to show, and failed for a missing resource. */

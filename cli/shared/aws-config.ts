@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { TO_LOCAL } from '../../client/commands/options.ts';
-import { talk } from '../../client/commands/output.ts';
+import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { settingsOf } from './settings.ts';
@@ -44,7 +44,7 @@ export function checkEndpoint(shell: Shell, { environment }: CommandOptions, sta
   const variable = `AWS_ENDPOINT_URL_${standIn}`;
   const isSet = Boolean(shell.env[variable]);
   if (isSet === (environment === LOCAL_ENVIRONMENT)) return;
-  if (isSet) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
+  if (isSet) note(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
   else
     command.error(
       `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another environment with --environment; ${TO_LOCAL}`,

@@ -1,5 +1,5 @@
 import { adviceFor, asProblem, withNames } from '../../client/commands/failure.ts';
-import { talk, timeText } from '../../client/commands/output.ts';
+import { note, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../client/index.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
@@ -23,7 +23,7 @@ export async function askInTurn(...asked: Parameters<typeof askForChecks>): Prom
   const names = waiting.map(({ service }) => service).join(', ');
   const isTurn = waiting.every((check) => 'finding' in check && check.cause === 'another-version');
   const rule = isTurn ? 'the broker tries one new version of a pair every 30 s' : 'the broker must wait';
-  talk(shell, `${names}: ${rule}; asking again in ${seconds} s.`);
+  note(shell, `${names}: ${rule}; asking again in ${seconds} s.`);
   await pause(shell, seconds * 1_000);
   const later = await askForChecks(shell, broker, waiting, stage, isForced);
   return checks.map((check) => later[waiting.indexOf(check)] ?? check);
@@ -98,7 +98,7 @@ export function talkOfProgress(shell: Pick<Shell, 'stderr'>, what: string, now =
   return (done: number, total: number): void => {
     if (now() - toldAt < 3_000) return;
     toldAt = now();
-    talk(shell, `${what}: ${done} of ${total}`);
+    note(shell, `${what}: ${done} of ${total}`);
   };
 }
 
@@ -145,7 +145,7 @@ export function printChecks(shell: Shell, checks: readonly PairCheck[], environm
   const header = ['SERVICE', 'FINDING', ...(promoted === undefined ? [] : ['TRIED']), 'VERSION'];
   shell.stdout.write(tableText([...header, 'PROVEN BY', 'CHECKED AT'], rows, shell));
   for (const [advice, about] of Map.groupBy(checks, (check) => adviceOn(check, environment))) {
-    if (advice !== undefined) talk(shell, `${about.map(({ service }) => service).join(', ')}: ${advice}`);
+    if (advice !== undefined) note(shell, `${about.map(({ service }) => service).join(', ')}: ${advice}`);
   }
 }
 

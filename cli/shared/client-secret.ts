@@ -1,6 +1,6 @@
 import { diff } from 'node:util';
 import { CommandFailure } from '../../client/commands/failure.ts';
-import { talk } from '../../client/commands/output.ts';
+import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type Pair, servicesOf } from '../../functions/broker/pair.ts';
 import type { SecretStage } from '../../functions/vocabulary.ts';
@@ -42,7 +42,7 @@ export function isOld(secret: DatedSecret, environment: string): boolean {
 /** Prints the clients whose secrets may name no services, and those whose credentials are old. */
 export function tellOfCredentials(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
   const tell = (some: readonly DatedSecret[], words: string) => {
-    if (some.length > 0) talk(shell, `${some.map(({ client }) => client).join(', ')}: ${words}`);
+    if (some.length > 0) note(shell, `${some.map(({ client }) => client).join(', ')}: ${words}`);
   };
   const unlisted = clients.filter(({ servicesTag }) => servicesTag === undefined);
   tell(unlisted, UNLISTED);

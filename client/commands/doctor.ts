@@ -6,7 +6,7 @@ import { examineConnection, isMissing, readAddress } from './doctor/reach.ts';
 import { type DoctorStep, failed, ok, stepText, unknown } from './doctor/step.ts';
 import { adviceFor, explainFailure, shapeText } from './failure.ts';
 import { addConnectionOptions, addPair, type CallerOptions, readPair } from './options.ts';
-import { printJson, printLine, talk } from './output.ts';
+import { note, printJson, printLine } from './output.ts';
 import type { Shell } from './shell.ts';
 
 /** Adds steps after the steps of the call. Only operators have such steps. */
@@ -45,7 +45,7 @@ export function addDoctorCommand(program: Command, shell: Shell, lookFurther?: L
         const { cause, advice } = steps.findLast((step) => step.cause !== undefined) ?? {};
         if (json) printJson(shell, { environment: options.environment, ok: cause === undefined, cause, advice, steps });
         const verdict = steps.some(({ isUnproven }) => isUnproven) ? UNPROVEN : 'Nothing is wrong.';
-        talk(shell, cause === undefined ? verdict : `${cause}: ${advice}`);
+        note(shell, cause === undefined ? verdict : `${cause}: ${advice}`);
         if (cause !== undefined) shell.exitCode = 1;
       });
     });

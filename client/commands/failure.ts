@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { framesOf } from '../../functions/broker/problem.ts';
 import { TokenBrokerError } from '../index.ts';
-import { printJson, talk } from './output.ts';
+import { note, printJson } from './output.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
 
 /** A failure of a command that is neither the broker's nor wrong usage. No text of it contains a secret. */
@@ -51,13 +51,13 @@ export async function explainFailure(
 function printFailure(shell: Shell, failure: Failure, options: Parameters<typeof explainFailure>[1]): void {
   if (options.json) printJson(shell, asProblem(failure));
   const silent = silentPlace(shell, failure, options.url);
-  talk(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
-  talk(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
+  note(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
+  note(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
   const profile = emptyProfile(shell);
-  if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
+  if (profile && failure.type.startsWith('aws-credentials-')) note(shell, profile);
   const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
-  if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
-  if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
+  if (problem?.response_shape !== undefined && !options.json) note(shell, shapeText(problem.response_shape));
+  if (retryAfterSeconds !== undefined) note(shell, `Try again in ${retryAfterSeconds} s.`);
 }
 
 /** Returns the local URL where nothing listens: the broker's, or that of a stand-in for an AWS service. */

@@ -44,7 +44,7 @@ export function timeText(time: number | undefined, out?: Out): string {
 }
 
 /** Writes a line for a person on stderr, where it never mixes with data. Drops the backticks of Markdown. */
-export function talk(shell: Pick<Shell, 'stderr'>, line: string): void {
+export function note(shell: Pick<Shell, 'stderr'>, line: string): void {
   shell.stderr.write(`${plain(line).replaceAll('`', '')}\n`);
 }
 

@@ -3,7 +3,7 @@ import { roleArnFault } from '../../functions/vocabulary.ts';
 import { type CallerRule, ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
 import { type CallerOptions, parseFunctionArn } from './options.ts';
-import { printJson, talk } from './output.ts';
+import { note, printJson } from './output.ts';
 import type { Shell } from './shell.ts';
 
 /** The settings of an environment, for a command line that has them. */
@@ -35,7 +35,7 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
         const rules = view?.rulesOf(role, environment);
         printJson(shell, json ? { role, environment: view && environment, policy, access_rules: rules } : policy);
         const without = 'An access rule must name the role, too: whoami shows its rules.';
-        talk(shell, rules ? wordsAbout(rules, environment) : without);
+        note(shell, rules ? wordsAbout(rules, environment) : without);
       });
     });
 }

@@ -5,7 +5,7 @@ import { KeyFileRefused, writeKeyFile } from '../serve/key.ts';
 import { startServer } from '../serve/server.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { addConnectionOptions, type CallerOptions, connect, invocation, parseWhole } from './options.ts';
-import { printJson, talk } from './output.ts';
+import { note, printJson } from './output.ts';
 import type { Shell } from './shell.ts';
 
 /** Adds `serve`, which is the broker of programs on this machine, as the AWS identity of the command. */
@@ -28,16 +28,20 @@ export function addServeCommand(program: Command, shell: Shell): void {
       const broker = connect(shell, options, command, {});
       await explainFailure(shell, options, async () => {
         shell.heedTermination();
-        const note = (line: string) => talk(shell, line);
         // The port is taken first: a second server on the same port ends before it touches the file.
-        const server = await startServer({ broker, key: given, port: options.port, note }).catch(NO_PORT);
+        const server = await startServer({
+          broker,
+          key: given,
+          port: options.port,
+          note: (line) => note(shell, line),
+        }).catch(NO_PORT);
         let file: Awaited<ReturnType<typeof writeKeyFile>> | undefined;
         try {
           if (given === undefined) file = await writeKeyFile(options.keyFile, server).catch(explainKeyFile);
           if (options.json) printJson(shell, { url: server.url, key_file: file?.file });
           else shell.stdout.write(usage(server.url, file?.file));
           if (!shell.signal.aborted) await once(shell.signal, 'abort');
-          talk(shell, 'Stopping: open requests have 30 s.');
+          note(shell, 'Stopping: open requests have 30 s.');
         } finally {
           await server.close(30_000);
           await file?.remove();

@@ -11,7 +11,7 @@ import {
   parseWhole,
   readPair,
 } from './options.ts';
-import { printJson, printMembers, talk } from './output.ts';
+import { note, printJson, printMembers } from './output.ts';
 import type { Shell } from './shell.ts';
 
 /** Adds `token`, which asks the broker for a token, as the AWS identity that runs the command. */
@@ -59,12 +59,12 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, raw, minTtl = 0
   // Tolerates a second for the way.
   if (lifetime + 1 < minTtl) {
     const why = 'the broker could not get a token that lives longer';
-    talk(shell, `The token lives for ${lifetime} s, less than the ${minTtl} s of --min-ttl: ${why}.`);
+    note(shell, `The token lives for ${lifetime} s, less than the ${minTtl} s of --min-ttl: ${why}.`);
   }
   if (raw) return void shell.stdout.write(`${token.accessToken}\n`);
   if (json) printJson(shell, members);
   else printMembers(shell, members);
-  if (!json && !reveal) talk(shell, 'The token is hidden; --reveal shows it.');
+  if (!json && !reveal) note(shell, 'The token is hidden; --reveal shows it.');
 }
 
 /** `npm` must print nothing where a program reads. */

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
 import { addConnectionOptions, type CallerOptions, connect } from './options.ts';
-import { printJson, printLine, talk } from './output.ts';
+import { note, printJson, printLine } from './output.ts';
 import type { Shell } from './shell.ts';
 
 /** Adds `whoami`, which prints the role that the broker sees, and what its access rules allow. */
@@ -16,7 +16,7 @@ export function addWhoamiCommand(program: Command, shell: Shell): void {
         const { role, account, rules } = await broker.whoami({ signal: shell.signal });
         if (options.json) return printJson(shell, { role, account, rules });
         for (const line of [role, ...rules.map(ruleText)]) printLine(shell, line);
-        if (rules.length === 0) talk(shell, 'No access rule names this role: ask the operators of the broker for one.');
+        if (rules.length === 0) note(shell, 'No access rule names this role: ask the operators of the broker for one.');
       });
     });
 }
