@@ -3,7 +3,7 @@ import { ask, isMissing } from '../client/commands/doctor/reach.ts';
 import { type DoctorStep, failed, ok, unknown } from '../client/commands/doctor/step.ts';
 import { addDoctorCommand, type DoctorOptions } from '../client/commands/doctor.ts';
 import type { Shell } from '../client/commands/shell.ts';
-import { authUrlFault } from '../lib/settings/auth-url.ts';
+import { serviceUrlFault } from '../functions/service-url.ts';
 import type { StackOptions } from './doctor/world.ts';
 import { knownSettings, settingsOf } from './shared/settings.ts';
 
@@ -53,7 +53,7 @@ async function* lookFurther(
 }
 
 function parseAuthUrl(text: string): string {
-  const fault = authUrlFault(text, { allowLoopback: true });
+  const fault = serviceUrlFault(text, { allowLoopback: true });
   if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}.`);
   return text;
 }

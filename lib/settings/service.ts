@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { authUrlFault, pathFault } from './auth-url.ts';
+import { pathFault, serviceUrlFault } from '../../functions/service-url.ts';
 import { certificateFault } from './certificates.ts';
 import { listOf, recordOf, text } from './schema.ts';
 
@@ -14,7 +14,7 @@ export interface SettingsPlace {
 export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
   return z
     .strictObject({
-      authUrl: text((url) => authUrlFault(url, { allowLoopback })),
+      authUrl: text((url) => serviceUrlFault(url, { allowLoopback })),
       tokenPath: text(pathFault).default('/auth/v1/token'),
       basicEncoding: z.enum(['raw', 'form']).default('raw'),
       parameters: recordOf(parameterFault, z.string()).default({}),

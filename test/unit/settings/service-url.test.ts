@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { authUrlFault, pathFault } from '../../../lib/settings/auth-url.ts';
+import { pathFault, serviceUrlFault } from '../../../functions/service-url.ts';
 
 const HTTPS = 'must be an https URL: https://auth.example.com';
 const ADDRESS = 'must name a host, not an IP address';
@@ -19,8 +19,8 @@ it.each([
   'https://1.example.com',
   'https://auth.notlocalhost',
 ])('an authUrl may be %s', (url) => {
-  expect(authUrlFault(url, { allowLoopback: false })).toBeUndefined();
-  expect(authUrlFault(url, { allowLoopback: true })).toBeUndefined();
+  expect(serviceUrlFault(url, { allowLoopback: false })).toBeUndefined();
+  expect(serviceUrlFault(url, { allowLoopback: true })).toBeUndefined();
 });
 
 /** URLs that are refused in every environment, and on a developer's machine too. */
@@ -51,15 +51,15 @@ it.each([
   ['https://-auth.example.com', FULL_NAME],
   [`https://${'a'.repeat(64)}.example.com`, FULL_NAME],
 ])('an authUrl may not be %j', (url, fault) => {
-  expect(authUrlFault(url, { allowLoopback: false })).toBe(fault);
-  expect(authUrlFault(url, { allowLoopback: true })).toBe(fault);
+  expect(serviceUrlFault(url, { allowLoopback: false })).toBe(fault);
+  expect(serviceUrlFault(url, { allowLoopback: true })).toBe(fault);
 });
 
 it.each(['http://127.0.0.1:8080', 'http://localhost:3000/base', 'http://[::1]:9', 'https://localhost:8443'])(
   'an authUrl on a developer’s machine alone may be %s',
   (url) => {
-    expect(authUrlFault(url, { allowLoopback: true })).toBeUndefined();
-    expect(authUrlFault(url, { allowLoopback: false })).toMatch(/^must (be an https URL|use port 443)/);
+    expect(serviceUrlFault(url, { allowLoopback: true })).toBeUndefined();
+    expect(serviceUrlFault(url, { allowLoopback: false })).toMatch(/^must (be an https URL|use port 443)/);
   },
 );
 
@@ -69,7 +69,7 @@ it.each([
   ['httpx://localhost', 'must be an https URL (got httpx:)'],
   ['http://localhost:99999', 'must use a port up to 65535'],
 ])('an authUrl on a developer’s machine may not be %j either', (url, fault) => {
-  expect(authUrlFault(url, { allowLoopback: true })).toBe(fault);
+  expect(serviceUrlFault(url, { allowLoopback: true })).toBe(fault);
 });
 
 it.each([

@@ -1,9 +1,12 @@
 /**
- * Returns why a service's `authUrl` is not `https://<DNS name>` with an optional base path. Loopback allows this machine
+ * Returns why a service's URL is not `https://<DNS name>` with an optional base path. Loopback allows this machine
  * with any port and with http. Checks the text, because a parser turns backslashes into slashes, drops white space and
  * reads `0x7f.1` as 127.0.0.1.
  */
-export function authUrlFault(url: string, { allowLoopback }: { readonly allowLoopback: boolean }): string | undefined {
+export function serviceUrlFault(
+  url: string,
+  { allowLoopback }: { readonly allowLoopback: boolean },
+): string | undefined {
   if (url === '') return `must not be empty: ${EXAMPLE}`;
   if (/[\s\p{Cc}]/u.test(url)) return 'must not contain white space or control characters';
   if (/[^!-~]/.test(url)) return 'must be ASCII: other letters can look like the intended letters';
