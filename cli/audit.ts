@@ -28,7 +28,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
       operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
         const { environment, client, follow, json } = options;
         const from = Math.max(0, Date.now() - options.since);
-        await tellOfTypos(shell, options);
+        await noteTypos(shell, options);
         const read = await openLog(shell, options, from);
         const calls = await read();
         if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
@@ -59,7 +59,7 @@ interface AuditOptions extends ClientOptions {
 }
 
 /** Says that there is no such client now, or no rule for the caller. Silent where the operator may not look. */
-async function tellOfTypos(shell: Shell, options: AuditOptions): Promise<void> {
+async function noteTypos(shell: Shell, options: AuditOptions): Promise<void> {
   const { environment, client, caller } = options;
   const rules = settingsOf(environment)?.accessRules.map(({ role }) => parseRoleArn(role));
   // The stack's own roles have their rules from the stack.
@@ -114,8 +114,8 @@ function linesOf(shell: Shell, calls: readonly AuditLine[], options: AuditOption
     const place = isShort && account === ownAccount ? '' : `${account}:`;
     const role = name === undefined ? '-' : `${place}${name}/${session}`;
     const done = count === undefined ? operation : `${operation} (${count} times)`;
-    const told = [done, parsePairKey(`${pair}`)?.service, probe ? `${outcome} (probe)` : outcome];
-    const cells = [timeText(Date.parse(`${time}`), shell), role, ...told, cache, fingerprint];
+    const facts = [done, parsePairKey(`${pair}`)?.service, probe ? `${outcome} (probe)` : outcome];
+    const cells = [timeText(Date.parse(`${time}`), shell), role, ...facts, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
   // No header with `--follow`, which would repeat it.

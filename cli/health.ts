@@ -6,7 +6,7 @@ import type { Shell } from '../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
 import { type CommandOptions, checkEndpoint } from './shared/aws-config.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
-import { type ClientSecret, checkedPairs, tellOfCredentials } from './shared/client-secret.ts';
+import { type ClientSecret, checkedPairs, noteCredentials } from './shared/client-secret.ts';
 import { findingsTable, summaryOf } from './shared/health-run.ts';
 import { operate, pause } from './shared/operate.ts';
 import { openSecrets } from './shared/secrets.ts';
@@ -47,7 +47,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
         const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
-        tellOfCredentials(shell, await mapConcurrently(clients, dated), environment);
+        noteCredentials(shell, await mapConcurrently(clients, dated), environment);
       }),
     );
 }

@@ -38,8 +38,8 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
           const change = { disable, enable }[verb];
           const secret_denied = service === undefined ? await change(shell, setFlags, secrets, found) : undefined;
           if (service !== undefined) await setFlags();
-          const told = { environment, client, services, disabled: verb === 'disable', within_seconds: 60 };
-          if (json) printJson(shell, { ...told, secret_denied });
+          const members = { environment, client, services, disabled: verb === 'disable', within_seconds: 60 };
+          if (json) printJson(shell, { ...members, secret_denied });
           else shell.stdout.write(`${client} is ${verb}d on ${services.join(', ')}\n`);
           note(shell, withNames(WORDS[verb].effect, options));
           if (service !== undefined) note(shell, withNames(WORDS[verb].flagAlone, options));
@@ -90,12 +90,12 @@ const FLAG_MISSING = 'The flag may be missing on a service: there the broker may
 
 /** Changes the secret's policy first: while it denies the broker, clearing the flags has no effect. */
 async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
-  const tell = (state: string) => (error: unknown) => {
+  const failAfter = (state: string) => (error: unknown) => {
     note(shell, `${client} is still disabled: ${state}.`);
     throw error;
   };
-  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(tell('no flag was removed'));
-  await setFlags().catch(tell('the broker may read the secret again, but a flag could not be removed'));
+  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(failAfter('no flag was removed'));
+  await setFlags().catch(failAfter('the broker may read the secret again, but a flag could not be removed'));
   return false;
 }
 

@@ -10,7 +10,7 @@ import { SECRET_STAGES } from '../../functions/vocabulary.ts';
 import { tableName } from '../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
 import { awsConfig, awsRegion, type CommandOptions } from '../shared/aws-config.ts';
-import { mapConcurrently, shortVersion, talkOfProgress } from '../shared/checks.ts';
+import { mapConcurrently, noteProgress, shortVersion } from '../shared/checks.ts';
 import {
   type ClientSecret,
   checkedPairs,
@@ -18,7 +18,7 @@ import {
   firstEnd,
   hasService,
   isOld,
-  tellOfCredentials,
+  noteCredentials,
   versionWith,
 } from '../shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, operate } from '../shared/operate.ts';
@@ -41,7 +41,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         else shell.stdout.write(textOf(shell, clients, options));
         if (clients.length === 0)
           note(shell, 'There is no client yet: is this the right environment? client put --create makes a client.');
-        tellOfCredentials(shell, clients, environment);
+        noteCredentials(shell, clients, environment);
       }),
     );
 
@@ -56,7 +56,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
         else shell.stdout.write(`${textOf(shell, shown, options)}\n${shown.map((one) => versionsText(shell, one))}`);
-        tellOfCredentials(shell, shown, environment);
+        noteCredentials(shell, shown, environment);
       }),
     );
 }
@@ -72,7 +72,7 @@ interface Listed extends DatedSecret {
 
 async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Secrets, options: ListOptions) {
   const date = async (secret: ClientSecret) => ({ ...secret, dates: await secrets.versionDates(secret) });
-  const clients = await mapConcurrently(found, date, talkOfProgress(shell, 'Looking at the versions'));
+  const clients = await mapConcurrently(found, date, noteProgress(shell, 'Looking at the versions'));
   const states = await readStates(shell, found, options);
   return clients.map((one): Listed => ({ ...one, pairs: states?.filter(({ client }) => client === one.client) }));
 }

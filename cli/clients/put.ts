@@ -93,13 +93,13 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks }, before, services);
   } catch (error) {
-    tellOfStored(shell, client, error, versionWith('AWSCURRENT', before) === undefined);
+    noteStored(shell, client, error, versionWith('AWSCURRENT', before) === undefined);
     throw error;
   }
 }
 
 /** Names the commands for a version that may be stored. After `secret-changed` it may be another operator's. */
-function tellOfStored(shell: Shell, client: string, error: unknown, isFirst: boolean): void {
+function noteStored(shell: Shell, client: string, error: unknown, isFirst: boolean): void {
   if (isFailure(error) && error.type === 'secret-changed') return;
   const state = isFirst ? 'A first version is in use, untried' : 'A pending version affects no caller';
   const next = isFirst ? `client check ${client} tries it` : `client promote ${client} checks and promotes it`;

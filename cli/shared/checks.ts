@@ -57,7 +57,7 @@ export async function askForChecks(
       return { ...pair, stage, failure: error };
     }
   };
-  const checks = await mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
+  const checks = await mapConcurrently(pairs, check, noteProgress(shell, 'Checking'));
   const [first] = checks;
   const areUnsent = !isForced && checks.every((one) => findingOf(one) === 'network-error');
   if (areUnsent && first !== undefined && 'failure' in first) throw first.failure;
@@ -93,11 +93,11 @@ export async function mapConcurrently<Item, Result>(
 const AT_A_TIME = 5;
 
 /** Reports the progress of long work on stderr, every three seconds. Short work prints nothing. */
-export function talkOfProgress(shell: Pick<Shell, 'stderr'>, what: string, now = Date.now) {
-  let toldAt = now();
+export function noteProgress(shell: Pick<Shell, 'stderr'>, what: string, now = Date.now) {
+  let notedAt = now();
   return (done: number, total: number): void => {
-    if (now() - toldAt < 3_000) return;
-    toldAt = now();
+    if (now() - notedAt < 3_000) return;
+    notedAt = now();
     note(shell, `${what}: ${done} of ${total}`);
   };
 }

@@ -40,17 +40,17 @@ export function isOld(secret: DatedSecret, environment: string): boolean {
 }
 
 /** Prints the clients whose secrets may name no services, and those whose credentials are old. */
-export function tellOfCredentials(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
-  const tell = (some: readonly DatedSecret[], words: string) => {
+export function noteCredentials(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
+  const noteFor = (some: readonly DatedSecret[], words: string) => {
     if (some.length > 0) note(shell, `${some.map(({ client }) => client).join(', ')}: ${words}`);
   };
   const unlisted = clients.filter(({ servicesTag }) => servicesTag === undefined);
-  tell(unlisted, UNLISTED);
+  noteFor(unlisted, UNLISTED);
   const limit = `older than ${maxAgeDays(environment)} days (credentialMaxAgeDays)`;
   const old = clients.filter((one) => isOld(one, environment));
-  tell(old, `the credential is ${limit}; client put rotates it.`);
+  noteFor(old, `the credential is ${limit}; client put rotates it.`);
   const isEnding = (one: DatedSecret) => Date.parse(firstEnd(one)) <= Date.now() + WARNED_MS;
-  tell(clients.filter(isEnding), 'the credential has ended, or ends within 30 days; client put rotates it.');
+  noteFor(clients.filter(isEnding), 'the credential has ended, or ends within 30 days; client put rotates it.');
 }
 
 const WARNED_MS = 30 * 24 * 60 * 60_000;

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { awsFailure } from '../../../cli/shared/ask-aws.ts';
-import { mapConcurrently, talkOfProgress } from '../../../cli/shared/checks.ts';
+import { mapConcurrently, noteProgress } from '../../../cli/shared/checks.ts';
 import { tableText } from '../../../cli/shared/table.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
@@ -95,7 +95,7 @@ it('begins no more of a long work after a failure', async () => {
 it('tells how far a long work is every three seconds, and of a short one nothing', () => {
   const stderr = new PassThrough({ encoding: 'utf8' });
   let now = 0;
-  const tell = talkOfProgress({ stderr }, 'Checking', () => now);
+  const tell = noteProgress({ stderr }, 'Checking', () => now);
   for (now = 500; now <= 6_500; now += 500) tell(now / 500, 20);
   expect(stderr.read()).toBe('Checking: 6 of 20\nChecking: 12 of 20\n');
 });
