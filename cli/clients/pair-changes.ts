@@ -78,7 +78,7 @@ const MAX_PAUSE_MS = 1_000;
 const BUSY = new CommandFailure(
   'aws-throttled',
   'The table is busy: DynamoDB has throttled every call for a minute',
-  'Run the command again; docs/alarms.md, "A busy table", says what throttles and how to end it.',
+  'Run the command again; docs/alarms.md, "Without the table", says what throttles and how to end it.',
 );
 
 /** Returns all pairs of a client, or its pair on `service`. Ignores the tag, because a caller can request any pair. */

@@ -76,18 +76,19 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     means: 'A service rejected a credential.',
     act: 'Find it with `client list` and follow "A rejected credential" (docs/runbook.md). It ends by itself: the credential is not sent again.',
   },
-  'shared-cache-degraded': {
+  'table-unavailable': {
     watch: ({ broker }) => broker('TableUnavailable'),
     threshold: 5,
-    bad: [2, 3],
-    means: 'DynamoDB is down or slow: every instance of the function requests tokens for itself.',
-    act: 'Callers get their tokens. Look at the table and the state of AWS, and at whether the services bear more requests.',
+    means:
+      'The broker cannot reach its table, or its sealing key: callers without a remembered token get 503, and no service receives a token request.',
+    act: 'Follow "Without the table" (docs/alarms.md). If it began with a deployment, follow "Go back to an earlier version" (docs/runbook.md).',
   },
-  'shared-cache-busy': {
+  'table-busy': {
     watch: ({ broker }) => broker('TableBusy'),
     threshold: 5,
-    means: 'DynamoDB throttles the table: calls without a living token wait, and nothing is sent beside the lease.',
-    act: 'Follow "A busy table" (docs/alarms.md): a hot key, the throughput of the table, a quota of the account, or KMS.',
+    means:
+      'DynamoDB throttles the table: callers without a remembered token wait and get 503, and nothing is sent without the lease.',
+    act: 'Follow "Without the table" (docs/alarms.md): a hot key, the throughput of the table, a quota of the account, or KMS.',
   },
   'secrets-stale': {
     watch: ({ broker }) => broker('SecretStale'),
@@ -169,6 +170,12 @@ export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<Watched
     means: 'The newest version of the token function answered with the problem internal.',
     act: `${GOES_BACK} The audit lines with this outcome and version have a cause.`,
   },
+  'new-version-table-unavailable': {
+    watch: ({ requests }) => requests('table-unavailable'),
+    minutes: 1,
+    means: 'The newest version of the token function cannot use the table or the sealing key: callers got 503.',
+    act: `${GOES_BACK} The audit lines with this outcome and version name the right, or the key.`,
+  },
   'new-version-p99-duration': {
     watch: ({ calls }) => calls('Duration', 'p99'),
     threshold: { msBeyondServices: 2_000 },
@@ -241,6 +248,12 @@ export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>
     act: 'Follow "A record of the trail" (docs/alarms.md) and deploy: until then the alarms of the trail may be blind.',
   },
 };
+
+/** The names of version 1, with the name of each since then. */
+export const RENAMED_ALARMS: ReadonlyMap<unknown, string> = new Map([
+  ['shared-cache-degraded', 'table-unavailable'],
+  ['shared-cache-busy', 'table-busy'],
+]);
 
 /** The names that `alarms.off` accepts. */
 export const ALARM_NAMES: readonly string[] = [ALARMS, NEW_VERSION_ALARMS, TRAIL_ALARMS].flatMap(Object.keys);

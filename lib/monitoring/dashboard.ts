@@ -117,7 +117,7 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
   return [
     {
       question: `Service ${service}`,
-      hint: 'Token requests grow when tokens live shorter, when callers refuse them, or when the shared cache is down.',
+      hint: 'Token requests grow when tokens live shorter, or when callers refuse them.',
     },
     [
       graph(
@@ -140,7 +140,7 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
     ],
     [
       graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
-      graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
+      graph(`${service}: without the table or Secrets Manager`, perPeriod, [
         ...counted({
           TableUnavailable: 'table unavailable',
           TableBusy: 'table busy',

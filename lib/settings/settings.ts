@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BrokerSettings } from '../../functions/variables.ts';
 import { roleArnFault } from '../../functions/vocabulary.ts';
-import { ALARM_NAMES } from '../monitoring/alarms.ts';
+import { ALARM_NAMES, RENAMED_ALARMS } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
 import { readCertificates } from './certificates.ts';
 import { regionFault } from './regions.ts';
@@ -40,7 +40,7 @@ const further = {
   // The roles that reach the URL: of the accounts in the rules, or of `principalOrgId`. The rules decide either way.
   callers: z.enum(['accounts', 'organization']).default('accounts'),
   // The alarms not to create.
-  alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
+  alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES, { error: renamed })).default([]) }).prefault({}),
   // The share of calls that a new version gets first, and for how long. 'off' sends all calls at once.
   canary: z
     .union(
@@ -216,6 +216,12 @@ function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly
       reason: 'must not have names that differ only by case: IAM treats them as the same name',
     },
   ].filter((fault) => fault !== false);
+}
+
+/** Returns the present name of an alarm of an earlier version, for an operator who switched it off. */
+function renamed({ input }: { readonly input?: unknown }): string | undefined {
+  const name = RENAMED_ALARMS.get(input);
+  return name && `is now called '${name}': write that name`;
 }
 
 function concurrency() {

@@ -15,7 +15,9 @@ it('a new version gets the part of the calls that the settings say, and goes bac
   const names: readonly { readonly Name: { readonly Ref: string } }[] = AlarmConfiguration.Alarms;
   const watched = names.map(({ Name }) => stack.template.Resources[Name.Ref]?.Properties.AlarmName);
   expect(watched).toEqual(
-    ['errors', 'internal-errors', 'p99-duration'].map((name) => `token-broker-new-version-${name}-test`),
+    ['errors', 'internal-errors', 'table-unavailable', 'p99-duration'].map(
+      (name) => `token-broker-new-version-${name}-test`,
+    ),
   );
 });
 

@@ -60,7 +60,7 @@ export function createAuditLog(options: Options): Audit {
       ...Object.fromEntries(counts.map((name) => [name, 1])),
     };
     const definitions = [METRICS];
-    if (outcome === 'internal' && version !== undefined) definitions.push(BUG_METRICS);
+    if (FAULTS.includes(outcome) && version !== undefined) definitions.push(VERSION_METRICS);
     if (ofSlo) definitions.push(SLO_METRICS);
     if (counts.length > 0) definitions.push(metrics({ by: [BY_ENVIRONMENT, BY_SERVICE], counts }));
     write(emfLine(now(), definitions.join(), line));
@@ -95,8 +95,9 @@ export function sloCounts(
 
 const SLO_METRICS = metrics({ by: [BY_ENVIRONMENT], counts: ['SloCalls', 'SloMissed'] });
 
-/** Counts by version, so that a deployment is rolled back only for its own bugs. */
-const BUG_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] });
+/** The outcomes that roll a version back. A count by version shows whose fault each is. */
+const FAULTS: readonly string[] = ['internal', 'table-unavailable'];
+const VERSION_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] });
 
 const UNREADABLE_METRICS = metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] });
 

@@ -93,6 +93,8 @@ const environment: readonly Row[] = [
     'logDestinationArn: must be in the region of the environment, as its log is',
   ],
   ['alarms/off', ['latched'], expect.stringMatching(/^alarms.off\[0\]: must be 'errors' or .* or 'trail-changed'$/)],
+  ['alarms/off', ['shared-cache-busy'], "alarms.off[0]: is now called 'table-busy': write that name"],
+  ['alarms/off', ['shared-cache-degraded'], "alarms.off[0]: is now called 'table-unavailable': write that name"],
 ];
 
 const rule: readonly Row[] = [

@@ -83,9 +83,11 @@ describe('the audit line', () => {
       definition([['environment'], BY_SERVICE], ['SecretStale']),
     ]);
     const bug = { ...DENIED, outcome: 'internal' } as const;
+    const isolated = { ...DENIED, outcome: 'table-unavailable' } as const;
     for (const [record, asVersion, count] of [
       [DENIED, '7', 3],
       [bug, '7', 4],
+      [isolated, '7', 4],
       [bug, undefined, 3],
     ] as const) {
       const line = JSON.parse(written(record, asVersion));
