@@ -110,7 +110,7 @@ describe('settings in a folder outside of the checkout', () => {
     writeFileSync(path.join(folder, 'environments.json'), JSON.stringify(settings));
     const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: 'environments.json', CDK_OUTDIR: out };
     const [synthesis, deployment] = await Promise.all(
-      [['app.ts'], ['stack.ts', 'deploy', 'prod']].map(([program = '', ...args]) =>
+      [['bin/app.ts'], ['bin/stack.ts', 'deploy', 'prod']].map(([program = '', ...args]) =>
         runProgram(path.join(ROOT, program), args, { cwd: folder, env }),
       ),
     );
