@@ -45,6 +45,7 @@ endProcess(await run().catch((error) => fail(1, explainSettings(error))));
 async function run(): Promise<number> {
   // The CDK ignores an option that it does not know, and would go on with the settings of the checkout.
   const typo = rest.find((one) => /^--?se?tt?/.test(one));
+  if (typo !== undefined && /^--settings(=|$)/.test(typo)) return fail(2, '--settings must name one file');
   if (typo !== undefined) return fail(2, `unknown option '${typo}' (Did you mean --settings?)`);
   const { environments, folder } = readSettings();
   const command = COMMANDS[verb];

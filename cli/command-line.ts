@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { explainFailure } from '../client/commands/failure.ts';
 import { createProgram, runProgram } from '../client/commands/program.ts';
 import type { Shell } from '../client/commands/shell.ts';
@@ -13,7 +13,9 @@ export async function runCommandLine(args: readonly string[], shell: Shell): Pro
     .version(packageJson.version, '--version', 'print the version of this command line')
     .addOption(environment.default('local'))
     // `useSettings` takes it out of the arguments first: the CDK's process must read the same file.
-    .option('--settings <file>', `the settings of the broker (env: ${SETTINGS_VARIABLE})`);
+    .option('--settings <file>', `the settings of the broker (env: ${SETTINGS_VARIABLE})`, () => {
+      throw new InvalidArgumentError('It must name one file.');
+    });
   // Most commands of the client package use no environment: read the settings only if an environment is named.
   program.hook('preAction', async (_, command) => {
     const { environment, client, service } = command.optsWithGlobals();

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -23,13 +23,16 @@ export interface SettingsFile {
  * @throws SettingsError for a file that cannot be loaded, or that contains no settings
  */
 export function readSettings(): SettingsFile {
-  const { file, folder } = settingsPlace();
+  const { file, folder, name } = settingsPlace();
+  if (name.trim() === '') throw new SettingsError(UNNAMED);
+  // Without `--`, npm would let a command continue with the settings of the checkout.
+  if (process.env.npm_config_settings !== undefined) throw new SettingsError(TAKEN);
   const { data, faults } = check(fileSchema, load(file));
   if (data === undefined) throw new SettingsError(faults);
   const { organisation, environments } = data;
-  const { permissionsBoundary: name, bootstrapQualifier } = organisation;
+  const { permissionsBoundary, bootstrapQualifier } = organisation;
   const required = {
-    ...(name && { [BOUNDARY]: { name } }),
+    ...(permissionsBoundary && { [BOUNDARY]: { name: permissionsBoundary } }),
     ...(bootstrapQualifier && { [QUALIFIER]: bootstrapQualifier }),
   };
   const shared: SettingsFile['context'] = require('../../cdk.json').context;
@@ -40,6 +43,10 @@ export function readSettings(): SettingsFile {
   return { folder, environments, organisation, context: { ...shared, ...required } };
 }
 
+const UNNAMED =
+  'The name of the settings file is empty (--settings or its variable): name a file, or unset it to use lib/environments.ts';
+const TAKEN = 'npm has taken --settings for itself: write npm run deploy -- <environment> --settings <file>';
+
 /** The members of the context that concern the bootstrap. */
 export const BOUNDARY = '@aws-cdk/core:permissionsBoundary';
 export const QUALIFIER = '@aws-cdk/core:bootstrapQualifier';
@@ -47,32 +54,37 @@ export const QUALIFIER = '@aws-cdk/core:bootstrapQualifier';
 /** Returns the sentence for a SettingsError, which begins with the name of the file. Throws any other error again. */
 export function explainSettings(error: unknown): string {
   if (!(error instanceof SettingsError)) throw error;
-  return `${settingsPlace().name}: ${error.message}`;
+  return `${settingsPlace().name.trim() || SETTINGS_VARIABLE}: ${error.message}`;
 }
 
 /** Returns the file of the settings, its folder, and its name in messages. */
 function settingsPlace() {
   // A relative path counts from the folder where the person typed it. npm changes to the folder of the project.
   const { [SETTINGS_VARIABLE]: named, INIT_CWD = '.' } = process.env;
-  const file = named ? resolve(INIT_CWD, named) : SHIPPED;
-  return { file, folder: dirname(file), name: named || 'lib/environments.ts' };
+  const file = named === undefined ? SHIPPED : resolve(INIT_CWD, named);
+  return { file, folder: dirname(file), name: named ?? 'lib/environments.ts' };
 }
 
 const SHIPPED = fileURLToPath(new URL('../environments.ts', import.meta.url));
 const require = createRequire(import.meta.url);
 
 function load(file: string): unknown {
-  if (!/\.(ts|json)$/.test(file)) throw new SettingsError('The settings must be a file .ts or .json');
+  if (!/\.(m?ts|json)$/.test(file)) throw new SettingsError('The settings must be a file .ts, .mts or .json');
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new SettingsError(`There is no file ${file}`);
   try {
     return require(file);
   } catch (error) {
     const { message, stack } = error instanceof Error ? error : { message: 'it throws no Error', stack: '' };
     // Node puts the place of a mistake in the syntax before the stack.
-    const [, line] = /^file:.*:(\d+)\n/.exec(stack ?? '') ?? [];
+    const [, place = '', line] = /^(?:file:)?(\S.*):(\d+)\n/.exec(stack ?? '') ?? [];
     // JSON.parse quotes the text around a mistake, which may be a secret.
-    const reason = message.split('\n', 1)[0]?.replace(/^.*\.json: |, \.*".*(?= is not valid JSON$)/g, '');
-    throw new SettingsError(`The file cannot be loaded${line === undefined ? '' : `, line ${line}`}: ${reason}`);
+    const [reason] = message.replace(/^.*\.json: |, \.*".*(?= is not valid JSON$)/gs, '').split('\n', 1);
+    // npm init writes "type": "commonjs", with which Node takes a file .ts for a script.
+    const isScript = place.endsWith('.ts') && /^Unexpected token 'export'|^Cannot use import statement/.test(message);
+    const advice = isScript ? `. Its package.json makes it CommonJS: name it ${basename(place, '.ts')}.mts` : '';
+    throw new SettingsError(
+      `The file cannot be loaded${line === undefined ? '' : `, line ${line}`}: ${reason}${advice}`,
+    );
   }
 }
 

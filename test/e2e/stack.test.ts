@@ -57,6 +57,20 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect(await run(args)).toEqual({ exitCode: 2, stdout: '', stderr: `error: ${said}${usage}\n` });
   });
 
+  it.each([[['--settings']], [['--settings', '']], [['--settings=']], [['--settings', '--method=direct']]])(
+    'take %j, which names no file, for wrong usage',
+    async (option) => {
+      const stderr = 'error: --settings must name one file\n';
+      expect(await run(['deploy', 'dev', ...option])).toEqual({ exitCode: 2, stdout: '', stderr });
+    },
+  );
+
+  it('do nothing when the variable for the settings is empty', async () => {
+    const told = await run(['deploy', 'dev'], { TOKEN_BROKER_ENVIRONMENTS_FILE: '' });
+    expect(told).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(told.stderr).toMatch(/^error: TOKEN_BROKER_ENVIRONMENTS_FILE: The name of the settings file is empty /);
+  });
+
   it('take a mistyped --settings for wrong usage, and not for an option of the CDK', async () => {
     const stderr = "error: unknown option '--setings' (Did you mean --settings?)\n";
     expect(await run(['diff', 'dev', '--setings', 'other.ts'])).toEqual({ exitCode: 2, stdout: '', stderr });

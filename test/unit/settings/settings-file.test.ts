@@ -9,8 +9,8 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 afterEach(() => vi.unstubAllEnvs());
 
 describe('the file of the settings', () => {
-  it.each(['', undefined])('is lib/environments.ts when the variable is %o', (value) => {
-    vi.stubEnv(SETTINGS_VARIABLE, value);
+  it('is lib/environments.ts without the variable', () => {
+    vi.stubEnv(SETTINGS_VARIABLE, undefined);
     const { folder, organisation, ...settings } = readSettings();
     expect([path.basename(folder), organisation]).toEqual(['lib', {}]);
     expect(settings.environments).toEqual(environments);
@@ -20,6 +20,7 @@ describe('the file of the settings', () => {
   it.each([
     ['environments.ts', 'export const environments: Readonly<Record<string, object>> = { dev: {} };'],
     ['environments.json', '{ "environments": { "dev": {} } }'],
+    ['environments.mts', 'export const environments: object = { dev: {} };'],
   ])('is %s in the folder where the person stands', (name, content) => {
     const folder = named(name, content, true);
     expect(readSettings()).toMatchObject({ folder: path.join(folder, 'org'), environments: { dev: {} } });
@@ -37,8 +38,9 @@ describe('the file of the settings', () => {
   const WITHOUT = 'export const all = {};';
   it.each<[what: string, name: string, content: string, sentence: RegExp | string]>([
     ['that does not exist', 'other/environments.ts', '', /There is no file \/.*environments\.ts$/],
-    ['of another kind', 'environments.js', WITHOUT, 'The settings must be a file .ts or .json'],
-    ['that is a copy', 'environments.ts.old', WITHOUT, 'The settings must be a file .ts or .json'],
+    ['of another kind', 'environments.js', WITHOUT, 'The settings must be a file .ts, .mts or .json'],
+    ['that is a script', 'environments.cts', WITHOUT, 'The settings must be a file .ts, .mts or .json'],
+    ['that is a copy', 'environments.ts.old', WITHOUT, 'The settings must be a file .ts, .mts or .json'],
     ['with a mistake in its syntax', 'a.ts', `${'\n'.repeat(10)}export const = ;`, /loaded, line 11: \S/],
     ['with an enum', 'a.ts', 'export enum Place { Here }', /loaded, line 1: TypeScript enum is not supported/],
     ['that throws', 'a.ts', "throw new Error('No account\\nhere');", 'The file cannot be loaded: No account'],
@@ -46,6 +48,13 @@ describe('the file of the settings', () => {
     ['below node_modules', 'node_modules/a/a.ts', WITHOUT, /Stripping types is currently unsupported .* node_modules/],
     ['with broken JSON', 'a.json', '{"environments":{"a":"marked",}}', /loaded: Expected .* \(line 1 column \d+\)$/],
     ['with JSON that is no JSON', 'a.json', 'marked', /loaded: Unexpected token '.' is not valid JSON$/],
+    ['with a comment in JSON', 'a.json', '// marked\n{}', /loaded: Unexpected token '\/' is not valid JSON$/],
+    [
+      'that waits',
+      'a.mts',
+      'await 0; export const environments = {};',
+      /loaded: require\(\) cannot .* top-level await/,
+    ],
     ['without environments', 'a.ts', WITHOUT, inOnePlace('environments: is missing')],
     ['with a list', 'a.json', '{ "environments": [] }', inOnePlace('environments: must be an object')],
     ['with none', 'a.json', '{"environments":{}}', inOnePlace('environments: must have at least one environment')],
@@ -78,6 +87,48 @@ describe('the file of the settings', () => {
     );
     expect(said).not.toMatch(/marked| {4}at /);
   });
+
+  describe('in a folder of npm init, whose package.json says "type": "commonjs"', () => {
+    it('is read as .mts, and as a script', () => {
+      for (const [name, content] of [
+        ['a.mts', 'export const environments = { dev: {} };'],
+        ['a.ts', 'module.exports = { environments: { dev: {} } };'],
+      ] as const) {
+        commonJs(name, content);
+        expect(readSettings()).toMatchObject({ environments: { dev: {} } });
+      }
+    });
+
+    it.each([
+      ['that exports', 'export const environments = {};', "Unexpected token 'export'"],
+      [
+        'that imports',
+        "import './b.ts';\nexport const environments = {};",
+        'Cannot use import statement outside a module',
+      ],
+    ])('is refused as .ts %s, with the name that is read', (_, content, reason) => {
+      commonJs('a.ts', content);
+      const advice = 'Its package.json makes it CommonJS: name it a.mts';
+      expect(refusal()).toMatch(new RegExp(`a\\.ts: The file cannot be loaded, line 1: ${reason}\\. ${advice}$`));
+    });
+
+    it('is refused with the name of the file that it imports', () => {
+      const folder = commonJs('a.mts', "import './b.ts';\nexport const environments = {};");
+      writeFileSync(path.join(folder, 'org/b.ts'), 'export const b = 1;');
+      expect(refusal()).toMatch(/: name it b\.mts$/);
+    });
+  });
+
+  it.each(['', '  '])('is refused when its name is %j, like a variable that a pipeline does not set', (name) => {
+    vi.stubEnv(SETTINGS_VARIABLE, name);
+    expect(refusal()).toMatch(/^TOKEN_BROKER_ENVIRONMENTS_FILE: The name of the settings file is empty .* or unset it/);
+  });
+
+  // `npm run deploy prod --settings FILE`, without `--`.
+  it.each(['../settings/environments.ts', 'true'])('is refused when npm has taken the option, as %j', (value) => {
+    vi.stubEnv('npm_config_settings', value);
+    expect(refusal()).toMatch(/^lib\/environments\.ts: npm has taken --settings .* npm run deploy -- <environment> /);
+  });
 });
 
 it('an error that is not about the settings is thrown again', () => {
@@ -92,6 +143,13 @@ function named(name: string, content: string, isRelative = false): string {
   writeFileSync(file, content);
   vi.stubEnv(SETTINGS_VARIABLE, isRelative ? `./org/${name}` : file);
   vi.stubEnv('INIT_CWD', isRelative ? folder : '/nonexistent');
+  return folder;
+}
+
+/** Writes a file next to the package.json of `npm init -y`, and names it in the variable. */
+function commonJs(name: string, content: string): string {
+  const folder = named(name, content);
+  writeFileSync(path.join(folder, 'org/package.json'), '{"name":"settings","type":"commonjs"}');
   return folder;
 }
 
