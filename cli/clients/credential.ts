@@ -3,7 +3,12 @@ import { buffer } from 'node:stream/consumers';
 import { aborted, CommandFailure } from '../../client/commands/failure.ts';
 import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { type Credential, credentialEnd, parseCredential } from '../../functions/broker/credential/credential.ts';
+import {
+  type Credential,
+  credentialEnd,
+  notAnObject,
+  parseCredential,
+} from '../../functions/broker/credential/credential.ts';
 import { duplicateMember, isRecord, parseJsonObject } from '../../functions/broker/json.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
@@ -46,7 +51,7 @@ export function prepareCredential(
   { environment, configured, tagged, expires, refuse }: Place,
 ) {
   const typed = parseJsonObject(text.reveal());
-  if (typed === undefined) throw unusable('it is not a JSON object');
+  if (typed === undefined) throw unusable(`it is ${notAnObject(text)}`);
   const { client_secret_expires_at: end = expires } = typed;
   const secret = end === undefined ? typed : { ...typed, client_secret_expires_at: end };
   // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.

@@ -28,10 +28,13 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Parses JSON. Returns `undefined` for invalid text, because the parser's own error would quote it. */
+/**
+ * Parses JSON, with or without a byte order mark (RFC 8259 §8.1). Returns `undefined` for invalid text, because the
+ * parser's own error would quote it.
+ */
 export function parseJson(text: string, reviver?: Reviver): unknown {
   try {
-    return JSON.parse(text, reviver);
+    return JSON.parse(text.startsWith('\uFEFF') ? text.slice(1) : text, reviver);
   } catch {
     return undefined;
   }

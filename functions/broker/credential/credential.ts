@@ -26,7 +26,7 @@ export function parseCredential(
   { basicEncoding, isOnlyService }: { readonly basicEncoding: BasicEncoding; readonly isOnlyService: boolean },
 ): Credential {
   const secret = parseJsonObject(text.reveal());
-  if (secret === undefined) throw malformed('the secret is not a JSON object such as {"client_id":"…","secret":"…"}');
+  if (secret === undefined) throw malformed(`the secret is ${notAnObject(text)}`);
   const twice = duplicateMember(text.reveal());
   if (twice !== undefined) {
     const name = [...ID_NAMES, ...SECRET_NAMES, 'services', service].includes(twice) ? twice : 'a member';
@@ -37,6 +37,17 @@ export function parseCredential(
   const password = readPart(SECRET_NAMES, levels);
   const authorization = basicAuthorization(clientId, password, basicEncoding);
   return { clientId: new Redacted(clientId), secret: new Redacted(password), authorization };
+}
+
+/** Describes a text that is not a JSON object, with the blank or invisible character that may be the reason. */
+export function notAnObject(text: Redacted): string {
+  const hidden = named(/(?! )[\p{Cf}\p{Z}]/u.exec(text.reveal()));
+  return `not a JSON object such as {"client_id":"…","secret":"…"}${hidden && `: it ${hidden}`}`;
+}
+
+function named(match: RegExpExecArray | null): string {
+  const codePoint = match?.[0].codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+  return codePoint ? `contains U+${codePoint}, which is not visible` : '';
 }
 
 /** Returns whether a value repeats the secret, or a short secret together with its client id (`shows`). */
@@ -112,11 +123,14 @@ function readPart(names: readonly [string, ...string[]], levels: Readonly<Record
 function checkPart(member: string, value: unknown): string {
   if (typeof value !== 'string') throw malformed(`${member} is not a string`);
   if (value === '') throw malformed(`${member} is empty`);
-  if (/\p{Cc}/u.test(value)) throw malformed(`${member} contains a control character, for example a line break`);
-  if (!value.isWellFormed()) throw malformed(`${member} is not well-formed Unicode`);
+  const hidden = named(HIDDEN.exec(value));
+  if (hidden) throw malformed(`${member} ${hidden}`);
   if (new TextEncoder().encode(value).length > 4_096) throw malformed(`${member} is longer than 4096 bytes`);
   return value;
 }
+
+/** Control characters, half characters and those without a glyph, except the joiners of some scripts and of emoji. */
+const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
  * Refuses a colon in a raw client id: the service would split it. @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for

@@ -220,6 +220,13 @@ describe('client put stores nothing, and repeats nothing', () => {
   it.for<readonly [what: string, command: string, input: object | string, message: RegExp, exitCode?: number]>([
     ['of nothing', PUT, '', /no-credential: Nothing came/],
     ['of a text that is no JSON', PUT, 'marked-secret', /credential-malformed: .*not a JSON object/],
+    ['of a blank that is none in JSON', PUT, '{\u00a0}', /not a JSON object such as .*: it contains U\+00A0/],
+    [
+      'of a character that came with a copy',
+      PUT,
+      { ...NEW, secret: 'marked\u200b' },
+      /secret contains U\+200B, which is not visible/,
+    ],
     ['without a secret', PUT, { client_id: 'marked-id' }, /secret is missing/],
     ['of more than a secret can hold', PUT, 'marked'.repeat(20_000), /longer than 65536 bytes/],
     ['of a member twice, of which it would keep the last', ONE_SERVICE, TWICE, /a member occurs more than once/],
