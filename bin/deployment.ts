@@ -30,7 +30,7 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
 }
 
 function reservedBy({ reservedConcurrency, healthConcurrency }: Environment): number {
-  return [reservedConcurrency, healthConcurrency].reduce<number>((sum, one) => sum + (one === 'none' ? 0 : one), 0);
+  return [reservedConcurrency, healthConcurrency].reduce<number>((sum, n) => sum + (n === 'none' ? 0 : n), 0);
 }
 
 /** Concurrent executions that Lambda keeps for functions without reserved concurrency. */

@@ -44,7 +44,7 @@ endProcess(await run().catch((error) => fail(1, explainSettings(error))));
 
 async function run(): Promise<number> {
   // The CDK ignores an option that it does not know, and would go on with the settings of the checkout.
-  const typo = rest.find((one) => /^--?se?tt?/.test(one));
+  const typo = rest.find((word) => /^--?se?tt?/.test(word));
   if (typo !== undefined && /^--settings(=|$)/.test(typo)) return fail(2, '--settings must name one file');
   if (typo !== undefined) return fail(2, `unknown option '${typo}' (Did you mean --settings?)`);
   const { environments, folder } = readSettings();
@@ -57,14 +57,14 @@ async function run(): Promise<number> {
   const environment = parseEnvironment(name, environments[name], folder);
   const { account, region } = environment;
   const own = await signedInAccount(region);
-  if (own === SIGNED_OUT && verb !== 'diff' && !rest.some((one) => CHANGES_NOTHING.test(one))) {
+  if (own === SIGNED_OUT && verb !== 'diff' && !rest.some((word) => CHANGES_NOTHING.test(word))) {
     return fail(1, 'You are not signed in: set AWS_PROFILE, or run aws sso login. Nothing was done.');
   }
   if (own !== undefined && own !== SIGNED_OUT && own !== account) {
     return fail(1, `You are signed in to the account ${own}, but ${name} belongs to ${account}: nothing was done.`);
   }
   const runCdk = () => cdk([...command(environment), ...rest]);
-  return verb === 'deploy' && !rest.some((one) => CHANGES_NOTHING.test(one))
+  return verb === 'deploy' && !rest.some((word) => CHANGES_NOTHING.test(word))
     ? deploy(processShell(), environment, runCdk)
     : runCdk();
 }
@@ -119,8 +119,8 @@ function readable(line: string): string {
   const [first = '', second = ''] = values.split(/(?<=\}) to (?=\{)/);
   const [before, after] = sign === '+' ? [[], accessOf(first)] : [accessOf(first), accessOf(second)];
   return [
-    ...after.filter((one) => !before.includes(one)).map((one) => `[+] ${role} gains ${one}`),
-    ...before.filter((one) => !after.includes(one)).map((one) => `[-] ${role} loses ${one}`),
+    ...after.filter((right) => !before.includes(right)).map((right) => `[+] ${role} gains ${right}`),
+    ...before.filter((right) => !after.includes(right)).map((right) => `[-] ${role} loses ${right}`),
   ].join('\n');
 }
 

@@ -172,7 +172,7 @@ async function openLog(
     seen = new Set(events.map(({ eventId }) => eventId));
     return events
       .filter(({ eventId }) => !before.has(eventId))
-      .toSorted((one, other) => (one.timestamp ?? 0) - (other.timestamp ?? 0))
+      .toSorted((a, b) => (a.timestamp ?? 0) - (b.timestamp ?? 0))
       .flatMap((event) => readCall(event, options));
   };
 }

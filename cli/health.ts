@@ -46,7 +46,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         // A disabled client was stopped intentionally.
         const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
-        const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
+        const dated = async (secret: ClientSecret) => ({ ...secret, dates: await secrets.versionDates(secret) });
         noteCredentials(shell, await mapConcurrently(clients, dated), environment);
       }),
     );

@@ -24,7 +24,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     withoutRole(command) {
       const options = command.optsWithGlobals<ChosenOptions>();
       const { environment, guard, breakGlass, deployTrust, clients, json } = options;
-      const kind = KINDS.find((one) => options[one]);
+      const kind = KINDS.find((kind) => options[kind]);
       if (kind === undefined && deployTrust === undefined && !guard) {
         return command.error("error: missing required argument 'role-arn'");
       }
@@ -48,7 +48,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
     .hook('preAction', (command) => {
       const options = command.opts<ChosenOptions>();
-      const choices = command.options.filter((one) => CHOICES.some((choice) => choice === one.attributeName()));
+      const choices = command.options.filter((option) => CHOICES.some((choice) => choice === option.attributeName()));
       if (CHOICES.filter((choice) => options[choice]).length + command.args.length > 1) {
         command.error(`error: a role, ${choices.map(({ long }) => long).join(', ')}: name only one of them`);
       }

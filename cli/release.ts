@@ -26,7 +26,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
     .action(
       operate(shell, [], async ({ environment, json }, command) => {
         const release = await openReleases(shell, knownSettings(environment, command)).read();
-        const shown = release.versions.map((one) => ({ ...one, percent: percentOf(one.version, release) }));
+        const shown = release.versions.map((version) => ({ ...version, percent: percentOf(version.version, release) }));
         if (json) return printJson(shell, { environment, versions: shown });
         const rows = shown.map(({ version, published, code, percent }) => {
           return [version, published, code, percent ? `${percent} %` : '-'];
@@ -80,7 +80,7 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
       for await (const page of paginateListVersionsByFunction({ client: lambda }, { FunctionName }, send)) {
         versions.push(...(page.Versions ?? []).map(readVersion).filter(({ version }) => version !== '$LATEST'));
       }
-      versions.sort((one, other) => Number(other.version) - Number(one.version));
+      versions.sort((a, b) => Number(b.version) - Number(a.version));
       return { alias, weights: alias.RoutingConfig?.AdditionalVersionWeights ?? {}, versions };
     },
     /** Lists the deployments under way. Without CodeDeploy's answer the list is empty: going back must not need it. */

@@ -9,6 +9,7 @@ import { type Pair, pairKey } from './broker/pair.ts';
 import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health/ask-broker.ts';
 import { createClientList } from './health/client-secrets.ts';
 import { askUntil, type PairAnswer } from './health/rules/check-pairs.ts';
+import type { ProbeAnswer } from './health/rules/evaluate.ts';
 import { pairsOf } from './health/rules/run.ts';
 import type { ReleaseCheckVariables } from './variables.ts';
 
@@ -39,7 +40,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   /** Returns the faults of the version. Asks repeatedly, because a new role and URL take time to reach all of AWS. */
   async function findFaults(endsAt: number): Promise<readonly string[]> {
     const listOnce = (timeoutMs: number) => listClients(timeoutMs).catch(() => undefined);
-    const listed = await askUntil((one) => one !== undefined, listOnce, { endsAt }, { now, sleep });
+    const listed = await askUntil((clients) => clients !== undefined, listOnce, { endsAt }, { now, sleep });
     if (listed === undefined) return ['the clients could not be listed'];
     const { pairs: all } = pairsOf(listed, services);
     const pairs = services.flatMap((service) => all.find((pair) => pair.service === service) ?? []);
@@ -55,7 +56,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   /** Compares all access rules. The other questions prove only that the rules refuse the role of this function. */
   async function faultOfRules(endsAt: number): Promise<string | undefined> {
     const ask = (timeoutMs: number) => broker.whoami({ signal: signalAfter(timeoutMs) }).catch(() => undefined);
-    const caller = await askUntil((one) => one !== undefined, ask, { endsAt }, { now, sleep });
+    const caller = await askUntil((caller) => caller !== undefined, ask, { endsAt }, { now, sleep });
     const digest = caller?.rulesDigest ?? 'unknown';
     const wanted = variables.TOKEN_BROKER_RULES_DIGEST;
     return digest === wanted ? undefined : `the access rules in force are ${digest}, and ${wanted} were synthesised`;
@@ -63,7 +64,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
 
   async function faultOfCheck(pair: Pair, endsAt: number): Promise<string | undefined> {
     // The version is not at fault for a bad credential or an outage of Secrets Manager.
-    const isFine = (one: PairAnswer) => one.kind === 'checked' || one.failure === 'secrets-unavailable';
+    const isFine = (answer: PairAnswer) => answer.kind === 'checked' || answer.failure === 'secrets-unavailable';
     const answer = await askUntil(isFine, (timeoutMs) => checkPair(pair, timeoutMs), { endsAt }, { now, sleep });
     if (answer.kind === 'checked' || isFine(answer)) return undefined;
     return `the check of ${pairKey(pair)} ended with ${answer.failure}`;
@@ -71,7 +72,8 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
 
   async function faultOfProbe(pair: Pair, endsAt: number): Promise<string | undefined> {
     const ask = (timeoutMs: number) => askForToken(pair, timeoutMs);
-    const { condition, said } = await askUntil((one) => one.condition !== 'unproven', ask, { endsAt }, { now, sleep });
+    const isProven = (answer: ProbeAnswer) => answer.condition !== 'unproven';
+    const { condition, said } = await askUntil(isProven, ask, { endsAt }, { now, sleep });
     return condition === 'denied' ? undefined : `a token of ${pairKey(pair)} was not refused: ${said}`;
   }
 }

@@ -51,7 +51,7 @@ export function settingsDigest(service: Service): string {
 }
 
 function sorted(members: Readonly<Record<string, unknown>>) {
-  return Object.fromEntries(Object.entries(members).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return Object.fromEntries(Object.entries(members).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 export type HealthVariables = Filled<typeof HEALTH_NAMES>;

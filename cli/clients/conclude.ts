@@ -50,7 +50,7 @@ export async function conclude(
   if (!areAccepted) await assertOwn(secrets, options, { version, stage, checks });
   // AWS makes the first version current by itself.
   const needsForce = !areAccepted && options.force === true && stage === 'AWSPENDING';
-  const isForced = needsForce && (await isPassed(shell, { version, stage, checks }, options));
+  const isForced = needsForce && (await hasConsent(shell, { version, stage, checks }, options));
   // The question may have taken minutes.
   if (needsForce) await assertOwn(secrets, options, { version, stage, checks });
   const isPromoted = stage === 'AWSPENDING' && secret !== undefined && (areAccepted || isForced);
@@ -72,7 +72,7 @@ async function assertOwn(
   { client, force }: ClientOptions & ForceOptions,
   { version, stage, checks }: Outcome,
 ): Promise<void> {
-  const first = (verdict: string) => checks.find((check) => verdictOn(check, version) === verdict);
+  const first = (verdict: Verdict) => checks.find((check) => verdictOn(check, version) === verdict);
   const other = stage === 'AWSPENDING' ? first('other-version') : undefined;
   const isGone = versionWith(stage, await secrets.find(client)) !== version;
   if (isGone || other !== undefined) {
@@ -80,30 +80,32 @@ async function assertOwn(
     const reason = isGone ? 'another operator has changed the secret' : `the broker reports ${found}`;
     throw new CommandFailure('secret-changed', `Version ${version} was not promoted: ${reason}`, CHANGED);
   }
-  const ending = force && stage === 'AWSPENDING' ? first('ends') : undefined;
-  if (ending !== undefined && 'failure' in ending) throw ending.failure;
+  const final = force && stage === 'AWSPENDING' ? first('final') : undefined;
+  if (final !== undefined && 'failure' in final) throw final.failure;
 }
 
 const CHANGED = 'Look at client list, then run the command again. Is it the broker of this environment?';
 
+type Verdict = 'accepted' | 'other-version' | 'forceable' | 'needs-consent' | 'final';
+
 /**
- * Returns what a check means for putting this version into use. `--force` passes silence and a disabled client, asks
- * about everything else that the broker found, and ends with a failure that another attempt does not end.
+ * Returns what a check means for putting this version into use. `--force` ignores silence and a disabled client, asks
+ * for consent to every other finding, and throws a failure that another attempt does not change.
  */
-function verdictOn(check: PairCheck, version: string): 'accepted' | 'other-version' | 'passes' | 'asks' | 'ends' {
-  if ('failure' in check) return check.failure.retryable ? 'passes' : 'ends';
+function verdictOn(check: PairCheck, version: string): Verdict {
+  if ('failure' in check) return check.failure.retryable ? 'forceable' : 'final';
   const { finding, cause, version: checked } = check;
   const isUnread = checked === undefined && (finding === 'disabled' || finding === 'secret-malformed');
   if (checked !== version && !isUnread) return 'other-version';
   if (finding === 'accepted') return 'accepted';
   const isSilent = finding === 'unreachable' || (finding === 'throttled' && cause === 'service');
-  return isSilent || finding === 'disabled' ? 'passes' : 'asks';
+  return isSilent || finding === 'disabled' ? 'forceable' : 'needs-consent';
 }
 
 /** Confirms the use of a rejected or untried credential, which `--force` and `--yes` do not imply. */
-async function isPassed(shell: Shell, outcome: Outcome, { client, acceptRejected }: ClientOptions & ForceOptions) {
-  const isAsking = outcome.checks.some((check) => verdictOn(check, outcome.version) === 'asks');
-  if (!isAsking || acceptRejected) return true;
+async function hasConsent(shell: Shell, outcome: Outcome, { client, acceptRejected }: ClientOptions & ForceOptions) {
+  const needsConsent = outcome.checks.some((check) => verdictOn(check, outcome.version) === 'needs-consent');
+  if (!needsConsent || acceptRejected) return true;
   if (!isTerminal(shell)) return false;
   note(shell, `The version is ${stateOf(outcome)}. Once it is current, callers of ${client} may depend on`);
   note(shell, 'the previous version, if there is one that the service accepts.');
@@ -121,8 +123,8 @@ function nextStep({ version, stage, checks }: Outcome, isPromoted: boolean): str
   const undo = checks.some((check) => findingOf(check) === 'disabled') ? '' : ' client rollback undoes it.';
   if (isPromoted) return `Promoted by --force, ${state}. ${TAKES_EFFECT}${undo}`;
   if (stage === 'AWSCURRENT') return `${FIRST}, ${state}; ${UNUSED}`;
-  const force = verdicts.includes('asks') ? '--force --accept-rejected' : '--force';
-  const forced = verdicts.includes('ends') ? '' : `; ${force} promotes it although it is ${state}`;
+  const force = verdicts.includes('needs-consent') ? '--force --accept-rejected' : '--force';
+  const forced = verdicts.includes('final') ? '' : `; ${force} promotes it although it is ${state}`;
   return `It stays pending, and does not affect callers. client promote tries it again${forced}.`;
 }
 

@@ -5,7 +5,7 @@ import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import {
   type Credential,
-  credentialEnd,
+  credentialExpiry,
   notAnObject,
   parseCredential,
 } from '../../functions/broker/credential/credential.ts';
@@ -52,8 +52,8 @@ export function prepareCredential(
 ) {
   const typed = parseJsonObject(text.reveal());
   if (typed === undefined) throw unusable(`it is ${notAnObject(text)}`);
-  const { client_secret_expires_at: end = expires } = typed;
-  const secret = end === undefined ? typed : { ...typed, client_secret_expires_at: end };
+  const { client_secret_expires_at: expiry = expires } = typed;
+  const secret = expiry === undefined ? typed : { ...typed, client_secret_expires_at: expiry };
   // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.
   if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member occurs more than once');
   const named = namedServices(secret);
@@ -68,9 +68,9 @@ export function prepareCredential(
   const parts = names.map((service) => readAs(prepared, service, environment));
   const words = parts.flatMap((part) => [part.clientId.reveal(), part.secret.reveal()]);
   const hasBlanks = words.some((word) => word !== word.trim());
-  const ends = [...new Set(names.map((service) => credentialEnd(prepared, service)))].toSorted().join(' ');
-  if (expires !== undefined && ends !== endText(expires)) refuse(ENDS_DIFFER);
-  return { text: prepared, services, hasBlanks, ends };
+  const expiries = [...new Set(names.map((service) => credentialExpiry(prepared, service)))].toSorted().join(' ');
+  if (expires !== undefined && expiries !== expiryText(expires)) refuse(EXPIRIES_DIFFER);
+  return { text: prepared, services, hasBlanks, expiries };
 }
 
 interface Place {
@@ -83,10 +83,10 @@ interface Place {
   readonly refuse: (message: string) => never;
 }
 
-const ENDS_DIFFER = 'error: --expires and client_secret_expires_at in the JSON differ: give one of them';
+const EXPIRIES_DIFFER = 'error: --expires and client_secret_expires_at in the JSON differ: give one of them';
 
-/** Returns an end as `credentialEnd` does. */
-export function endText(seconds: number): string {
+/** Returns an expiry as `credentialExpiry` does. */
+export function expiryText(seconds: number): string {
   return new Date(seconds * 1_000).toISOString();
 }
 

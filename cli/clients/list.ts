@@ -15,7 +15,7 @@ import {
   type ClientSecret,
   checkedPairs,
   type DatedSecret,
-  firstEnd,
+  firstExpiry,
   hasService,
   isOld,
   noteCredentials,
@@ -35,7 +35,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
       operate<ListOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
         const { environment, service, json } = options;
         const secrets = openSecrets(shell, options);
-        const some = (await secrets.list()).filter((one) => service === undefined || hasService(one, service));
+        const some = (await secrets.list()).filter((secret) => service === undefined || hasService(secret, service));
         const clients = await lookAt(shell, some, secrets, options);
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(shell, clients, options));
@@ -55,7 +55,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const secrets = openSecrets(shell, options);
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
-        else shell.stdout.write(`${textOf(shell, shown, options)}\n${shown.map((one) => versionsText(shell, one))}`);
+        else shell.stdout.write(`${textOf(shell, shown, options)}\n${shown.map((row) => versionsText(shell, row))}`);
         noteCredentials(shell, shown, environment);
       }),
     );
@@ -74,15 +74,15 @@ async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Sec
   const date = async (secret: ClientSecret) => ({ ...secret, dates: await secrets.versionDates(secret) });
   const clients = await mapConcurrently(found, date, noteProgress(shell, 'Looking at the versions'));
   const states = await readStates(shell, found, options);
-  return clients.map((one): Listed => ({ ...one, pairs: states?.filter(({ client }) => client === one.client) }));
+  return clients.map((row): Listed => ({ ...row, pairs: states?.filter(({ client }) => client === row.client) }));
 }
 
-function members({ client, servicesTag, versions, endsOf, deletedAt, dates, pairs }: Listed) {
+function members({ client, servicesTag, versions, expiriesOf, deletedAt, dates, pairs }: Listed) {
   return {
     client,
     services: servicesTag === undefined || servicesTag === 'all' ? 'all' : servicesOf(servicesTag, []),
     versions: versions.map(({ versionId, stages }) => {
-      return { version: versionId, stages, stored_at: iso(dates.get(versionId)), ends: endsOf.get(versionId) };
+      return { version: versionId, stages, stored_at: iso(dates.get(versionId)), ends: expiriesOf.get(versionId) };
     }),
     deleted_at: iso(deletedAt),
     pairs: pairs?.map(({ service, state, since, until, provenAt, tokenExpiresAt }) => ({
@@ -94,15 +94,16 @@ function members({ client, servicesTag, versions, endsOf, deletedAt, dates, pair
 }
 
 function textOf(shell: Shell, clients: readonly Listed[], { environment }: ListOptions): string {
-  // Most credentials have no end.
-  const haveEnds = clients.some((one) => firstEnd(one) !== '-');
-  const rows = clients.flatMap((one) => {
-    const { client, pairs = [], servicesTag, deletedAt } = one;
-    const current = versionWith('AWSCURRENT', one);
-    const stored = `${timeText(one.dates.get(current ?? ''), shell)}${isOld(one, environment) ? ' (old)' : ''}`;
-    const end = firstEnd(one);
-    const ends = haveEnds ? [Number.isNaN(Date.parse(end)) ? end : timeText(Date.parse(end), shell)] : [];
-    const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', one)), stored, ...ends];
+  // Most credentials have no expiry.
+  const haveExpiries = clients.some((secret) => firstExpiry(secret) !== '-');
+  const rows = clients.flatMap((secret) => {
+    const { client, pairs = [], servicesTag, deletedAt } = secret;
+    const current = versionWith('AWSCURRENT', secret);
+    const stored = `${timeText(secret.dates.get(current ?? ''), shell)}${isOld(secret, environment) ? ' (old)' : ''}`;
+    const expiry = firstExpiry(secret);
+    const time = Date.parse(expiry);
+    const expiries = haveExpiries ? [Number.isNaN(time) ? expiry : timeText(time, shell)] : [];
+    const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', secret)), stored, ...expiries];
     const gone = deletedAt === undefined ? undefined : `to be deleted on ${timeText(deletedAt, shell)}`;
     if (pairs.length === 0)
       return [[client, (servicesTag ?? 'all').trim() || '-', gone ?? '-', '-', '-', ...credential]];
@@ -112,7 +113,7 @@ function textOf(shell: Shell, clients: readonly Listed[], { environment }: ListO
     });
   });
   const header = ['CLIENT', 'SERVICE', 'STATE', 'PROVEN AT', 'TOKEN UNTIL', 'CURRENT', 'PENDING', 'STORED AT'];
-  return tableText(haveEnds ? [...header, 'ENDS'] : header, rows, shell);
+  return tableText(haveExpiries ? [...header, 'ENDS'] : header, rows, shell);
 }
 
 /** Returns the state in a few words: `rejected since 2026-01-01T00:00:00Z`. */
@@ -122,11 +123,11 @@ function stateText({ state, since, until }: PairState, shell: Shell): string {
   return `${state} ${until === undefined ? 'since' : 'until'} ${timeText(time, shell)}`;
 }
 
-function versionsText(shell: Shell, one: Listed): string {
+function versionsText(shell: Shell, secret: Listed): string {
   const rows = SECRET_STAGES.flatMap((stage) => {
-    const version = versionWith(stage, one);
+    const version = versionWith(stage, secret);
     if (version === undefined) return [];
-    return [[stage, version, timeText(one.dates.get(version), shell), one.endsOf.get(version) ?? '-']];
+    return [[stage, version, timeText(secret.dates.get(version), shell), secret.expiriesOf.get(version) ?? '-']];
   });
   return tableText(['STAGE', 'VERSION', 'STORED AT', 'ENDS'], rows, shell);
 }

@@ -9,13 +9,13 @@ import type { Redacted } from '../../functions/broker/redacted.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { askInTurn } from '../shared/checks.ts';
-import { type ClientSecret, firstEnd, servicesMissing, versionWith } from '../shared/client-secret.ts';
+import { type ClientSecret, firstExpiry, servicesMissing, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
 import { checkService, configuredServices, settingsOf } from '../shared/settings.ts';
 import { ACCEPT_REJECTED, conclude, conditionOf, FORCE, type ForceOptions } from './conclude.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
-import { endText, prepareCredential, readAs, readCredential } from './credential.ts';
+import { expiryText, prepareCredential, readAs, readCredential } from './credential.ts';
 import { servicesChanges } from './versions.ts';
 
 /** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
@@ -78,7 +78,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     plannedChange(before, names.join(', '), options),
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
     ...(prepared?.hasBlanks ? ['also stores the blank with which the client_id or the secret begins or ends'] : []),
-    ...endChanges(prepared?.ends ?? (expires === undefined ? undefined : endText(expires)), before),
+    ...expiryChanges(prepared?.expiries ?? (expires === undefined ? undefined : expiryText(expires)), before),
     ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
   ];
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
@@ -86,8 +86,8 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const version = randomUUID();
   note(shell, `Storing version ${version} of ${secretName(environment, client)}.`);
   try {
-    const { text, services, ends } = prepared;
-    const stored = { text, services, ends, versionId: version };
+    const { text, services, expiries } = prepared;
+    const stored = { text, services, expiries, versionId: version };
     const stage = await (before ? secrets.add(before, stored) : secrets.create(client, stored, kmsKeyId));
     note(shell, `Checking it on ${names.join(', ')}.`);
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
@@ -111,7 +111,7 @@ const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';
 
 /** Fails if a client of this name exists. Ignores case. */
 async function refuseTaken(secrets: Secrets, client: string): Promise<undefined> {
-  const isTwin = (one: ClientSecret) => one.client.toLowerCase() === client.toLowerCase();
+  const isTwin = (secret: ClientSecret) => secret.client.toLowerCase() === client.toLowerCase();
   // Without the right to list, only the exact name is checked.
   const twin = (await secrets.find(client)) ?? (await secrets.list().catch(() => [])).find(isTwin);
   if (twin === undefined) return;
@@ -134,14 +134,14 @@ function plannedChange(before: ClientSecret | undefined, where: string, options:
   return `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${conditionOf(options)}`;
 }
 
-/** Describes the ends of the credential, and an end of the current version that it does not have. */
-function endChanges(ends: string | undefined, before: ClientSecret | undefined): readonly string[] {
-  if (ends === undefined) return [];
-  if (ends.includes('malformed')) return ['stores an end that is no number of seconds: the broker ignores it'];
-  const isPast = Date.parse(ends.split(' ')[0] ?? '') <= Date.now();
-  if (ends !== 'never') return [`stores the end of the credential: ${ends}${isPast ? ', which is past' : ''}`];
-  const end = before === undefined ? '-' : firstEnd(before);
-  return end === '-' ? [] : [`stores no end: that of the current version is ${end}, and --expires is missing`];
+/** Describes the expiries of the credential, and the expiry of the current version that the credential lacks. */
+function expiryChanges(expiries: string | undefined, before: ClientSecret | undefined): readonly string[] {
+  if (expiries === undefined) return [];
+  if (expiries.includes('malformed')) return ['stores an end that is no number of seconds: the broker ignores it'];
+  const isPast = Date.parse(expiries.split(' ')[0] ?? '') <= Date.now();
+  if (expiries !== 'never') return [`stores the end of the credential: ${expiries}${isPast ? ', which is past' : ''}`];
+  const expiry = before === undefined ? '-' : firstExpiry(before);
+  return expiry === '-' ? [] : [`stores no end: that of the current version is ${expiry}, and --expires is missing`];
 }
 
 /** Reports whether the client_id differs from the current version's, and shows neither of them. */

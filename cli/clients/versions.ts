@@ -87,12 +87,12 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const place = `in place of ${versionWith('AWSCURRENT', secret)}`;
         const services = servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment);
         const dates = await secrets.versionDates(secret);
-        const [older, newer] = [versionWith('AWSCURRENT', secret), version].map((one = '') => dates.get(one) ?? 0);
+        const [older, newer] = [versionWith('AWSCURRENT', secret), version].map((id = '') => dates.get(id) ?? 0);
         const undoes = (newer ?? 0) > (older ?? 0) ? ['undoes a rollback: it is newer than the current version'] : [];
-        const end = secret.endsOf.get(version);
-        const ends = end === undefined ? [] : [`brings back a credential with an end: ${end}`];
+        const expiry = secret.expiriesOf.get(version);
+        const expires = expiry === undefined ? [] : [`brings back a credential with an end: ${expiry}`];
         const made = `makes version ${version} of ${client} current, unchecked, ${place}`;
-        const changes = [made, ...ends, ...undoes, ...services];
+        const changes = [made, ...expires, ...undoes, ...services];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         // AWS would also make a version current that another operator has discarded meanwhile.
         if ((await findVersion(secrets, client, 'AWSPREVIOUS')).version !== version) throw secretChanged();

@@ -22,7 +22,7 @@ export function execution(environment: Environment, { qualifier, boundary }: Boo
   const own = `${stackName(name)}-*`;
   const roles = [own, tokenRoleName(name)].map((role) => arn(environment, 'iam', `role/${role}`, ''));
   const at = (service: string, ...resources: readonly string[]) =>
-    resources.map((one) => arn(environment, service, one));
+    resources.map((name) => arn(environment, service, name));
   const trail = environment.trail === 'off' ? [] : ['cloudtrail'];
   const passed = ['codedeploy', 'lambda', 'scheduler', ...trail].map((service) => `${service}.amazonaws.com`);
   const users = ['dynamodb', 'secretsmanager'];
@@ -33,7 +33,7 @@ export function execution(environment: Environment, { qualifier, boundary }: Boo
   return [
     allow('ReadTheAssets', 's3', 'GetObject', `${bucket}cdk-${qualifier}-assets-${account}-${region}/*`),
     allow('ReadTheBootstrap', 'ssm', 'GetParameters', at('ssm', `parameter/cdk-bootstrap/${qualifier}/*`)),
-    life('Functions', 'lambda', [...functions, ...others.flatMap((one) => [one, `${one}:*`])]),
+    life('Functions', 'lambda', [...functions, ...others.flatMap((name) => [name, `${name}:*`])]),
     life('Roles', 'iam', roles),
     allow('GiveRolesRights', 'iam', 'CreateRole PutRole*', roles, bounded),
     allow('PassRoles', 'iam', 'PassRole', roles, { StringEquals: { 'iam:PassedToService': passed } }),

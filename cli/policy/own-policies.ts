@@ -75,7 +75,7 @@ function operator(environment: Environment, _: unknown, clients: readonly string
   const logs = arn(environment, 'logs', `log-group:${stackName(name)}-*`);
   const names = clients.map((client) => secretName(name, client));
   // AWS appends six characters to a name: `a-*` must not cover `a-Zz9Yy8`.
-  const secrets = names.map((one) => arn(environment, 'secretsmanager', `secret:${one}-??????`));
+  const secrets = names.map((name) => arn(environment, 'secretsmanager', `secret:${name}-??????`));
   const [key] = keyOf(environment);
   const audit = [
     allow('ReadTheAuditLines', 'logs', 'FilterLogEvents', logs),

@@ -59,7 +59,7 @@ export async function askForChecks(
   };
   const checks = await mapConcurrently(pairs, check, noteProgress(shell, 'Checking'));
   const [first] = checks;
-  const areUnsent = !isForced && checks.every((one) => findingOf(one) === 'network-error');
+  const areUnsent = !isForced && checks.every((check) => findingOf(check) === 'network-error');
   if (areUnsent && first !== undefined && 'failure' in first) throw first.failure;
   return checks;
 }

@@ -15,8 +15,8 @@ export interface ClientSecret {
   readonly servicesTag: string | undefined;
   /** The services of each version by id, in the form of `servicesTag`. Contains only versions that a command stored. */
   readonly servicesOf: ReadonlyMap<string, string>;
-  /** The ends of each version by id, from its tag `expires`. */
-  readonly endsOf: ReadonlyMap<string, string>;
+  /** The expiries of each version by id, from its tag `expires`. */
+  readonly expiriesOf: ReadonlyMap<string, string>;
   /** The versions that carry a stage. */
   readonly versions: readonly { readonly versionId: string; readonly stages: readonly string[] }[];
   /** When a secret that is marked for deletion will be deleted. */
@@ -47,17 +47,17 @@ export function noteCredentials(shell: Shell, clients: readonly DatedSecret[], e
   const unlisted = clients.filter(({ servicesTag }) => servicesTag === undefined);
   noteFor(unlisted, UNLISTED);
   const limit = `older than ${maxAgeDays(environment)} days (credentialMaxAgeDays)`;
-  const old = clients.filter((one) => isOld(one, environment));
+  const old = clients.filter((client) => isOld(client, environment));
   noteFor(old, `the credential is ${limit}; client put rotates it.`);
-  const isEnding = (one: DatedSecret) => Date.parse(firstEnd(one)) <= Date.now() + WARNED_MS;
-  noteFor(clients.filter(isEnding), 'the credential has ended, or ends within 30 days; client put rotates it.');
+  const isExpiring = (client: DatedSecret) => Date.parse(firstExpiry(client)) <= Date.now() + WARNED_MS;
+  noteFor(clients.filter(isExpiring), 'the credential has ended, or ends within 30 days; client put rotates it.');
 }
 
 const WARNED_MS = 30 * 24 * 60 * 60_000;
 
-/** Returns the first end of the current version, from its tag, or `-`. */
-export function firstEnd(secret: ClientSecret): string {
-  return secret.endsOf.get(versionWith('AWSCURRENT', secret) ?? '')?.split(' ')[0] ?? '-';
+/** Returns the first expiry of the current version, from its tag, or `-`. */
+export function firstExpiry(secret: ClientSecret): string {
+  return secret.expiriesOf.get(versionWith('AWSCURRENT', secret) ?? '')?.split(' ')[0] ?? '-';
 }
 
 const UNLISTED =

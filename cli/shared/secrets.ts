@@ -27,7 +27,7 @@ export interface NewVersion {
   /** Names with spaces between, or `all`, as in the tag `services`. */
   readonly services: string;
   /** The ends of the credential on its services, as in the tag `expires`. */
-  readonly ends?: string;
+  readonly expiries?: string;
 }
 
 /** Opens the environment's secrets. Each method sends its own requests. */
@@ -50,7 +50,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       for await (const { SecretList = [] } of paginateListSecrets({ client }, input, send)) {
         secrets.push(...SecretList.flatMap((entry) => readSecret(entry, prefix) ?? []));
       }
-      return secrets.toSorted((one, other) => (one.client < other.client ? -1 : 1));
+      return secrets.toSorted((a, b) => (a.client < b.client ? -1 : 1));
     },
 
     async find(name: string): Promise<ClientSecret | undefined> {
@@ -74,21 +74,21 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
     },
 
     /** Creates a secret. AWS makes its first version current at once. */
-    async create(name: string, { versionId, text, services, ends }: NewVersion, kmsKeyId: string | undefined) {
+    async create(name: string, { versionId, text, services, expiries }: NewVersion, kmsKeyId: string | undefined) {
       const secret = {
         Name: `${prefix}${name}`,
         Description: `Credential of the client ${name}, for the token broker`,
         ClientRequestToken: versionId,
         SecretString: text.reveal(),
         ...(kmsKeyId !== undefined && { KmsKeyId: kmsKeyId }),
-        Tags: [{ Key: SERVICES_TAG, Value: services }, ...versionTags(versionId, services, ends)],
+        Tags: [{ Key: SERVICES_TAG, Value: services }, ...versionTags(versionId, services, expiries)],
       };
       await client.createSecret(secret, send);
       return 'AWSCURRENT' as const;
     },
 
     /** Stores another version as AWSPENDING. AWS makes the first version of a secret current too. */
-    async add({ client: name, servicesOf }: ClientSecret, { versionId, text, services, ends }: NewVersion) {
+    async add({ client: name, servicesOf }: ClientSecret, { versionId, text, services, expiries }: NewVersion) {
       // A tag without a version can belong to a version that another operator is about to store.
       const gone: string[] = [];
       for await (const { VersionId = '', VersionStages = [] } of versionsOf(name, { IncludeDeprecated: true })) {
@@ -97,7 +97,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       const TagKeys = gone.flatMap((version) => [versionTag(version), expiresTag(version)]);
       if (gone.length > 0) await client.untagResource({ ...idOf(name), TagKeys }, send);
       // Tagged before the version exists, because `promote` and `rollback` know its services only by this tag.
-      await client.tagResource({ ...idOf(name), Tags: versionTags(versionId, services, ends) }, send);
+      await client.tagResource({ ...idOf(name), Tags: versionTags(versionId, services, expiries) }, send);
       const stored = { ClientRequestToken: versionId, SecretString: text.reveal(), VersionStages: ['AWSPENDING'] };
       const { VersionStages = [] } = await client.putSecretValue({ ...idOf(name), ...stored }, send);
       if (!VersionStages.includes('AWSCURRENT')) return 'AWSPENDING' as const;
@@ -174,7 +174,7 @@ export async function findSecret(secrets: Secrets, client: string, advice = WHIC
   const secret = await secrets.find(client);
   if (secret !== undefined) return secret;
   // Without the right to list, the failure suggests no names.
-  const clients = (await secrets.list().catch(() => [])).map((one) => one.client);
+  const clients = (await secrets.list().catch(() => [])).map(({ client }) => client);
   const near = nearestNames(client, clients).join(', ');
   const detail = `There is no client "${client}" in this environment`;
   throw new CommandFailure('secret-missing', detail, near === '' ? advice : `Did you mean ${near}? ${advice}`);
@@ -194,9 +194,10 @@ function versionTag(versionId: string): string {
 }
 
 /** Returns the tags of a new version. A tag is limited to 256 characters, which ten different ends fill. */
-function versionTags(versionId: string, services: string, ends = 'never') {
+function versionTags(versionId: string, services: string, expiries = 'never') {
   const ofServices = { Key: versionTag(versionId), Value: services };
-  return ends === 'never' ? [ofServices] : [ofServices, { Key: expiresTag(versionId), Value: ends.slice(0, 249) }];
+  if (expiries === 'never') return [ofServices];
+  return [ofServices, { Key: expiresTag(versionId), Value: expiries.slice(0, 249) }];
 }
 
 /** Returns the values of the tags whose keys are the prefix and a version. */
@@ -216,7 +217,7 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
     arn: ARN,
     servicesTag: Tags.find(({ Key }) => Key === SERVICES_TAG)?.Value,
     servicesOf: byVersion(Tags, versionTag('')),
-    endsOf: byVersion(Tags, expiresTag('')),
+    expiriesOf: byVersion(Tags, expiresTag('')),
     versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
     deletedAt: DeletedDate?.getTime(),
   };

@@ -8,7 +8,7 @@ import { SETTINGS_VARIABLE } from '../../lib/settings/names.ts';
 export function useSettings(args: readonly string[]): readonly string[] {
   const options = { settings: { type: 'string' } } as const;
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
-  const option = tokens.find((one) => one.kind === 'option' && one.name === 'settings');
+  const option = tokens.find((token) => token.kind === 'option' && token.name === 'settings');
   if (option?.kind !== 'option' || !option.value?.trim() || option.value.startsWith('-')) return args;
   process.env[SETTINGS_VARIABLE] = option.value;
   return args.toSpliced(option.index, option.inlineValue ? 1 : 2);

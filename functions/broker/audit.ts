@@ -17,7 +17,7 @@ export interface AuditRecord {
   readonly cache?: CacheUse | undefined;
   readonly fingerprint?: string | undefined;
   readonly credentialVersion?: string | undefined;
-  readonly credentialEnd?: string | undefined;
+  readonly credentialExpiry?: string | undefined;
   readonly expirySource?: ExpirySource | undefined;
   readonly trace: Trace;
   readonly cause?: unknown;

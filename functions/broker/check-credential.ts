@@ -1,5 +1,5 @@
 import type { Finding, ProvenBy, SecretStage, ThrottleCause } from '../vocabulary.ts';
-import { credentialEnd, parseCredential } from './credential/credential.ts';
+import { credentialExpiry, parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';
 import { type Call, isTrial } from './pair/call.ts';
@@ -24,8 +24,8 @@ export interface CheckResult {
   /** The cause of the finding `throttled`. */
   readonly cause?: ThrottleCause | undefined;
   readonly expiresAt?: number | undefined;
-  /** As from `credentialEnd`. Absent if the secret was not read, or if the finding is about another version. */
-  readonly credentialEnd?: string | undefined;
+  /** As from `credentialExpiry`. Absent if the secret was not read, or if the finding is about another version. */
+  readonly credentialExpiry?: string | undefined;
   /** Whole seconds until another check may find out more. */
   readonly retryAfterSeconds?: number | undefined;
 }
@@ -48,10 +48,10 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
     const acquired = await acquireToken(call, (view) => decideCheck(view, call, provenForMs, now()));
     if (acquired.kind === 'answer') return acquired.answer;
     const { version } = acquired;
-    if (acquired.kind === 'token') return withEnd(accepted(acquired.token, 'request'), version, call);
+    if (acquired.kind === 'token') return withExpiry(accepted(acquired.token, 'request'), version, call);
     const { retryAfterSeconds } = acquired.problem;
     const found = { ...withCause(acquired.problem), version: version.versionId, checkedAt: now(), retryAfterSeconds };
-    return withEnd({ ...found, provenBy: 'request' }, version, call);
+    return withExpiry({ ...found, provenBy: 'request' }, version, call);
   };
 }
 
@@ -62,13 +62,14 @@ function decideCheck(view: View, call: Call, provenForMs: number, now: number): 
   const credential = credentialOf(view, call, now);
   if ('kind' in credential) return credential;
   const known = knownFinding(record, credential, call, provenForMs, now) ?? whatWaits(record, credential, call, now);
-  if (known !== undefined) return answer(withEnd(known, credential, call));
+  if (known !== undefined) return answer(withExpiry(known, credential, call));
   return view.leaseIsOver ? { kind: 'request', forced: false } : { kind: 'wait' };
 }
 
-/** Adds the end of the version that the result is about. */
-function withEnd(result: CheckResult, { versionId, text }: SecretVersion, { pair }: Call): CheckResult {
-  return { ...result, credentialEnd: result.version === versionId ? credentialEnd(text, pair.service) : undefined };
+/** Adds the expiry of the version that the result is about. */
+function withExpiry(result: CheckResult, { versionId, text }: SecretVersion, { pair }: Call): CheckResult {
+  const isSame = result.version === versionId;
+  return { ...result, credentialExpiry: isSame ? credentialExpiry(text, pair.service) : undefined };
 }
 
 function answer(result: CheckResult) {
@@ -95,7 +96,7 @@ function credentialOf(view: View, call: Call, now: number): SecretVersion | Step
   if (reading.outcome !== 'found') throw secretProblem(reading, versions.name, versions.stage);
   const { secret } = reading;
   if (isWellFormed(secret, call)) return secret;
-  return answer(withEnd({ ...malformed, version: secret.versionId }, secret, call));
+  return answer(withExpiry({ ...malformed, version: secret.versionId }, secret, call));
 }
 
 /** Returns the finding that a token of traffic or a latch proves. Other versions prove nothing about this version. */

@@ -53,10 +53,10 @@ const MAX_ENCODINGS = 3;
 export function textsIn(value: unknown, entriesOf: (object: object) => unknown[] = Object.values): readonly string[] {
   const values: unknown[] = [value];
   // The loop extends the list that it walks.
-  for (const one of values) {
-    if (typeof one === 'object' && one !== null) for (const entry of entriesOf(one)) values.push(entry);
+  for (const part of values) {
+    if (typeof part === 'object' && part !== null) for (const entry of entriesOf(part)) values.push(entry);
   }
-  return values.filter((one) => typeof one === 'string' || typeof one === 'number').map(String);
+  return values.filter((part) => typeof part === 'string' || typeof part === 'number').map(String);
 }
 
 /** Returns all possible decodings. Reads base64 from four offsets, because the text before it may look like base64. */

@@ -29,7 +29,7 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
     for await (const { SecretList = [] } of pages) {
       for (const { Name = '', Tags } of SecretList) {
         const client = clientOf(Name, environment);
-        if (client !== undefined) clients.set(client, { services: servicesTag(Tags), ends: endTags(Tags) });
+        if (client !== undefined) clients.set(client, { services: servicesTag(Tags), expiries: expiryTags(Tags) });
       }
     }
     return [...clients].map(([client, tags]) => ({ client, ...tags }));
@@ -57,8 +57,8 @@ function servicesTag(tags: readonly Tag[] = []): string | undefined {
   return tags.find(({ Key }) => Key === 'services')?.Value;
 }
 
-/** Returns the tags with the ends of versions, by version. */
-function endTags(tags: readonly Tag[] = []): ReadonlyMap<string, string> {
+/** Returns the tags with the expiries of versions, by version. */
+function expiryTags(tags: readonly Tag[] = []): ReadonlyMap<string, string> {
   const prefix = expiresTag('');
   const own = tags.filter(({ Key }) => Key?.startsWith(prefix));
   return new Map(own.map(({ Key = '', Value = '' }) => [Key.slice(prefix.length), Value]));

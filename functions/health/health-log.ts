@@ -42,7 +42,7 @@ export function createHealthLog({ environment, now, write }: Log) {
         PairsNotReached: missed.length,
         PairsFailed: missed.filter(({ reason }) => reason === 'failed').length,
         PairsRejected: checked.filter(({ finding }) => finding === 'rejected').length,
-        PairsExpiring: checked.filter((one) => daysLeft(one) <= 7).length,
+        PairsExpiring: checked.filter((pair) => daysLeft(pair) <= 7).length,
         ServiceIncidents: incidents.length,
         Notifications: reported.sent,
         NotificationFailures: Math.max(reported.unsent, reported.failures.length),
@@ -81,9 +81,9 @@ const IGNORED_METRICS = metrics({ by: [BY_OUTCOME], counts: ['IgnoredEvents'] })
 
 const EXPIRY_METRICS = metrics({ by: [BY_SERVICE], counts: ['DaysToExpiry'] });
 
-/** Returns the days until the credential ends, or NaN without an end. */
-function daysLeft({ credentialExpiresAt: end, at }: CheckedPair): number {
-  return (Date.parse(end ?? '') - at) / DAY_MS;
+/** Returns the days until the credential expires, or NaN without an expiry. */
+function daysLeft({ credentialExpiresAt = '', at }: CheckedPair): number {
+  return (Date.parse(credentialExpiresAt) - at) / DAY_MS;
 }
 
 /** Shortens a list, because a log line is limited to 256 kB. `PairsNotReached` reports the full number. */

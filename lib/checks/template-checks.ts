@@ -22,7 +22,7 @@ export function checkTemplates(app: App): void {
 /** Makes every finding an error, because synth continues after a warning and an operator easily overlooks it. */
 function withoutWarnings(plugin: Pick<IPolicyValidationPlugin, 'validate'>): IPolicyValidationPlugin {
   const validate = (context: IPolicyValidationContext) => {
-    const violations = plugin.validate(context).violations.map((one) => ({ ...one, severity: 'error' }));
+    const violations = plugin.validate(context).violations.map((violation) => ({ ...violation, severity: 'error' }));
     return { violations, success: violations.length === 0 };
   };
   // Keeps the class of the plugin. Otherwise the CDK adds its own rules a second time.

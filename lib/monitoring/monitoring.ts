@@ -43,8 +43,8 @@ export class Monitoring extends Construct {
     const alarms = createAlarms(new Construct(this, 'Alarms'), environment, ALARMS, watched);
     const { slo } = environment;
     const level = slo && new ServiceLevel(this, 'ServiceLevel', { environment: name, ...slo, broker, called });
-    const telling = [...alarms, ...(level ? [level.alarm] : [])];
-    for (const alarm of telling) operators.tellOf(alarm);
+    const ringing = [...alarms, ...(level ? [level.alarm] : [])];
+    for (const alarm of ringing) operators.notifyOf(alarm);
 
     // Names of dashboards are unique in an account, across its regions.
     const dashboardName = `${functionName(name)}-${region}`;
@@ -53,7 +53,7 @@ export class Monitoring extends Construct {
       defaultInterval: Duration.hours(3),
     });
     const title = `Token broker ${name}, ${region}: what rings`;
-    dashboard.addWidgets(new AlarmStatusWidget({ title, alarms: telling, width: FULL_WIDTH, height: 4 }));
+    dashboard.addWidgets(new AlarmStatusWidget({ title, alarms: ringing, width: FULL_WIDTH, height: 4 }));
     if (level) dashboard.addWidgets(level.tile);
     const shown = { services: Object.keys(services), broker, called, healthMinutes: rateSeconds(health.every) / 60 };
     for (const row of dashboardRows(shown)) dashboard.addWidgets(...widgetsOf(row));
@@ -69,7 +69,7 @@ export function createAlarms<Watched>(
   watched: Watched,
 ): readonly Alarm[] {
   // A call that takes longer is slow because of the broker, not because of a service.
-  const longestRequestMs = Math.max(...Object.values(environment.services).map((one) => one.requestTimeoutMs));
+  const longestRequestMs = Math.max(...Object.values(environment.services).map((service) => service.requestTimeoutMs));
   return Object.entries(definitions)
     .filter(([name]) => !environment.alarms.off.includes(name))
     .map(([name, definition]) => {

@@ -52,7 +52,7 @@ export class OperatorTopic extends Construct {
   }
 
   /** Notifies the operators when the alarm begins and when it is over. */
-  tellOf(alarm: AlarmBase): void {
+  notifyOf(alarm: AlarmBase): void {
     const action = new SnsAction(this.topic);
     alarm.addAlarmAction(action);
     alarm.addOkAction(action);

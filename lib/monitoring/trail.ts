@@ -66,7 +66,7 @@ export class Trail extends Construct {
       // A metric filter takes dimensions from records only, so the namespace names the environment.
       records: (metricName) => new Metric({ namespace: metricNamespace, metricName, statistic: 'Sum' }),
     });
-    for (const alarm of alarms) operators.tellOf(alarm);
+    for (const alarm of alarms) operators.notifyOf(alarm);
   }
 
   /** @see https://docs.aws.amazon.com/awscloudtrail/latest/userguide/create-s3-bucket-policy-for-cloudtrail.html */
@@ -139,7 +139,7 @@ function trailPatterns(environment: Environment, keyId: string): Readonly<Record
     roles.length === 0 ? [] : [any([`${issuer} NOT EXISTS`, all(roles.map((role) => `${issuer} != "${role}"`))])];
   const tokenRole = `arn:${partitionOf(region)}:iam::${account}:role/${tokenRoleName(name)}`;
   const named = (field: string, ...names: readonly string[]) =>
-    any(names.flatMap((one) => [`$.${field} = "*${one}"`, `$.${field} = "*${one}:*"`]));
+    any(names.flatMap((name) => [`$.${field} = "*${name}"`, `$.${field} = "*${name}:*"`]));
   const change = (service: string, conditions: readonly string[], ...deployers: readonly string[]) => [
     `$.eventSource = "${service}.amazonaws.com"`,
     '$.readOnly IS FALSE',

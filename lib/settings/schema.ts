@@ -13,7 +13,7 @@ export function text(faultOf: FaultOf) {
 export type FaultOf = (text: string) => string | undefined;
 
 /** A schema for lists without duplicates. */
-export function listOf<Item extends z.ZodType>(item: Item, keyOf: (item: z.output<Item>) => unknown = (one) => one) {
+export function listOf<Item extends z.ZodType>(item: Item, keyOf: (item: z.output<Item>) => unknown = (key) => key) {
   return z.array(item).superRefine((items, context) => {
     const keys = items.map(keyOf);
     for (const index of keys.keys()) {

@@ -51,7 +51,7 @@ export function createAuditLog(options: Options): Audit {
       cache,
       fingerprint: record.fingerprint,
       credentialVersion: record.credentialVersion,
-      credentialExpiresAt: record.credentialEnd,
+      credentialExpiresAt: record.credentialExpiry,
       expirySource: record.expirySource,
       rulesDigest,
       warnings: [...warnings],

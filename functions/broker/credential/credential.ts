@@ -69,7 +69,7 @@ export function namesService(text: Redacted, service: ServiceName): boolean | un
  *
  * @see RFC 7591 §3.2.1 `client_secret_expires_at`
  */
-export function credentialEnd(text: Redacted, service: ServiceName): string {
+export function credentialExpiry(text: Redacted, service: ServiceName): string {
   const secret = membersOf(parseJsonObject(text.reveal()));
   const { client_secret_expires_at: seconds = 0 } = { ...secret, ...membersOf(membersOf(secret.services)[service]) };
   if (seconds === 0) return 'never';

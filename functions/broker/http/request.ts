@@ -112,7 +112,7 @@ function refuseWrong(members: Members, known: readonly (keyof typeof FAULTS)[], 
     const fault = FAULTS[name](members[name]);
     return fault === undefined ? [] : [`${name === 'client' ? clientName : name}: ${fault}`];
   });
-  const unknown = Object.keys(members).filter((name) => !known.some((one) => one === name));
+  const unknown = Object.keys(members).filter((name) => !known.some((member) => member === name));
   if (unknown.length > 0) faults.push(`unknown member ${unknown.map(shownName).join(', ')}`);
   if (faults.length > 0) throw invalid(`${faults.join('; ')}.`);
 }
@@ -133,7 +133,7 @@ const FAULTS = {
     return /^[0-9a-f]{16}$/.test(fingerprint) ? undefined : rule;
   },
   stage(stage: unknown = 'AWSCURRENT') {
-    return SECRET_STAGES.some((one) => one === stage) ? undefined : 'must be AWSCURRENT, AWSPENDING or AWSPREVIOUS';
+    return SECRET_STAGES.some((name) => name === stage) ? undefined : 'must be AWSCURRENT, AWSPENDING or AWSPREVIOUS';
   },
 };
 

@@ -87,7 +87,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
       const result = await broker.check(caller, wanted, deadline, record.trace);
       record.credentialVersion = result.version;
       record.cause = result.cause;
-      record.credentialEnd = result.credentialEnd;
+      record.credentialExpiry = result.credentialExpiry;
       return { outcome: result.finding, response: checkResponse(wanted, result, now()) };
     }
     const wanted = tokenBody.parse();
@@ -154,7 +154,7 @@ function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: 
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
     expires_in: expiresAt === undefined ? undefined : secondsLeft(checkedAt, expiresAt, now),
-    credential_expires_at: result.credentialEnd,
+    credential_expires_at: result.credentialExpiry,
   };
   return respond(200, members, retryAfter(retryAfterSeconds));
 }

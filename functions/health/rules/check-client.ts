@@ -43,8 +43,8 @@ export function createClientCheck(dependencies: Dependencies) {
     const records = await Promise.all(services.map((service) => check({ client, service })));
     const secret = await describeSecret(client);
     const listed = secret === undefined ? [] : servicesOf(secret.services, services);
-    const told = records.filter(({ pair }) => listed.includes(pair.service));
-    const failures = await Promise.all(told.map((record) => tell(record, endsAt)));
+    const reported = records.filter(({ pair }) => listed.includes(pair.service));
+    const failures = await Promise.all(reported.map((record) => report(record, endsAt)));
     // If another version is current by now, its own event starts a check.
     const open = secret?.currentVersion === version ? records.map((record) => unfinished(record, version)) : [];
     const reasons = [...open, ...failures.flat()].filter((reason) => reason !== undefined);
@@ -64,7 +64,7 @@ export function createClientCheck(dependencies: Dependencies) {
   }
 
   /** Returns a word for each failure. */
-  async function tell({ pair, answer }: CheckRecord, endsAt: number): Promise<readonly string[]> {
+  async function report({ pair, answer }: CheckRecord, endsAt: number): Promise<readonly string[]> {
     if (answer.kind === 'failed' || isSilent(answer.finding)) return [];
     const checked = [{ ...answer, pair, at: now() }];
     return (await notify({ kind: 'client', service: pair.service, checked }, endsAt)).failures;

@@ -9,10 +9,10 @@ export interface CheckedPair {
   readonly cause?: string | undefined;
   readonly provenBy: ProvenBy;
   readonly version?: string | undefined;
-  /** When the issuer ends the credential, as in `/check`. Absent if the secret was not read. */
+  /** The expiry of the credential, as in `/check`. Absent if the secret was not read. */
   readonly credentialExpiresAt?: string | undefined;
-  /** The tag that should contain this end, if the version has the tag. */
-  readonly endsTag?: string | undefined;
+  /** The tag that should contain this expiry, if the version has the tag. */
+  readonly expiryTag?: string | undefined;
   /** The time of the finding, possibly long before this run. */
   readonly checkedAt: number;
   /** When this run received the finding. */
@@ -70,7 +70,7 @@ export async function checkPairs(
   const { now, sleep } = dependencies;
   const tickets = new Map(pairs.map((pair) => [pair, random()]));
   // The order is random, so that runs that end early miss different pairs.
-  const queue = pairs.toSorted((one, other) => (tickets.get(one) ?? 0) - (tickets.get(other) ?? 0));
+  const queue = pairs.toSorted((a, b) => (tickets.get(a) ?? 0) - (tickets.get(b) ?? 0));
   const repeated = new Set<Pair>();
   const checked: CheckedPair[] = [];
   const missed: MissedPair[] = [];

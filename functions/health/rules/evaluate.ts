@@ -39,9 +39,9 @@ export type Observation =
       readonly credentialExpiresAt?: string | undefined;
     })
   | (Look & {
-      readonly kind: 'end';
+      readonly kind: 'expiry';
       readonly pair: Pair;
-      readonly condition: EndCondition;
+      readonly condition: ExpiryCondition;
       readonly credentialExpiresAt: string;
     })
   | (Look & { readonly kind: 'service'; readonly service: ServiceName; readonly condition: 'incident' | 'answering' })
@@ -58,18 +58,18 @@ interface Look {
   readonly detail?: string | undefined;
 }
 
-/** The conditions of a credential near its end, by the days that are left at most. */
-const ENDINGS = [
+/** The conditions of a credential near its expiry, by the days that are left at most. */
+const LIMITS_BY_DAYS = [
   [0, 'ended'],
   [1, 'ends-within-1-day'],
   [7, 'ends-within-7-days'],
   [30, 'ends-within-30-days'],
 ] as const;
-type EndCondition = (typeof ENDINGS)[number][1] | 'end-malformed' | 'end-mistagged' | 'lasting';
+type ExpiryCondition = (typeof LIMITS_BY_DAYS)[number][1] | 'end-malformed' | 'end-mistagged' | 'lasting';
 
 export const CONDITIONS = [
   ...[...FINDINGS, 'incident', 'answering', 'denied', 'not-denied', 'unproven'],
-  ...[...ENDINGS.map(([, condition]) => condition), 'end-malformed', 'end-mistagged', 'lasting'],
+  ...[...LIMITS_BY_DAYS.map(([, condition]) => condition), 'end-malformed', 'end-mistagged', 'lasting'],
 ] as const;
 
 /** The last known condition. A good condition is dropped after 15 minutes. */
@@ -81,24 +81,23 @@ export interface Entry {
   readonly version?: string | undefined;
 }
 
-/** The entries of the pairs and of their ends, by key, and the entry of each other kind of observation. */
+/** The entries of the pairs and of their expiries, by key, and the entry of each other kind of observation. */
 export interface Entries extends Readonly<Partial<Record<'service' | 'broker' | 'probe', Entry | undefined>>> {
   readonly pairs: ReadonlyMap<string, Entry>;
 }
 
-/** Returns the key of the entry about the end of a pair's credential. An earlier release ignores such entries. */
-export function endKey(pair: Pair): string {
-  return `${pairKey(pair)}${END}`;
+/** Returns the key of the entry about the expiry of a pair's credential. An earlier release ignores such entries. */
+export function expiryKey(pair: Pair): string {
+  return `${pairKey(pair)}${EXPIRY}`;
 }
 
-/** Returns whether a key is of a pair or of its end. */
+/** Returns whether a key is of a pair or of its expiry. */
 export function isEntryKey(key: string): boolean {
-  return (
-    parsePairKey(key) !== undefined || (key.endsWith(END) && parsePairKey(key.slice(0, -END.length)) !== undefined)
-  );
+  const isPairKey = (text: string) => parsePairKey(text) !== undefined;
+  return isPairKey(key) || (key.endsWith(EXPIRY) && isPairKey(key.slice(0, -EXPIRY.length)));
 }
 
-const END = '/end';
+const EXPIRY = '/end';
 
 /** Returns the observations and `kept`, the entries that are still valid. The others are dropped without a message. */
 export function evaluate(findings: Findings, entries: Entries) {
@@ -130,16 +129,16 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const isIncident = open === undefined ? hasBegun(checked) : !hasEnded(checked, open);
   const condition = isIncident ? 'incident' : 'answering';
   const asked = checked.filter(wasAsked).length;
-  const detail = `${silentOnes(checked).length} of ${asked} pairs that were asked got no answer.`;
+  const detail = `${silentPairs(checked).length} of ${asked} pairs that were asked got no answer.`;
 
   // A deleted client needs no message, because the check has withdrawn its token.
   const listedKeys = new Set(listed.map(pairKey));
-  const listedEnds = new Set(listed.map(endKey));
+  const listedExpiries = new Set(listed.map(expiryKey));
   const without = checked.filter(({ finding }) => finding === 'secret-missing' || finding === 'disabled');
   const gone = new Set(without.map(({ pair }) => pairKey(pair)).filter((key) => !listedKeys.has(key)));
   const there = checked.filter(({ pair }) => !gone.has(pairKey(pair)));
-  const isKept = (key: string) => (parsePairKey(key) === undefined ? listedEnds.has(key) : !gone.has(key));
-  const pairs = [...entries.pairs].filter(([key, one]) => isKept(key) && !(isIncident && isSilent(one.condition)));
+  const isKept = (key: string) => (parsePairKey(key) === undefined ? listedExpiries.has(key) : !gone.has(key));
+  const pairs = [...entries.pairs].filter(([key, entry]) => isKept(key) && !(isIncident && isSilent(entry.condition)));
   const ofService: Observation = { kind: 'service', service, condition, since: at, at, detail };
   return { observations: [ofService, ...observePairs(there, isIncident)], kept: { ...entries, pairs: new Map(pairs) } };
 }
@@ -150,7 +149,7 @@ function openIncident({ service }: Entries): Entry | undefined {
 
 function hasBegun(checked: readonly CheckedPair[]): boolean {
   const asked = checked.filter(wasAsked).length;
-  return asked >= MIN_ASKED && silentOnes(checked).length >= asked * MIN_SHARE;
+  return asked >= MIN_ASKED && silentPairs(checked).length >= asked * MIN_SHARE;
 }
 
 const MIN_ASKED = 5;
@@ -160,34 +159,35 @@ function hasEnded(checked: readonly CheckedPair[], { at: lastSeenAt }: Entry): b
   const isAnswered = (pair: CheckedPair) =>
     // Traffic can prove earlier than a check that the service answers again.
     wasAsked(pair) ? !isSilent(pair.finding) : pair.provenBy === 'traffic' && pair.checkedAt > lastSeenAt;
-  return checked.filter(isAnswered).length > silentOnes(checked).length;
+  return checked.filter(isAnswered).length > silentPairs(checked).length;
 }
 
-function silentOnes(checked: readonly CheckedPair[]): readonly CheckedPair[] {
+function silentPairs(checked: readonly CheckedPair[]): readonly CheckedPair[] {
   return checked.filter((pair) => wasAsked(pair) && isSilent(pair.finding));
 }
 
 function observePairs(checked: readonly CheckedPair[], isIncident: boolean): readonly Observation[] {
-  const told = checked.filter((pair) => !isSilent(pair.finding) || (!isIncident && wasAsked(pair)));
+  const reported = checked.filter((pair) => !isSilent(pair.finding) || (!isIncident && wasAsked(pair)));
   return [
-    ...told.map((look) => ({ ...look, kind: 'pair', condition: look.finding, since: look.checkedAt }) as const),
-    ...checked.flatMap(observeEnd),
+    ...reported.map((look) => ({ ...look, kind: 'pair', condition: look.finding, since: look.checkedAt }) as const),
+    ...checked.flatMap(observeExpiry),
   ];
 }
 
-/** Observes the end of a credential. An answer without it is of a broker of an earlier release, or read no secret. */
-function observeEnd(look: CheckedPair): readonly Observation[] {
+/** Observes the expiry of a credential. An answer of an earlier release, or without a secret, does not contain it. */
+function observeExpiry(look: CheckedPair): readonly Observation[] {
   const { credentialExpiresAt, at } = look;
   if (credentialExpiresAt === undefined) return [];
-  return [{ ...look, kind: 'end', condition: endCondition(look, credentialExpiresAt), credentialExpiresAt, since: at }];
+  const condition = expiryCondition(look, credentialExpiresAt);
+  return [{ ...look, kind: 'expiry', condition, credentialExpiresAt, since: at }];
 }
 
-function endCondition({ at, endsTag = '' }: CheckedPair, end: string): EndCondition {
-  if (end === 'malformed') return 'end-malformed';
+function expiryCondition({ at, expiryTag = '' }: CheckedPair, expiry: string): ExpiryCondition {
+  if (expiry === 'malformed') return 'end-malformed';
   // Every comparison with NaN, the days until `never`, is false.
-  const days = (Date.parse(end) - at) / DAY_MS;
-  const [, ending] = ENDINGS.find(([limit]) => days <= limit) ?? [];
-  return ending ?? (endsTag === '' || endsTag.split(' ').includes(end) ? 'lasting' : 'end-mistagged');
+  const days = (Date.parse(expiry) - at) / DAY_MS;
+  const [, near] = LIMITS_BY_DAYS.find(([limit]) => days <= limit) ?? [];
+  return near ?? (expiryTag === '' || expiryTag.split(' ').includes(expiry) ? 'lasting' : 'end-mistagged');
 }
 
 export const DAY_MS = 24 * 60 * 60_000;

@@ -30,14 +30,14 @@ export function messageOf(environment: string, observation: Observation, before:
 
 function factsOf(environment: string, observation: Observation): readonly (readonly [name: string, value: string])[] {
   if (observation.kind === 'service') return [['service', observation.service]];
-  if (observation.kind !== 'pair' && observation.kind !== 'end') return [];
+  if (observation.kind !== 'pair' && observation.kind !== 'expiry') return [];
   const { client, service } = observation.pair;
   return [
     ['client', client],
     ['service', service],
     ['secret', secretName(environment, client)],
     ['secret version', observation.version ?? 'not known'],
-    ...(observation.kind === 'end' ? [['end', observation.credentialExpiresAt] as const] : []),
+    ...(observation.kind === 'expiry' ? [['end', observation.credentialExpiresAt] as const] : []),
   ];
 }
 
@@ -53,8 +53,8 @@ function textsOf(observation: Observation): readonly [headline: string, sentence
   switch (observation.kind) {
     case 'pair':
       return ['<finding>: <client> on <service>', ...textsOfPair(observation)];
-    case 'end':
-      return ['<finding>: <client> on <service>', ...textsOfEnd(observation.condition)];
+    case 'expiry':
+      return ['<finding>: <client> on <service>', ...textsOfExpiry(observation.condition)];
     case 'service':
       return TEXTS_OF_SERVICE[observation.condition];
     case 'broker':
@@ -71,8 +71,9 @@ function textsOfPair({ condition, cause, at, ...look }: PairObservation): readon
   return [isBudget ? NOT_TRIED : SENTENCES[condition], advice];
 }
 
-function textsOfEnd(condition: string): readonly [sentence: string, advice: string] {
-  return condition === 'end-malformed' || condition === 'end-mistagged' ? TEXTS_OF_END[condition] : TEXTS_OF_END.ending;
+function textsOfExpiry(condition: string): readonly [sentence: string, advice: string] {
+  const isWrong = condition === 'end-malformed' || condition === 'end-mistagged';
+  return TEXTS_OF_EXPIRY[isWrong ? condition : 'expiring'];
 }
 
 type PairObservation = Extract<Observation, { readonly kind: 'pair' }>;
@@ -92,7 +93,7 @@ const SENTENCES: Readonly<Record<Finding, string>> = {
   disabled: 'An operator has disabled <client>: it gets no tokens of <service>.',
 };
 
-const TEXTS_OF_END = {
+const TEXTS_OF_EXPIRY = {
   'end-malformed': [
     'The end of the credential of <client> on <service> is not a whole number of seconds. The broker ignores it.',
     'Correct `client_secret_expires_at`: store the credential again with `client put <client> --expires <date>`.',
@@ -101,7 +102,7 @@ const TEXTS_OF_END = {
     'The tag `expires` of the secret version does not contain the end that the secret says. Only lists use the tag.',
     'Write the end above into the tag, or store the credential again with `client put <client>`.',
   ],
-  ending: [
+  expiring: [
     'The credential of <client> on <service> ends, or has ended, at the time below.',
     'Get its successor from <service>, while both are valid, and store it with `client put <client> --expires <date>`.',
   ],

@@ -1,5 +1,5 @@
 import { pairKey, type ServiceName } from '../../broker/pair.ts';
-import { type Entries, type Entry, endKey, evaluate, type Findings, isGood, type Observation } from './evaluate.ts';
+import { type Entries, type Entry, evaluate, expiryKey, type Findings, isGood, type Observation } from './evaluate.ts';
 import { type Message, messageOf } from './messages.ts';
 
 /** The conditions that were reported to the operators. `revision` counts the writes. */
@@ -52,20 +52,20 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
   return async (findings, endsAt) => {
     /** Keys of changes, so that no message is sent twice when the memory is read again. */
     const tried = new Set<string>();
-    const told = new Set<string>();
+    const sent = new Set<string>();
     const failures: string[] = [];
     let unsent = 0;
-    await tellAll().catch((error) => failures.push(failureWord(error)));
-    return { sent: told.size, unsent, failures };
+    await sendAll().catch((error) => failures.push(failureWord(error)));
+    return { sent: sent.size, unsent, failures };
 
-    async function tellAll(): Promise<void> {
+    async function sendAll(): Promise<void> {
       for (let overtaken = 0; overtaken < MAX_OVERTAKEN; ) {
         const { entries, revision } = await memories.read(findings.service);
         const { transitions, quiet } = findTransitions(evaluate(findings, entries), now());
         const batch = transitions.filter(({ key }) => !tried.has(key)).slice(0, now() < endsAt ? AT_ONCE : 0);
         await Promise.all(batch.map(send));
 
-        const out = transitions.filter(({ key }) => told.has(key));
+        const out = transitions.filter(({ key }) => sent.has(key));
         unsent = transitions.length - out.length;
         const remembered = withUpdates(quiet, out);
         if (isSame(remembered, entries)) return;
@@ -80,7 +80,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
       tried.add(key);
       try {
         await sendMessage(messageOf(environment, observation, before));
-        told.add(key);
+        sent.add(key);
       } catch (error) {
         failures.push(failureWord(error));
       }
@@ -134,7 +134,7 @@ function isTransition({ condition, version }: Entry, before: Entry | undefined):
 
 function withUpdates(entries: Entries, updates: readonly Update[]): Entries {
   const pairs = new Map(entries.pairs);
-  const others: { [kind in Exclude<Observation['kind'], 'pair' | 'end'>]?: Entry } = {};
+  const others: { [kind in Exclude<Observation['kind'], 'pair' | 'expiry'>]?: Entry } = {};
   for (const { observation, entry } of updates) {
     if ('pair' in observation) pairs.set(subjectOf(observation), entry);
     else others[observation.kind] = entry;
@@ -143,13 +143,13 @@ function withUpdates(entries: Entries, updates: readonly Update[]): Entries {
 }
 
 function subjectOf(observation: Observation): string {
-  if (observation.kind === 'end') return endKey(observation.pair);
+  if (observation.kind === 'expiry') return expiryKey(observation.pair);
   return observation.kind === 'pair' ? pairKey(observation.pair) : observation.kind;
 }
 
-function isSame(one: Entries, other: Entries): boolean {
-  if (one.service !== other.service || one.broker !== other.broker || one.probe !== other.probe) return false;
-  return one.pairs.size === other.pairs.size && [...one.pairs].every(([key, entry]) => other.pairs.get(key) === entry);
+function isSame(a: Entries, b: Entries): boolean {
+  if (a.service !== b.service || a.broker !== b.broker || a.probe !== b.probe) return false;
+  return a.pairs.size === b.pairs.size && [...a.pairs].every(([key, entry]) => b.pairs.get(key) === entry);
 }
 
 function failureWord(error: unknown): string {

@@ -22,7 +22,7 @@ export type ClientList = readonly {
   readonly client: ClientName;
   readonly services?: string | undefined;
   /** The tags `expires` by version. */
-  readonly ends?: ReadonlyMap<string, string>;
+  readonly expiries?: ReadonlyMap<string, string>;
 }[];
 
 /** Asks the broker for a token as the role that must be refused. Never throws, and ends within `timeoutMs`. */
@@ -71,17 +71,17 @@ export function createHealthRun(dependencies: Dependencies) {
       dependencies.hasSubscriber().catch(() => false),
     ]);
 
-    const tags = new Map(clients.map(({ client, ends }) => [client, ends]));
-    const tagged = checked.map((one) => ({ ...one, endsTag: tags.get(one.pair.client)?.get(one.version ?? '') }));
+    const tags = new Map(clients.map(({ client, expiries }) => [client, expiries]));
+    const tagged = checked.map((look) => ({ ...look, expiryTag: tags.get(look.pair.client)?.get(look.version ?? '') }));
     const checks = { checked: tagged, missed };
     const findings = { kind: 'run', checks, listed, probe, at: now() } as const;
     const notified = await Promise.all(
       [...services, undefined].map((service) => notify({ ...findings, service }, reportsEndAt)),
     );
-    const reported = notified.reduce((one, other) => ({
-      sent: one.sent + other.sent,
-      unsent: one.unsent + other.unsent,
-      failures: [...one.failures, ...other.failures],
+    const reported = notified.reduce((a, b) => ({
+      sent: a.sent + b.sent,
+      unsent: a.unsent + b.unsent,
+      failures: [...a.failures, ...b.failures],
     }));
     const incidents = services.filter((service) => hasIncident(service, checks));
     const found = { clients: clients.length, unknown, incidents, probe };

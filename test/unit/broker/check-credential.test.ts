@@ -40,16 +40,16 @@ describe('a check', () => {
     const { check, surroundings } = setUp(changes);
     surroundings.secret = () =>
       found('v1', { client_id: 'acme', secret: 'v1', client_secret_expires_at: 1_800_000_000 });
-    const end = { finding, credentialEnd: '2027-01-15T08:00:00.000Z' };
-    expect([await check(), await check()]).toMatchObject([end, end]);
+    const expiry = { finding, credentialExpiry: '2027-01-15T08:00:00.000Z' };
+    expect([await check(), await check()]).toMatchObject([expiry, expiry]);
   });
 
   it('has the malformed end of a credential that works, and none of a secret that it did not read', async () => {
     const { check, shared, surroundings } = setUp();
     surroundings.secret = () => found('v1', { client_id: 'acme', secret: 'v1', client_secret_expires_at: 'soon' });
-    expect(await check()).toMatchObject({ finding: 'accepted', credentialEnd: 'malformed' });
+    expect(await check()).toMatchObject({ finding: 'accepted', credentialExpiry: 'malformed' });
     shared.change(pair, (record) => ({ ...record, disabled: { since: START } }));
-    expect(await check()).not.toHaveProperty('credentialEnd');
+    expect(await check()).not.toHaveProperty('credentialExpiry');
   });
 
   it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {

@@ -23,9 +23,9 @@ describe('the list of clients', () => {
     const clients = await listClients();
     expect(operations).toEqual(Array(4).fill('ListSecrets'));
     expect(new Set(clients.map(({ client }) => client)).size).toBe(251);
-    const ends = new Map([['v1', '2027-03-01T00:00:00.000Z']]);
-    expect(clients).toContainEqual({ client: 'acme', services: 'customer-insights', ends });
-    expect(clients).toContainEqual({ client: 'client-7', services: undefined, ends: new Map() });
+    const expiries = new Map([['v1', '2027-03-01T00:00:00.000Z']]);
+    expect(clients).toContainEqual({ client: 'acme', services: 'customer-insights', expiries });
+    expect(clients).toContainEqual({ client: 'client-7', services: undefined, expiries: new Map() });
   });
 
   it('has restorable clients, none of other environments, and no secrets that are of no client', async () => {

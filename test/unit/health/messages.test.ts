@@ -13,7 +13,7 @@ const ENDS = ['ends-within-30-days', 'ended', 'end-malformed', 'end-mistagged'] 
 const observationsOf = (pair: { readonly client: string; readonly service: string }): readonly Observation[] => [
   ...FINDINGS.map((condition) => ({ kind: 'pair', pair, condition, ...look }) as const),
   ...ENDS.map((condition) => {
-    return { kind: 'end', pair, condition, credentialExpiresAt: '2026-01-07T00:00:00.000Z', ...look } as const;
+    return { kind: 'expiry', pair, condition, credentialExpiresAt: '2026-01-07T00:00:00.000Z', ...look } as const;
   }),
   ...(['incident', 'answering'] as const).flatMap((condition): Observation[] => [
     { kind: 'service', service: pair.service, condition, ...look },

@@ -73,8 +73,8 @@ describe('the end of a credential', () => {
     ['has no tag', { credentialExpiresAt: endsIn(98), version: 'v2' }, undefined],
     ['comes from a broker of an earlier release', {}, undefined],
   ])('that %s is told once, or not', async (_, answer, condition) => {
-    const ends = new Map([['v1', `${endsIn(99)} ${endsIn(100)}`]]);
-    const { world, run } = createHealthWorld({ clients: [{ client: 'acme', ends }] });
+    const expiries = new Map([['v1', `${endsIn(99)} ${endsIn(100)}`]]);
+    const { world, run } = createHealthWorld({ clients: [{ client: 'acme', expiries }] });
     world.answer = () => ({ ...answer });
     expect([(await run()).subjects, (await run()).subjects].flat()).toEqual(condition ? [about(condition)] : []);
   });

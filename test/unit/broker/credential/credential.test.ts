@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { credentialEnd, namesService, parseCredential } from '../../../../functions/broker/credential/credential.ts';
+import { credentialExpiry, namesService, parseCredential } from '../../../../functions/broker/credential/credential.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../../functions/broker/service.ts';
@@ -50,7 +50,7 @@ it.each<[object, string]>([
     'malformed',
   ]),
 ])('the end of the credential in %j is %s', (secret, end) => {
-  expect(credentialEnd(new Redacted(JSON.stringify(secret)), SERVICE)).toBe(end);
+  expect(credentialExpiry(new Redacted(JSON.stringify(secret)), SERVICE)).toBe(end);
 });
 
 it.each([
