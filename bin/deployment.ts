@@ -52,7 +52,7 @@ async function hasConcurrency(shell: Shell, environment: Environment): Promise<b
   try {
     const { AccountLimit } = await lambda.getAccountSettings({}, send);
     const own = await Promise.all([functionName(name), healthFunctionName(name)].map(reservedToday));
-    const free = (AccountLimit?.UnreservedConcurrentExecutions ?? 0) + own.reduce((sum, one) => sum + one);
+    const free = (AccountLimit?.UnreservedConcurrentExecutions ?? 0) + own.reduce((sum, reserved) => sum + reserved);
     if (free >= UNRESERVED + needed) return true;
     note(
       shell,

@@ -29,7 +29,7 @@ export function addEnvCommand(program: Command, shell: Shell): void {
         const { callers } = readShellFile(portOf(shell, command));
         const names = Object.keys(callers);
         if (name === undefined) {
-          for (const one of names) printLine(shell, one);
+          for (const caller of names) printLine(shell, caller);
           return;
         }
         const variables = Object.hasOwn(callers, name) ? callers[name] : undefined;
@@ -80,11 +80,11 @@ export function addServiceCommand(program: Command, shell: Shell): void {
     const options: { readonly environment: string } = command.optsWithGlobals();
     const modes = Object.entries(INCIDENTS).filter(([mode]) => chosen[mode]);
     const [mode] = modes;
-    const flags = Object.keys(INCIDENTS).map((each) => `--${each}`);
+    const flags = Object.keys(INCIDENTS).map((incident) => `--${incident}`);
     if (mode === undefined || modes.length > 1) return command.error(`error: choose one of ${flags.join(', ')}`);
     if (options.environment !== LOCAL_ENVIRONMENT) {
       return command.error(
-        `error: only a service of npm start can be told to fail, not a service of "${options.environment}"`,
+        `error: only a service of npm start can be made to fail, not a service of "${options.environment}"`,
       );
     }
     checkService(shell, service, options.environment, command);

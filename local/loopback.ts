@@ -114,7 +114,7 @@ function refuseForeign(request: ReceivedRequest, port: number): HttpAnswer | und
 
 /** Returns the values of a header, trimmed and joined by commas. */
 export function headerValue({ headers }: ReceivedRequest, name: string): string | undefined {
-  const values = headers.filter(([other]) => other.toLowerCase() === name).map(([, value]) => value);
+  const values = headers.filter(([header]) => header.toLowerCase() === name).map(([, value]) => value);
   return values.length === 0 ? undefined : values.map((value) => value.replace(/^[ \t]+|[ \t]+$/g, '')).join(',');
 }
 

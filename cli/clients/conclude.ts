@@ -73,10 +73,10 @@ async function assertOwn(
   { version, stage, checks }: Outcome,
 ): Promise<void> {
   const first = (verdict: Verdict) => checks.find((check) => verdictOn(check, version) === verdict);
-  const other = stage === 'AWSPENDING' ? first('other-version') : undefined;
+  const foreign = stage === 'AWSPENDING' ? first('other-version') : undefined;
   const isGone = versionWith(stage, await secrets.find(client)) !== version;
-  if (isGone || other !== undefined) {
-    const found = other && findingOf(other) === 'secret-missing' ? 'no pending version' : 'on another version';
+  if (isGone || foreign !== undefined) {
+    const found = foreign && findingOf(foreign) === 'secret-missing' ? 'no pending version' : 'on another version';
     const reason = isGone ? 'another operator has changed the secret' : `the broker reports ${found}`;
     throw new CommandFailure('secret-changed', `Version ${version} was not promoted: ${reason}`, CHANGED);
   }

@@ -19,7 +19,7 @@ export function createFeed(now: () => number = Date.now, isFailing = (_service: 
     const isCheckers = Object.values<string>(CHECKERS).includes(request.caller ?? '');
     const run = isCheckers ? rows.find(({ folded, at }) => folded && request.at - at < RUN_GAP_MS) : undefined;
     const row = isCheckers ? fold(request, run?.folded) : request;
-    rows = [row, ...rows.filter((each) => each !== run)].slice(0, ROWS);
+    rows = [row, ...rows.filter((seen) => seen !== run)].slice(0, ROWS);
   }
 
   function tally(source: string): void {
@@ -86,7 +86,7 @@ const PROBLEM_KINDS: Readonly<Record<string, { readonly finding?: Finding; reado
 
 /** Returns the finding of a check, or of the problem of a call. A caller's own mistake has no finding. */
 function findingIn(outcome: string): Finding | undefined {
-  return FINDINGS.find((each) => each === outcome) ?? PROBLEM_KINDS[outcome]?.finding;
+  return FINDINGS.find((finding) => finding === outcome) ?? PROBLEM_KINDS[outcome]?.finding;
 }
 
 function savedOf(counts: ReadonlyMap<string, number>): State['saved'] {
@@ -108,15 +108,15 @@ function fold(newest: SeenRequest, earlier: readonly SeenRequest[] = []): SeenRe
   // The probe must be refused. The client of a refused role then calls `whoami`, which proves nothing.
   const asked = requests.filter(({ outcome }) => outcome.word !== 'identified');
   const isProbes = ({ caller }: SeenRequest) => caller === CHECKERS.probe;
-  const countsOf = (each: readonly SeenRequest[]) =>
-    [...Map.groupBy(each, ({ outcome }) => outcome.word)].map(([word, { length }]) => `${length} ${word}`).toSorted();
+  const countsOf = (seen: readonly SeenRequest[]) =>
+    [...Map.groupBy(seen, ({ outcome }) => outcome.word)].map(([word, { length }]) => `${length} ${word}`).toSorted();
   const probed = countsOf(asked.filter(isProbes));
-  const isWell = asked.every((each) => each.outcome.kind === (isProbes(each) ? 'refused' : 'good'));
+  const isWell = asked.every((seen) => seen.outcome.kind === (isProbes(seen) ? 'refused' : 'good'));
   return {
     id: requests.at(-1)?.id ?? newest.id,
     at: newest.at,
     outcome: { word: 'schedule', kind: isWell ? 'good' : 'bad' },
-    subject: countsOf(asked.filter((each) => !isProbes(each))).join(', ') || 'nothing checked',
+    subject: countsOf(asked.filter((seen) => !isProbes(seen))).join(', ') || 'nothing checked',
     origin: probed.length > 0 ? `probe: ${probed.join(', ')}` : undefined,
     folded: requests,
   };

@@ -25,7 +25,7 @@ export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds
     /** Returns the client, even of a rejected credential if its id is known. `ok` means that the service accepts it. */
     authenticate(service: ServiceName, authorization: string | undefined) {
       const [clientId, secret = ''] = parseBasic(authorization);
-      const accepted = credentials[service]?.find((each) => each.client_id === clientId && each.secret === secret);
+      const accepted = credentials[service]?.find((pair) => pair.client_id === clientId && pair.secret === secret);
       const client = everyCredential.find(({ client_id }) => client_id === clientId)?.client;
       const isAccepted = acceptedSecret?.test(secret) ?? false;
       return { client: client ?? (isAccepted ? clientId : undefined), ok: isAccepted || accepted !== undefined };

@@ -56,7 +56,7 @@ export function createAuditLog(options: Options): Audit {
       rulesDigest,
       warnings: [...warnings],
       // The cause of a problem is a word from the rules.
-      cause: outcome === 'internal' ? bugPlace(cause) : textOf(cause),
+      cause: outcome === 'internal' ? defectPlace(cause) : textOf(cause),
       ...Object.fromEntries(counts.map((name) => [name, 1])),
     };
     const definitions = [METRICS];
@@ -101,8 +101,8 @@ const VERSION_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Re
 
 const UNREADABLE_METRICS = metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] });
 
-/** Returns the name and the place of a bug, without its message, which may quote a secret. Never throws. */
-export function bugPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {
+/** Returns the name and the place of a defect, without its message, which may quote a secret. Never throws. */
+export function defectPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {
   try {
     if (!(thrown instanceof Error)) return { name: typeof thrown, at: [] };
     return { name: causeWord(thrown), at: framesOf(thrown) };

@@ -104,16 +104,16 @@ interface Entry {
   readonly readAt: number;
   readonly trustMs: number;
   /** The time of the last answer from Secrets Manager. */
-  readonly toldAt: number;
+  readonly heardAt: number;
 }
 
 function successor(before: Entry | undefined, reading: SecretReading, readAt: number): Entry | undefined {
   if (reading.outcome !== 'unavailable') {
     const trustMs = reading.outcome === 'found' ? FOUND_TRUST_MS : NEGATIVE_TRUST_MS;
-    return { reading, readAt, trustMs, toldAt: readAt };
+    return { reading, readAt, trustMs, heardAt: readAt };
   }
-  if (before?.reading.outcome !== 'found' || !isWithin(KEPT_WHILE_DOWN_MS, before.toldAt, readAt)) return undefined;
-  return { reading: { ...before.reading, isStale: true }, readAt, trustMs: STALE_TRUST_MS, toldAt: before.toldAt };
+  if (before?.reading.outcome !== 'found' || !isWithin(KEPT_WHILE_DOWN_MS, before.heardAt, readAt)) return undefined;
+  return { reading: { ...before.reading, isStale: true }, readAt, trustMs: STALE_TRUST_MS, heardAt: before.heardAt };
 }
 
 /** Marks a failure after a stop of AWSCURRENT. The stop counts until Secrets Manager answers again. */

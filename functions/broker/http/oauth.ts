@@ -9,11 +9,11 @@ export function oauthToken(members: Readonly<Record<string, unknown>>) {
 }
 
 /** Returns the members by which some OAuth libraries recognize a failure (RFC 6749 §5.2). */
-export function oauthError(told: Pick<Problem, 'detail'> & { type: string; retryable: boolean }, cause?: unknown) {
-  const known = told.type === 'invalid-request' && cause ? cause : (ERRORS[told.type] ?? 'server_error');
+export function oauthError(problem: Pick<Problem, 'detail'> & { type: string; retryable: boolean }, cause?: unknown) {
+  const known = problem.type === 'invalid-request' && cause ? cause : (ERRORS[problem.type] ?? 'server_error');
   return {
-    error: told.retryable ? 'temporarily_unavailable' : known,
-    error_description: told.detail.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, '?'),
+    error: problem.retryable ? 'temporarily_unavailable' : known,
+    error_description: problem.detail.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, '?'),
   };
 }
 

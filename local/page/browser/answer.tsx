@@ -52,7 +52,7 @@ function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
   const { detail, advice, advised, facts, texts, fingerprint } = report;
   const [name, choose] = useState('answer');
   const reveal = !form.reveal;
-  const text = texts.find((each) => each.name === name)?.text ?? '';
+  const text = texts.find((entry) => entry.name === name)?.text ?? '';
   return (
     <>
       {detail && <p>{detail}</p>}
@@ -73,7 +73,7 @@ function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
         <summary>Raw answer and request, commands to repeat the call</summary>
         <Choice
           legend="Commands run in the folder of the project and sign as this caller."
-          options={texts.map((each) => [each.name, each.name])}
+          options={texts.map((entry) => [entry.name, entry.name])}
           value={name}
           onChoose={choose}
         />

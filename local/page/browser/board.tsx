@@ -53,7 +53,7 @@ export function Board({ state: { callers, services, clients, stages, done }, cho
       <div class="row">
         <Choice
           legend="Sign as"
-          options={callers.map((each) => [each.id, each.name])}
+          options={callers.map((caller) => [caller.id, caller.name])}
           value={id}
           onChoose={chooseCaller}
         />

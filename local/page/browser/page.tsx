@@ -102,7 +102,7 @@ function changesIn(state: State, previous: State): string {
     clients.flatMap(({ name, cells }) => cells.map(({ service, word }) => `${name} on ${service} is now ${word}`));
   const known = new Set(wordsOf(previous));
   return wordsOf(state)
-    .filter((each) => !known.has(each))
+    .filter((words) => !known.has(words))
     .join(', ');
 }
 

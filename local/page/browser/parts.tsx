@@ -14,9 +14,9 @@ export function Choice<Value extends string>({ legend, options, value, onChoose,
   return (
     <fieldset class={kind}>
       <legend>{legend}</legend>
-      {options.map(([each, label]) => (
-        <label key={each}>
-          <input type="radio" name={legend} value={each} checked={each === value} onChange={() => onChoose(each)} />
+      {options.map(([item, label]) => (
+        <label key={item}>
+          <input type="radio" name={legend} value={item} checked={item === value} onChange={() => onChoose(item)} />
           <span>{label}</span>
         </label>
       ))}

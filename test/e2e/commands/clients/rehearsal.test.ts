@@ -93,7 +93,7 @@ describe('service', () => {
     ['', 2, /choose one of --reject, --slow, --down/],
     [' --down --slow', 2, /choose one of/],
     ['x --down', 2, /has no service "customer-insightsx"/],
-    [' --down --environment dev', 2, /only a service of npm start can be told to fail/],
+    [' --down --environment dev', 2, /only a service of npm start can be made to fail/],
   ])('is refused: service customer-insights%s', async (rest, exitCode, stderr) => {
     expect(await run(`service customer-insights${rest}`)).toEqual(ended(exitCode, '', stderr));
   });

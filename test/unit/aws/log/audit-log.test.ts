@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { causeWord } from '../../../../functions/aws/calls.ts';
-import { bugPlace, createAuditLog, createUnreadableLog } from '../../../../functions/aws/log/audit-log.ts';
+import { createAuditLog, createUnreadableLog, defectPlace } from '../../../../functions/aws/log/audit-log.ts';
 import { type AuditRecord, newTrace } from '../../../../functions/broker/audit.ts';
 import { BILLING, START } from '../../../support/example.ts';
 
@@ -182,7 +182,7 @@ describe('the place of a bug', () => {
   it('is its name and where it was thrown', () => {
     const place = { name: 'RangeError', at: expect.arrayContaining([expect.stringMatching(PLACE)]) };
     const cause = new RangeError('marked', { cause: new Error('marked') });
-    expect(bugPlace(cause)).toEqual(place);
+    expect(defectPlace(cause)).toEqual(place);
     const line = written({ ...DENIED, outcome: 'internal', cause });
     expect(JSON.parse(line).cause).toEqual(place);
     expect(line).not.toContain('marked');
@@ -190,7 +190,7 @@ describe('the place of a bug', () => {
 
   it('is not lost on the way through functions without a name that wait', async () => {
     const places = [async () => stumble(), async () => (await Promise.all([stumble()]))[0]].map((wait) =>
-      (async () => await wait())().catch(bugPlace),
+      (async () => await wait())().catch(defectPlace),
     );
     for (const { at } of await Promise.all(places))
       expect(at[0]).toMatch(/^at stumble \(.*audit-log\.test\.ts:\d+:\d+\)$/);
@@ -206,11 +206,11 @@ describe('the place of a bug', () => {
     ['an object that lies about itself', () => ({ toString: () => 'marked', name: 'marked', stack: 'marked' })],
     ['a proxy that throws', () => new Proxy({}, { getPrototypeOf: fail, get: fail })],
   ])('shows nothing of %s', (_, make) => {
-    expect(JSON.stringify(bugPlace(make()))).not.toContain('marked');
+    expect(JSON.stringify(defectPlace(make()))).not.toContain('marked');
   });
 });
 
-async function stumble(): Promise<ReturnType<typeof bugPlace>> {
+async function stumble(): Promise<ReturnType<typeof defectPlace>> {
   await Promise.resolve();
   throw new TypeError('marked');
 }
