@@ -11,7 +11,7 @@ import type {
   SendLimits,
 } from '../../broker/token-request/send-http.ts';
 import { SendFailure } from '../../broker/token-request/send-http.ts';
-import type { TokenResponse } from '../../broker/token-response/body.ts';
+import type { TokenResponse } from '../../broker/token-response/bytes.ts';
 import { isLoopback } from '../../vocabulary.ts';
 
 /** An `import` would load 70 more modules on which its exports depend, mainly undici, and nothing here uses them. */

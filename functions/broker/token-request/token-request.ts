@@ -1,7 +1,7 @@
 import type { Credential } from '../credential/credential.ts';
 import type { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from '../token-response/body.ts';
+import type { TokenResponse } from '../token-response/bytes.ts';
 import type { RequestTimes } from '../token-response/expiry.ts';
 import { type HttpRequest, problemOf, SendFailure, type SendHttp } from './send-http.ts';
 

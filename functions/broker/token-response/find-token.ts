@@ -1,33 +1,46 @@
-import type { FoundMember, FoundToken, PrintPath } from './body.ts';
-import { listMembers, memberAt, plainName, UnusableAnswer } from './body.ts';
-import { readJwt } from './expiry.ts';
+import { parseJsonObject } from '../json.ts';
+import { type FoundMember, type Level, type Members, UnusableAnswer } from './members.ts';
+import { COMPANIONS, plainName, TOKEN_NAMES, VAGUE_NAMES } from './names.ts';
+import type { PrintPath } from './shape.ts';
+import { FIRST_EPOCH_MILLISECONDS } from './times.ts';
+
+/** The token of an answer, without `Bearer ` before it. */
+export interface FoundToken {
+  readonly text: string;
+  /** The objects around the token, the nearest object first. */
+  readonly around: readonly Level[];
+  /** The `exp` of a JWT in epoch milliseconds. */
+  readonly exp: number | undefined;
+}
 
 /**
- * Finds the token in a decoded answer, at `tokenMember` if it is set. Otherwise takes the first of `TOKEN_NAMES`,
+ * Finds the token in an answer, at `tokenMember` if it is set. Otherwise takes the first of `TOKEN_NAMES`,
  * at most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token. Refuses two
  * candidates with different values, except for usual companions of a token (an `id_token`, a session).
  *
  * @throws UnusableAnswer when there is no token, more than one, or a token that no `Authorization` header can
  * contain
  */
-export function findToken(answer: unknown, tokenMember: string | undefined, print: PrintPath): FoundToken {
-  const member = tokenMember === undefined ? searchedMember(answer, print) : memberAt(answer, tokenMember);
+export function findToken(members: Members, tokenMember: string | undefined, print: PrintPath): FoundToken {
+  const member = tokenMember === undefined ? searchedMember(members, print) : members.token;
   if (member === undefined) throw new UnusableAnswer('response.tokenMember names a member that it does not have.');
-  const value = withoutScheme(member.value);
-  const flaw = flawOf(value);
-  if (typeof value === 'string' && flaw === undefined) return { ...member, value };
+  const text = withoutScheme(member.value);
+  const flaw = flawOf(text);
+  if (typeof text === 'string' && flaw === undefined) {
+    return { text, around: member.around, exp: readJwt(text)?.expiresAt };
+  }
   const advice = 'If another member is the token, name it in response.tokenMember.';
   throw new UnusableAnswer(`its member \`${print(member.path)}\` should be the token but ${flaw}. ${advice}`);
 }
 
-function searchedMember(answer: unknown, print: PrintPath): FoundMember {
-  if (typeof answer === 'string') {
-    if (looksLikeToken(answer)) return { path: [], value: answer, around: [] };
+function searchedMember({ content, all }: Members, print: PrintPath): FoundMember {
+  if (typeof content === 'string') {
+    if (looksLikeToken(content)) return { path: [], value: content, around: [] };
     throw new UnusableAnswer(
       'its body is a text that does not look like a token. If it is one, set response.tokenMember to `$`.',
     );
   }
-  const candidates = listMembers(answer)
+  const candidates = all
     .map((member) => ({ ...member, name: plainName(member.path.at(-1) ?? '') }))
     .filter(({ name, value }) => TOKEN_NAMES.includes(name) && (!VAGUE_NAMES.has(name) || looksLikeToken(value)))
     .sort((a, b) => TOKEN_NAMES.indexOf(a.name) - TOKEN_NAMES.indexOf(b.name));
@@ -72,20 +85,26 @@ function looksLikeToken(value: unknown): boolean {
 const FAILURE_WORD =
   /error|failed|failure|invalid|denied|unauthori|forbidden|exception|unavailable|expired|not.?found/i;
 
-const SESSION_NAMES = ['sessiontoken', 'sessionid', 'sessionkey', 'session', 'sid', 'ticket'];
-
 /**
- * The plain names of members that contain a token, in search order: `access_token` (RFC 6749 §5.1), `token`,
- * `id_token` (OpenID Connect Core §3.1.3.3), other tokens, sessions.
+ * Reads a signed JWT. Returns `undefined` for any other text. `expiresAt` is its `exp` in epoch milliseconds. Does not
+ * verify the signature, because the token came directly from its service (RFC 7519 §4.1.4, RFC 7515 §7.1).
  */
-export const TOKEN_NAMES: readonly string[] = [
-  ...['accesstoken', 'token', 'idtoken', 'jwt', 'jwttoken', 'bearertoken', 'authtoken', 'authenticationtoken'],
-  ...['authorizationtoken', 'apitoken', 'oauthtoken', 'securitytoken', 'servicetoken', 'clienttoken', 'usertoken'],
-  ...['logintoken', 'xauthtoken', 'tokenvalue', 'tokenstring', 'bearer', 'authorization', 'access', ...SESSION_NAMES],
-];
+function readJwt(text: string): { readonly expiresAt: number | undefined } | undefined {
+  const parts = text.split('.', 4);
+  if (parts.length !== 3) return undefined;
+  const [header, claims] = parts.slice(0, 2).map(decodeMembers);
+  if (typeof header?.alg !== 'string' || claims === undefined) return undefined;
+  const { exp } = claims;
+  if (typeof exp !== 'number' || !Number.isFinite(exp)) return { expiresAt: undefined };
+  // Some issuers write milliseconds. Read as seconds, they would never expire.
+  return { expiresAt: exp >= FIRST_EPOCH_MILLISECONDS ? exp : exp * 1_000 };
+}
 
-/** Members that accompany a token. Their different values do not contradict it. */
-const COMPANIONS: ReadonlySet<string> = new Set(['idtoken', 'authorization', 'access', ...SESSION_NAMES]);
-
-/** Ambiguous names (`"access": "granted"`), whose value must look like a token. */
-const VAGUE_NAMES: ReadonlySet<string> = new Set(['access', 'authorization', 'bearer', 'session', 'ticket']);
+function decodeMembers(base64url: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    // One character per byte instead of UTF-8. The relevant numbers and names are the same.
+    return parseJsonObject(atob(base64url.replaceAll('-', '+').replaceAll('_', '/')));
+  } catch {
+    return undefined;
+  }
+}

@@ -3,15 +3,16 @@ import { isRecord, mediaTypeOf } from '../json.ts';
 import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { shows, textsIn } from '../redacted.ts';
-import { decodeBody, type PrintPath, plainName, plainText, type TokenResponse } from './body.ts';
-import { expiryNameOf } from './expiry.ts';
-import { TOKEN_NAMES } from './find-token.ts';
+import type { TokenResponse } from './bytes.ts';
+import { expiryNameOf, plainName, plainText, TOKEN_NAMES } from './names.ts';
 
-/** Describes the form of the answer to a token request with this credential, without any value. */
-export function shapeOf(response: TokenResponse, credential?: Credential): ShapeReport {
-  const { value } = decodeBody(response);
+/** Prints a member's path, the outermost name first, without revealing a value of the answer. */
+export type PrintPath = (path: readonly string[]) => string;
+
+/** Describes the form of an answer with this content, without any value. */
+export function shapeOf(response: TokenResponse, content?: unknown, print: PrintPath = () => '*'): ShapeReport {
   const members: ShapeMember[] = [];
-  if (value !== undefined) describe(value, [], createPathPrinter(value, credential), members);
+  if (content !== undefined) describe(content, [], print, members);
   const type = mediaTypeOf(response.headers['content-type']) || 'none';
   const contentType = KNOWN_TYPES.has(type) ? type : 'other';
   return { status: response.status, contentType, bytes: response.body.length, members };

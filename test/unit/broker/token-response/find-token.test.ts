@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { plainName, UnusableAnswer } from '../../../../functions/broker/token-response/body.ts';
-import { findToken, TOKEN_NAMES } from '../../../../functions/broker/token-response/find-token.ts';
+import { findToken } from '../../../../functions/broker/token-response/find-token.ts';
+import { readMembers, UnusableAnswer } from '../../../../functions/broker/token-response/members.ts';
+import { plainName, TOKEN_NAMES } from '../../../../functions/broker/token-response/names.ts';
 import { jwt } from './token-answers.ts';
 
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
@@ -17,7 +18,8 @@ const NAMES = [
 /** The token, or the explanation. */
 function found(answer: unknown, tokenMember?: string): string {
   try {
-    return findToken(answer, tokenMember, (path: readonly string[]) => path.join('.')).value;
+    const members = readMembers(answer, { tokenMember, lifetimeUnit: 'seconds', passThrough: [] });
+    return findToken(members, tokenMember, (path: readonly string[]) => path.join('.')).text;
   } catch (error) {
     if (error instanceof UnusableAnswer) return error.message;
     throw error;

@@ -1,0 +1,95 @@
+import { isRecord } from '../json.ts';
+import type { Service } from '../service.ts';
+import { MAX_NAME_LENGTH, plainName } from './names.ts';
+
+/** The content of an answer and its members, found once. */
+export interface Members {
+  /** The whole content. */
+  readonly content: unknown;
+  /** The members of the outermost object and two levels below, in this order, without the inside of a refresh token. */
+  readonly all: readonly FoundMember[];
+  /** The members that the settings name. */
+  readonly token: FoundMember | undefined;
+  readonly lifetime: FoundMember | undefined;
+  readonly passThrough: readonly (readonly [setting: string, member: FoundMember])[];
+  /** The values of `error` and `errors`. */
+  readonly errors: readonly unknown[];
+}
+
+/** An object of an answer, with its path. */
+export interface Level {
+  readonly path: readonly string[];
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+/** A member of an answer, with the objects around it, the nearest object first. */
+export interface FoundMember {
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly around: readonly Level[];
+}
+
+/** An answer without a usable token. The message names the fault and the setting that would help. */
+export class UnusableAnswer extends Error {
+  override readonly name = 'UnusableAnswer';
+}
+
+export function readMembers(content: unknown, settings: Service['response']): Members {
+  const at = (path: string | undefined) => (path === undefined ? undefined : memberAt(content, path));
+  return {
+    content,
+    all: listMembers(content),
+    token: at(settings.tokenMember),
+    lifetime: at(settings.lifetimeMember),
+    passThrough: settings.passThrough.flatMap((path) => {
+      const member = at(path);
+      return member === undefined ? [] : [[path, member] as const];
+    }),
+    errors: [at('error')?.value, at('errors')?.value],
+  };
+}
+
+function listMembers(content: unknown): readonly FoundMember[] {
+  const found: FoundMember[] = [];
+  const objects: FoundMember[] = [{ path: [], value: content, around: [] }];
+  // The loop extends the list that it walks. Outer members come first.
+  for (const object of objects) {
+    const level = enter(object);
+    if (level === undefined) continue;
+    for (const name of Object.keys(level.members)) {
+      if (found.length === MAX_MEMBERS) return found;
+      const member = memberOf(level, name, object);
+      found.push(member);
+      const mayBeOfRefresh = name.length > MAX_NAME_LENGTH || plainName(name).startsWith('refresh');
+      if (member.around.length <= MAX_DEPTH && !mayBeOfRefresh) objects.push(member);
+    }
+  }
+  return found;
+}
+
+/** Returns the member at an exact dotted path such as `data.token` or `tokens.1`. The path `$` is the content. */
+function memberAt(content: unknown, dottedPath: string): FoundMember | undefined {
+  let member: FoundMember = { path: [], value: content, around: [] };
+  for (const name of dottedPath === '$' ? [] : dottedPath.split('.')) {
+    const level = enter(member, name);
+    if (level === undefined || !Object.hasOwn(level.members, name)) return undefined;
+    member = memberOf(level, name, member);
+  }
+  return member;
+}
+
+function memberOf(level: Level, name: string, { around }: FoundMember): FoundMember {
+  return { path: [...level.path, name], value: level.members[name], around: [level, ...around] };
+}
+
+/** Returns an object as it is. An array yields its only entry, or all its entries if the name is an index. */
+function enter({ value, path }: FoundMember, name = ''): Level | undefined {
+  if (isRecord(value)) return { path, members: value };
+  if (!Array.isArray(value)) return undefined;
+  if (/^\d+$/.test(name)) return { path, members: { ...value } };
+  const only: unknown = value.length === 1 ? value[0] : undefined;
+  return isRecord(only) ? { path: [...path, '0'], members: only } : undefined;
+}
+
+const MAX_MEMBERS = 1_000;
+const MAX_DEPTH = 2;
