@@ -96,6 +96,10 @@ export const WARNING_METRICS = {
   'credential-echoed': 'CredentialEchoed',
   /** The service returned a refused token again. */
   'same-token-again': 'SameTokenAgain',
+  /** The life time in the answer is longer than the maximum of the settings. */
+  'lifetime-cut': 'LifetimeCut',
+  /** The only expiry in the answer names no time zone and did not count. */
+  'expiry-without-zone': 'ExpiryWithoutZone',
 } as const;
 export type Warning = keyof typeof WARNING_METRICS;
 

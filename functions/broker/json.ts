@@ -19,10 +19,10 @@ export function mediaTypeOf(contentType = ''): string {
   return contentType.toLowerCase().replace(/;.*$/s, '').trim();
 }
 
-/** Decodes UTF-8 without its byte order mark. Returns `undefined` for invalid bytes. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
+/** Decodes a text without its byte order mark. Returns `undefined` for invalid bytes and for an unknown charset. */
+export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
   } catch {
     return undefined;
   }

@@ -5,12 +5,17 @@ export interface Service {
   readonly tokenPath: string;
   readonly basicEncoding: BasicEncoding;
   readonly parameters: Readonly<Record<string, string>>;
-  readonly parametersIn: 'query' | 'body';
+  readonly parametersIn: 'query' | 'body' | 'json';
   readonly headers: Readonly<Record<string, string>>;
+  /** The names of headers whose values are in the client's secret. */
+  readonly clientHeaders?: readonly string[] | undefined;
   /** Dotted paths such as `data.token`. A path replaces the search and must match. */
   readonly response: {
     readonly tokenMember?: string | undefined;
-    readonly lifetimeMember?: string | undefined;
+    /** The name of the header that contains the token, in place of a member. */
+    readonly tokenHeader?: string | undefined;
+    /** `false`: no member and no header contains the life time. */
+    readonly lifetimeMember?: string | false | undefined;
     readonly lifetimeUnit: 'seconds' | 'milliseconds';
     readonly passThrough: readonly string[];
   };
@@ -19,6 +24,8 @@ export interface Service {
   readonly assumedLifetimeSeconds: number;
   readonly maxLifetimeSeconds: number;
   readonly rejectedOn403: boolean;
+  /** More values of the member `error` that reject the credential. */
+  readonly rejectedOn?: readonly string[] | undefined;
   /** Whether a new token invalidates the old one. */
   readonly singleActiveToken: boolean;
   /** The timeout of a token request, including the connection. */

@@ -105,6 +105,8 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
     PreviousVersionUsed: 'calls served with the credential before the current one',
     SameTokenAgain: 'brought the token that was refused',
     CredentialEchoed: 'brought the credential back',
+    LifetimeCut: 'brought a longer life time than the maximum',
+    ExpiryWithoutZone: 'brought an expiry without a time zone',
   });
   const times = ['p50', 'p99'].map((statistic) => by('Duration', 'issued', { statistic, label: statistic }));
   const findings = FINDINGS.map((finding) => by('Findings', finding, { label: finding }));

@@ -1,6 +1,6 @@
 import { NAME_PATTERN, SECRET_STAGES } from '../../vocabulary.ts';
 import type { CheckRequest } from '../check-credential.ts';
-import { decodeUtf8, duplicateMember, isRecord, type Members, mediaTypeOf, parseJson } from '../json.ts';
+import { decodeText, duplicateMember, isRecord, type Members, mediaTypeOf, parseJson } from '../json.ts';
 import type { IssueRequest } from '../pair/decision.ts';
 import type { Pair } from '../pair.ts';
 import { isPlainWord } from '../plain-word.ts';
@@ -152,7 +152,7 @@ function readText(body: Body): string {
   if (bytes.length > MAX_BODY_BYTES) {
     throw new Problem('content-too-large', `The body has ${bytes.length} bytes; at most ${MAX_BODY_BYTES} are read.`);
   }
-  const text = decodeUtf8(bytes);
+  const text = decodeText(bytes);
   if (text === undefined) throw invalid('The body is not valid UTF-8.');
   return text;
 }

@@ -52,8 +52,8 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
   ): Obtained {
     const reading = readTokenResponse(response, times, service, credential);
     if (reading.outcome !== 'token') return reading;
-    const { token: served, hasEcho } = reading;
-    if (hasEcho) trace.warnings.add('credential-echoed');
+    const { token: served, warnings } = reading;
+    for (const warning of warnings) trace.warnings.add(warning);
     const name = fingerprint(served.accessToken.reveal());
     const isSame = record.token?.fingerprint === name;
     if (isSame && forced) trace.warnings.add('same-token-again');

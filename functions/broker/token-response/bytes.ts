@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '../json.ts';
+import { decodeText } from '../json.ts';
 
 /** The raw answer of a token endpoint. Header names are lower-case. Repeated headers are joined by `, `. */
 export interface TokenResponse {
@@ -7,7 +7,12 @@ export interface TokenResponse {
   readonly body: Uint8Array;
 }
 
-/** Returns the text of a body, without white space around it, or `undefined` for bytes that are no text. */
-export function readText({ body }: TokenResponse): string | undefined {
-  return decodeUtf8(body)?.trim();
+/**
+ * Returns the text of a body without white space around it: in the declared charset, else UTF-8, else Latin-1. Only
+ * members beside the token need a charset, because a token is ASCII. Every content begins with ASCII, too.
+ */
+export function readText({ headers, body }: TokenResponse): string {
+  const [, declared] = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(headers['content-type'] ?? '') ?? [];
+  const texts = [declared ?? 'utf-8', 'utf-8', 'latin1'].map((charset) => decodeText(body, charset)?.trim());
+  return texts.find((text) => text !== undefined && !/^[^!-~]/.test(text)) ?? texts.at(-1) ?? '';
 }

@@ -1,4 +1,5 @@
-import type { ExpirySource } from '../../vocabulary.ts';
+import type { ExpirySource, Warning } from '../../vocabulary.ts';
+import { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
 import type { TokenResponse } from './bytes.ts';
 import type { FoundToken } from './find-token.ts';
@@ -11,33 +12,60 @@ import { parseHttpDate, readTime } from './times.ts';
  * Reads when a token expires. The earliest expiry counts, of the `exp` of a JWT and of `lifetimeMember`. If that is not
  * set, the members next to and around the token and the headers count instead. The settings are the fallback.
  *
- * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`)
+ * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`), RFC 9111 §5.1 (`age`)
  * @throws UnusableAnswer when the expiry cannot be read, or has passed
  */
-export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): Expiry {
+export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): ReadExpiry {
   const { requestStartedAt, receivedAt } = times;
-  const serviceDate = parseHttpDate(answer.headers.date);
-  // A moment is relative to the answer's own date, because the service's clock may be wrong.
-  const clock = { requestStartedAt, offsetMs: Number.isNaN(serviceDate) ? 0 : requestStartedAt - serviceDate };
-  const claims = claimsOfAnswer(answer, clock, service);
-  const { exp } = answer.token;
-  if (exp !== undefined) {
-    claims.push({ where: 'its own `exp` (JWT)', expiresAt: exp + clock.offsetMs, expirySource: 'jwt' });
-  }
   const { tokenLifetimeSeconds, assumedLifetimeSeconds, maxLifetimeSeconds } = service;
+  const { claims, hasLocal } = claimsOfAnswer(answer, times, service);
+  const { exp } = answer.token;
+  const ofJwt: ExpiryClaim[] =
+    exp === undefined
+      ? []
+      : [{ where: 'its own `exp` (JWT)', expiresAt: onThisClock(exp, answer, times), expirySource: 'jwt' }];
+  // An operator who sets the life time says that an expiry that has passed is wrong.
+  const believed =
+    tokenLifetimeSeconds === undefined ? claims : claims.filter(({ expiresAt }) => expiresAt > receivedAt);
   const bySettings: ExpiryClaim = {
     where: 'the settings',
     expiresAt: requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * 1_000,
     expirySource: tokenLifetimeSeconds === undefined ? 'assumed' : 'configured',
   };
-  const [earliest = bySettings] = claims.sort((a, b) => a.expiresAt - b.expiresAt);
+  const [earliest = bySettings] = [...believed, ...ofJwt].sort((a, b) => a.expiresAt - b.expiresAt);
+  const { where, expirySource } = earliest;
   const latest = requestStartedAt + maxLifetimeSeconds * 1_000;
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
-  if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.expirySource };
+  if (expiresAt > receivedAt) {
+    const isCut = earliest !== bySettings && earliest.expiresAt > latest;
+    const warnings: readonly (Warning | false)[] = [
+      isCut && 'lifetime-cut',
+      earliest === bySettings && hasLocal && 'expiry-without-zone',
+    ];
+    return { expiresAt, expirySource, warnings: warnings.filter((warning) => warning !== false) };
+  }
+  const settings = 'set tokenLifetimeSeconds, or response.lifetimeMember (false: no member is right), or ';
   throw new UnusableAnswer(
-    `by ${earliest.where} the token had expired when it arrived. ` +
-      "If this is wrong, compare the service's clock with the broker's, and the unit with response.lifetimeUnit.",
+    `by ${where} the token had expired when it arrived. If this is wrong, ${expirySource === 'response' ? settings : ''}` +
+      "compare the service's clock with the broker's, and the unit with response.lifetimeUnit.",
+    new Redacted(answer.token.text),
   );
+}
+
+/**
+ * Returns a moment of the service on the clock of this instance. The service's clock may be wrong, and so may the
+ * answer's `date`, so both clocks are read. The earlier reading that has not passed counts.
+ */
+function onThisClock(
+  moment: number,
+  { headers }: AnsweredToken,
+  { requestStartedAt, receivedAt }: RequestTimes,
+): number {
+  // The date of a stored answer is older than the answer.
+  const date = headers.age === undefined ? parseHttpDate(headers.date) : Number.NaN;
+  const converted = Number.isNaN(date) ? moment : moment + requestStartedAt - date;
+  const [earlier, later] = [Math.min(moment, converted), Math.max(moment, converted)];
+  return earlier > receivedAt ? earlier : later;
 }
 
 interface AnsweredToken {
@@ -59,50 +87,61 @@ export interface Expiry {
   readonly expirySource: ExpirySource;
 }
 
+export interface ReadExpiry extends Expiry {
+  readonly warnings: readonly Warning[];
+}
+
 /** The expiry according to a member, a header or a setting. */
 interface ExpiryClaim extends Expiry {
   readonly where: string;
 }
 
-/** The reference times of an answer. Adding the offset converts the service's clock to the clock of this instance. */
-interface Clock {
-  readonly requestStartedAt: number;
-  readonly offsetMs: number;
-}
-
-/** Ignores an unreadable member only when another member is readable, or when `tokenLifetimeSeconds` is set. */
-function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): ExpiryClaim[] {
+/**
+ * Ignores an unreadable member only when another member is readable, or when `tokenLifetimeSeconds` is set. A moment
+ * without a time zone counts only if the settings name its member.
+ */
+function claimsOfAnswer(answer: AnsweredToken, times: RequestTimes, service: Service) {
   const { lifetimeMember, lifetimeUnit } = service.response;
-  const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }): readonly ExpiryClaim[] => {
+  const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }) => {
+    if (meaning === undefined) return [];
     // The setting defines the unit. The name only suggests a unit.
-    const time =
-      meaning && readTime(value, { ...meaning, unitMs: lifetimeUnit === 'milliseconds' ? 1 : meaning.unitMs });
-    if (time === undefined) return [];
-    const expiresAt = 'moment' in time ? time.moment + clock.offsetMs : clock.requestStartedAt + time.lengthMs;
-    return [{ where: `\`${answer.print(path)}\``, expiresAt, expirySource: 'response' }];
+    const time = readTime(value, { ...meaning, unitMs: lifetimeUnit === 'milliseconds' ? 1 : meaning.unitMs });
+    return time === undefined ? [] : [{ where: `\`${answer.print(path)}\``, time }];
   });
-  const claims = told.filter(({ expiresAt }) => !Number.isNaN(expiresAt));
-  if (claims.length > 0) return claims;
-  if (lifetimeMember !== undefined) {
+  const isLocal = ({ time }: (typeof told)[number]) =>
+    'moment' in time && time.isLocal === true && !Number.isNaN(time.moment) && lifetimeMember === undefined;
+  const readings = told
+    .filter((one) => !isLocal(one))
+    .map(({ where, time }): ExpiryClaim => {
+      const expiresAt =
+        'moment' in time ? onThisClock(time.moment, answer, times) : times.requestStartedAt + time.lengthMs;
+      return { where, expiresAt, expirySource: 'response' };
+    });
+  const claims = readings.filter(({ expiresAt }) => !Number.isNaN(expiresAt));
+  if (claims.length === 0 && typeof lifetimeMember === 'string') {
     throw new UnusableAnswer(
       'response.lifetimeMember names a member that is missing or contains no readable life time.',
     );
   }
-  const [unreadable] = told;
-  if (unreadable === undefined || service.tokenLifetimeSeconds !== undefined) return [];
-  const advice = 'name another in response.lifetimeMember, or set tokenLifetimeSeconds.';
-  throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
+  const [unreadable] = readings;
+  if (claims.length === 0 && unreadable !== undefined && service.tokenLifetimeSeconds === undefined) {
+    const advice = 'name another in response.lifetimeMember, or set tokenLifetimeSeconds.';
+    throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
+  }
+  return { claims, hasLocal: told.some(isLocal) };
 }
 
 /** Returns members and headers with their unread values, each with the meaning of its name. */
-function candidatesOf({ token, members: { lifetime }, headers }: AnsweredToken, lifetimeMember: string | undefined) {
+function candidatesOf({ token, members, headers }: AnsweredToken, lifetimeMember: string | false | undefined) {
+  const { lifetime } = members;
+  if (lifetimeMember === false) return [];
   if (lifetimeMember !== undefined) {
     return lifetime === undefined
       ? []
       : [{ ...lifetime, meaning: expiryNameOf(lifetime.path.at(-1) ?? '') ?? SECONDS }];
   }
-  const inBody = token.around.flatMap(({ path, members }) =>
-    Object.entries(members).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
+  const inBody = token.around.flatMap(({ path, members: around }) =>
+    Object.entries(around).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
   );
   const ofHeader = ([name, value]: [string, string]) => ({ path: [name], value, meaning: expiryHeaderOf(name) });
   return [...inBody, ...Object.entries(headers).map(ofHeader)];

@@ -1,5 +1,6 @@
 import { type Credential, repeatsCredential } from '../credential/credential.ts';
 import { shows } from '../redacted.ts';
+import { openText } from './content.ts';
 import type { FoundToken } from './find-token.ts';
 import type { Level, Members } from './members.ts';
 import { MAX_NAME_LENGTH, plainName } from './names.ts';
@@ -68,7 +69,8 @@ function readPassThrough({ passThrough }: Members, token: string) {
 }
 
 /** Accepts values that are shallow enough for a JSON writer. Refuses names of secrets, and names too long to read. */
-function isFlatAndOpen(name: string, value: unknown, depth: number): boolean {
+function isFlatAndOpen(name: string, written: unknown, depth: number): boolean {
+  const value = openText(written);
   if (name.length > MAX_NAME_LENGTH || SECRET_NAME.test(plainName(name))) return false;
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;

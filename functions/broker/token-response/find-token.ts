@@ -1,4 +1,6 @@
 import { parseJsonObject } from '../json.ts';
+import type { Service } from '../service.ts';
+import { openText } from './content.ts';
 import { type FoundMember, type Level, type Members, UnusableAnswer } from './members.ts';
 import { COMPANIONS, plainName, TOKEN_NAMES, VAGUE_NAMES } from './names.ts';
 import type { PrintPath } from './shape.ts';
@@ -14,16 +16,21 @@ export interface FoundToken {
 }
 
 /**
- * Finds the token in an answer, at `tokenMember` if it is set. Otherwise takes the first of `TOKEN_NAMES`,
- * at most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token. Refuses two
- * candidates with different values, except for usual companions of a token (an `id_token`, a session).
+ * Finds the token in an answer, at `tokenMember` or in `tokenHeader` if it is set. Otherwise takes the first of
+ * `TOKEN_NAMES`, at most two levels down, or a body that is a bare JWT or opaque word. Never takes a refresh token.
+ * Refuses two candidates with different values, except for usual companions of a token (an `id_token`, a session).
  *
  * @throws UnusableAnswer when there is no token, more than one, or a token that no `Authorization` header can
  * contain
  */
-export function findToken(members: Members, tokenMember: string | undefined, print: PrintPath): FoundToken {
-  const member = tokenMember === undefined ? searchedMember(members, print) : members.token;
-  if (member === undefined) throw new UnusableAnswer('response.tokenMember names a member that it does not have.');
+export function findToken(
+  members: Members,
+  { tokenMember, tokenHeader }: Pick<Service['response'], 'tokenMember' | 'tokenHeader'>,
+  print: PrintPath,
+): FoundToken {
+  const named = tokenHeader === undefined ? tokenMember && 'tokenMember names a member' : 'tokenHeader names a header';
+  const member = named === undefined ? searchedMember(members, print) : members.token;
+  if (member === undefined) throw new UnusableAnswer(`response.${named} that it does not have.`);
   const text = withoutScheme(member.value);
   const flaw = flawOf(text);
   if (typeof text === 'string' && flaw === undefined) {
@@ -44,7 +51,10 @@ function searchedMember({ content, all }: Members, print: PrintPath): FoundMembe
     .map((member) => ({ ...member, name: plainName(member.path.at(-1) ?? '') }))
     .filter(({ name, value }) => TOKEN_NAMES.includes(name) && (!VAGUE_NAMES.has(name) || looksLikeToken(value)))
     .sort((a, b) => TOKEN_NAMES.indexOf(a.name) - TOKEN_NAMES.indexOf(b.name));
-  const texts = candidates.filter(({ value }) => typeof value === 'string' && value !== '');
+  const written = candidates.filter(({ value }) => typeof value === 'string' && value !== '');
+  // A text that contains members is no token beside them.
+  const words = written.filter(({ value }) => typeof openText(value) !== 'object');
+  const texts = words.length > 0 ? words : written;
   const [token = candidates[0]] = texts;
   if (token === undefined) {
     throw new UnusableAnswer(

@@ -1,14 +1,17 @@
 import { isRecord } from '../json.ts';
+import type { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
+import type { TokenResponse } from './bytes.ts';
+import { openText } from './content.ts';
 import { MAX_NAME_LENGTH, plainName } from './names.ts';
 
 /** The content of an answer and its members, found once. */
 export interface Members {
-  /** The whole content. */
+  /** The whole content, without the quotes of a JSON text in a text. */
   readonly content: unknown;
   /** The members of the outermost object and two levels below, in this order, without the inside of a refresh token. */
   readonly all: readonly FoundMember[];
-  /** The members that the settings name. */
+  /** The members, or the header of the token, that the settings name. */
   readonly token: FoundMember | undefined;
   readonly lifetime: FoundMember | undefined;
   readonly passThrough: readonly (readonly [setting: string, member: FoundMember])[];
@@ -32,16 +35,31 @@ export interface FoundMember {
 /** An answer without a usable token. The message names the fault and the setting that would help. */
 export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
+  /** The token, if it had only expired when it arrived. */
+  readonly lapsed: Redacted | undefined;
+
+  constructor(message: string, lapsed?: Redacted) {
+    super(message);
+    this.lapsed = lapsed;
+  }
 }
 
-export function readMembers(content: unknown, settings: Service['response']): Members {
-  const at = (path: string | undefined) => (path === undefined ? undefined : memberAt(content, path));
+export function readMembers(
+  content: unknown,
+  { headers }: Pick<TokenResponse, 'headers'>,
+  settings: Service['response'],
+): Members {
+  const { tokenMember, tokenHeader, lifetimeMember, passThrough } = settings;
+  const at = (path: string | false | undefined) => (path ? memberAt(content, path) : undefined);
+  const header = tokenHeader?.toLowerCase() ?? '';
+  const level = enter({ path: [], value: content, around: [] });
+  const inHeader = { path: [header], value: headers[header], around: level ? [level] : [] };
   return {
-    content,
+    content: openText(content),
     all: listMembers(content),
-    token: at(settings.tokenMember),
-    lifetime: at(settings.lifetimeMember),
-    passThrough: settings.passThrough.flatMap((path) => {
+    token: Object.hasOwn(headers, header) ? inHeader : at(tokenMember),
+    lifetime: at(lifetimeMember),
+    passThrough: passThrough.flatMap((path) => {
       const member = at(path);
       return member === undefined ? [] : [[path, member] as const];
     }),
@@ -82,8 +100,12 @@ function memberOf(level: Level, name: string, { around }: FoundMember): FoundMem
   return { path: [...level.path, name], value: level.members[name], around: [level, ...around] };
 }
 
-/** Returns an object as it is. An array yields its only entry, or all its entries if the name is an index. */
-function enter({ value, path }: FoundMember, name = ''): Level | undefined {
+/**
+ * Returns an object as it is, also from a JSON text. An array yields its only entry, or all its entries if the name is
+ * an index.
+ */
+function enter({ value: written, path }: FoundMember, name = ''): Level | undefined {
+  const value = openText(written);
   if (isRecord(value)) return { path, members: value };
   if (!Array.isArray(value)) return undefined;
   if (/^\d+$/.test(name)) return { path, members: { ...value } };

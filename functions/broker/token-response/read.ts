@@ -1,3 +1,4 @@
+import type { Warning } from '../../vocabulary.ts';
 import { type Credential, repeatsCredential } from '../credential/credential.ts';
 import { Problem } from '../problem.ts';
 import { Redacted } from '../redacted.ts';
@@ -9,11 +10,12 @@ import { type Extras, readExtras } from './extras.ts';
 import { findToken } from './find-token.ts';
 import { readMembers, UnusableAnswer } from './members.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';
-import { oauthErrorIn, type Refusal, readStatus } from './status.ts';
+import { oauthErrorOf, type Refusal, readStatus } from './status.ts';
 
 export type TokenResponseReading =
-  /** `hasEcho`: a member that repeats the credential was omitted. */
-  { readonly outcome: 'token'; readonly token: ServiceToken; readonly hasEcho: boolean } | Refusal;
+  | { readonly outcome: 'token'; readonly token: ServiceToken; readonly warnings: readonly Warning[] }
+  /** `lapsed`: the token had expired when it arrived. */
+  | (Refusal & { readonly lapsed?: Redacted | undefined });
 
 /** A token as its service returned it. */
 export interface ServiceToken extends Expiry, Partial<Pick<Extras, 'scope'>>, Omit<Extras, 'scope'> {
@@ -32,31 +34,39 @@ export function readTokenResponse(
 ): TokenResponseReading {
   const text = readText(response);
   const content = readContent(text, response.headers['content-type']);
-  const members = readMembers(content.value, service.response);
+  const members = readMembers(content.value, response, service.response);
   const print = createPathPrinter(content.value, credential);
-  const shape = () => shapeOf(response, content.value, print);
-  const { isJson } = content;
+  const shape = () => shapeOf(response, content.doubt === undefined ? content.value : undefined, print);
+  const { isJson = false } = content;
   const { receivedAt } = times;
-  const refusal = readStatus(response, { ...members, isJson }, { receivedAt, service, shape });
+  const refusal = readStatus(response, members, { isJson, receivedAt, service, shape, print });
   if (refusal !== undefined) return refusal;
   try {
-    if ('unreadable' in content) throw new UnusableAnswer(content.unreadable);
-    // An error in a success has no defined meaning. It is no rejection and latches nothing.
+    const { tokenMember, tokenHeader } = service.response;
+    const isWholeText = tokenMember === '$' && content.value !== undefined;
+    if (content.doubt !== undefined && tokenHeader === undefined && !isWholeText)
+      throw new UnusableAnswer(content.doubt);
+    // An error in a success has no defined meaning. Without a word that says so, it is no rejection.
     if (!members.errors.every(isEmpty)) {
-      const error = oauthErrorIn(members.errors) ?? 'an error';
+      const error = oauthErrorOf(members.errors[0]) ?? 'an error';
       throw new UnusableAnswer(`it reports ${error}, although its status says success.`);
     }
-    const token = findToken(members, service.response.tokenMember, print);
+    const token = findToken(members, service.response, print);
     if (repeatsCredential(token.text, credential)) {
       throw new UnusableAnswer('where its token should be, it repeats the credential.');
     }
-    const expiry = readExpiry({ token, members, headers: response.headers, print }, times, service);
+    const { warnings, ...expiry } = readExpiry({ token, members, headers: response.headers, print }, times, service);
     const { extras, hasEcho } = readExtras(token, members, credential);
-    return { outcome: 'token', token: { ...expiry, accessToken: new Redacted(token.text), ...extras }, hasEcho };
+    return {
+      outcome: 'token',
+      token: { ...expiry, accessToken: new Redacted(token.text), ...extras },
+      warnings: hasEcho ? [...warnings, 'credential-echoed'] : warnings,
+    };
   } catch (error) {
     if (!(error instanceof UnusableAnswer)) throw error;
     const detail = `The answer of the token endpoint (${response.status}) is unusable: ${error.message}`;
-    return { outcome: 'held', problem: new Problem('token-response-unusable', detail, { shape: shape() }) };
+    const problem = new Problem('token-response-unusable', detail, { shape: shape() });
+    return { outcome: 'held', problem, lapsed: error.lapsed };
   }
 }
 

@@ -4,6 +4,7 @@ import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { shows, textsIn } from '../redacted.ts';
 import type { TokenResponse } from './bytes.ts';
+import { openText } from './content.ts';
 import { expiryNameOf, plainName, plainText, TOKEN_NAMES } from './names.ts';
 
 /** Prints a member's path, the outermost name first, without revealing a value of the answer. */
@@ -53,7 +54,9 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
  * and no part of the credential. Masks all other names as `*`. They may be secrets, such as a token used as a key.
  */
 export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
-  const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);
+  const texts = textsIn([answer], (object) => Object.values(object).map(openText)).filter(
+    ({ length }) => length >= MIN_TEXT_LENGTH,
+  );
   const clientId = credential?.clientId.reveal() ?? '';
   const [plainId, plainSecret] = [plainText(clientId), plainText(credential?.secret.reveal() ?? '')];
   const repeats = (name: string) =>

@@ -2,6 +2,7 @@ import { Problem, type ShapeReport } from '../problem.ts';
 import type { Service } from '../service.ts';
 import type { TokenResponse } from './bytes.ts';
 import type { Members } from './members.ts';
+import type { PrintPath } from './shape.ts';
 import { parseHttpDate } from './times.ts';
 
 /** An answer that is no success. */
@@ -11,33 +12,52 @@ export type Refusal =
   /** Held: a repetition cannot help, and may count as a failed log-in. Failed: the request may succeed later. */
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem };
 
-/** Returns the meaning of an answer that is no success, or `undefined`. Every 4xx but 408 and 429 is held. */
+/** Returns the meaning of an answer that is no success, or `undefined`. Every other 4xx but 408 and 429 is held. */
 export function readStatus(
   response: TokenResponse,
-  { isJson, errors }: Pick<Members, 'errors'> & { readonly isJson: boolean },
-  { receivedAt, service, shape }: { receivedAt: number; service: Service; shape: () => ShapeReport },
+  { errors: [error] }: Pick<Members, 'errors'>,
+  { isJson, receivedAt, service, shape, print }: Reading,
 ): Refusal | undefined {
   const { status, headers } = response;
-  const error = oauthErrorIn(errors);
-  if (status === 401 || (status === 403 && service.rejectedOn403)) return { outcome: 'rejected' };
-  if (status === 400 && isJson && error === 'invalid_client') return { outcome: 'rejected' };
-  if (status >= 200 && status <= 299) return undefined;
+  if (isRejected(status, error, isJson, service)) return { outcome: 'rejected' };
+  if (isSuccess(status)) return undefined;
   const answered = `The token endpoint answered ${status}`;
   if (status === 429 || (status >= 500 && status <= 599)) {
-    const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt);
+    const maxSeconds = status === 429 ? MAX_BAN_SECONDS : MAX_RETRY_AFTER_SECONDS;
+    const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt, maxSeconds);
     const problem = new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape: shape() });
     return { outcome: 'failed', problem };
   }
-  const redirected = 'a redirect, which the broker does not follow. Correct authUrl or tokenPath.';
   const others = 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
-  const advice = status >= 300 && status <= 399 ? redirected : (STATUS_ADVICE[status] ?? others);
-  const detail = `${answered}${error ? ` (${error})` : ''}: ${advice}`;
-  const outcome = status >= 400 && status <= 499 && status !== 408 ? 'held' : 'failed';
-  return { outcome, problem: new Problem('token-endpoint-error', detail, { shape: shape() }) };
+  const isRedirect = status >= 300 && status <= 399;
+  const advice = isRedirect ? redirected(headers.location, service, print) : (STATUS_ADVICE[status] ?? others);
+  const known = oauthErrorOf(error);
+  const detail = `${answered}${known ? ` (${known})` : ''}: ${advice}`;
+  const problem = new Problem('token-endpoint-error', detail, { shape: shape() });
+  return { outcome: isRefusal(status) ? 'held' : 'failed', problem };
 }
 
-/** Returns the error of an answer if it is registered (RFC 6749 §5.2). Any other text may contain a secret. */
-export function oauthErrorIn([error]: Members['errors']): string | undefined {
+interface Reading {
+  readonly isJson: boolean;
+  readonly receivedAt: number;
+  readonly service: Service;
+  readonly shape: () => ShapeReport;
+  readonly print: PrintPath;
+}
+
+const isSuccess = (status: number) => status >= 200 && status <= 299;
+const isRefusal = (status: number) => status >= 400 && status <= 499 && status !== 408 && status !== 429;
+
+/** Returns whether an answer definitively rejects the credential, which is then not sent again (RFC 6749 §5.2). */
+function isRejected(status: number, error: unknown, isJson: boolean, { rejectedOn403, rejectedOn }: Service): boolean {
+  if (status === 401 || (status === 403 && rejectedOn403)) return true;
+  if (isJson && error === 'invalid_client' && (isSuccess(status) || status === 400)) return true;
+  const isNamed = typeof error === 'string' && rejectedOn?.includes(error) === true;
+  return isNamed && (isSuccess(status) || isRefusal(status));
+}
+
+/** Returns an error if it is registered (RFC 6749 §5.2). Any other text may contain a secret. */
+export function oauthErrorOf(error: unknown): string | undefined {
   return typeof error === 'string' && OAUTH_ERRORS.has(error) ? error : undefined;
 }
 
@@ -46,19 +66,39 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
   ...['invalid_scope'],
 ]);
 
-/** Returns the whole seconds of a `retry-after` header, which is a number or an HTTP date (RFC 9110 §10.2.3). */
-function parseRetryAfter(header: string, now: number): number | undefined {
-  const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((parseHttpDate(header) - now) / 1_000);
-  return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : undefined;
+/**
+ * Returns the longest of the waits in `retry-after` headers, in whole seconds. Each is a number or an HTTP date
+ * (RFC 9110 §10.2.3).
+ */
+function parseRetryAfter(header: string, now: number, maxSeconds: number): number | undefined {
+  const waits = (header.match(/[A-Z][a-z]{2}, [^,]+|[^,\s][^,]*/g) ?? []).map((text) => {
+    const wait = text.trim();
+    return Math.ceil(/^\d+(?:\.\d+)?$/.test(wait) ? Number(wait) : (parseHttpDate(wait) - now) / 1_000);
+  });
+  const seconds = Math.max(0, ...waits.filter((wait) => !Number.isNaN(wait)));
+  return seconds > 0 ? Math.min(seconds, maxSeconds) : undefined;
 }
 
-/** Limits the wait. After a short incident, a service may ask for hours. */
+/** Limits the wait. After a short incident, a service may ask for hours. The wait of a 429 is the ban itself. */
 const MAX_RETRY_AFTER_SECONDS = 300;
+const MAX_BAN_SECONDS = 3_600;
+
+/** Names the path of a redirect to the same host, if each of its steps is a plain word and no value of the answer. */
+function redirected(location: string | undefined, { authUrl, tokenPath }: Service, print: PrintPath): string {
+  const from = new URL(authUrl + tokenPath);
+  const to = location === undefined ? null : URL.parse(location, from.href);
+  const isSame = to?.hostname === from.hostname && to.port === from.port && to.search + to.hash === '';
+  const steps = to?.pathname.split('/') ?? [];
+  const isPlain = isSame && steps.length <= 8 && steps.every((step) => step === '' || print([step]) === step);
+  const where = isPlain ? ` to ${to.pathname}` : '';
+  return `a redirect${where}, which the broker does not follow. Correct authUrl or tokenPath.`;
+}
 
 const STATUS_ADVICE: Readonly<Record<number, string>> = {
   400: 'it does not accept the token request. Check parameters (for example grant_type), parametersIn and headers.',
   403: 'it forbids the request to this client or network. If it refuses credentials that way, set rejectedOn403.',
   404: 'there is nothing at this path. Check tokenPath, and the base path in authUrl.',
   405: 'it does not accept POST at this path. Check tokenPath.',
+  411: "it expects a body. Set parametersIn to 'body', with the parameters that it expects.",
   415: 'it expects parameters in another form. Check parametersIn and parameters.',
 };

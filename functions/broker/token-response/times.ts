@@ -4,10 +4,10 @@ import type { ExpiryMeaning } from './names.ts';
 export type ToldTime =
   /** A length counts from the start of the request, because the service may have issued the token at any time since. */
   | { readonly lengthMs: number }
-  /** A moment in epoch milliseconds, by the service's clock. */
-  | { readonly moment: number };
+  /** A moment in epoch milliseconds, by the service's clock. `isLocal`: it names no time zone, and is read as UTC. */
+  | { readonly moment: number; readonly isLocal?: boolean };
 
-/** Reads numbers, also as text, ISO 8601 and `D:HH:MM`. Returns `undefined` for `null`, `false`, `""`. */
+/** Reads numbers, also as text, dates and `D:HH:MM`. Returns `undefined` for `null`, `false`, `""`. */
 export function readTime(value: unknown, meaning: ExpiryMeaning): ToldTime | undefined {
   if (value === undefined || value === null || value === false) return undefined;
   if (typeof value === 'number') return readNumber(value, meaning);
@@ -17,7 +17,7 @@ export function readTime(value: unknown, meaning: ExpiryMeaning): ToldTime | und
   if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), meaning);
   // Two digits of days could be hours, minutes and seconds.
   const [isLength, days, hours, minutes] = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
-  if (isLength === undefined) return { moment: readDateTime(text) };
+  if (isLength === undefined) return readDate(text);
   return { lengthMs: ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 * SECOND_MS };
 }
 
@@ -36,14 +36,25 @@ const FIRST_EPOCH_SECONDS = 1e9;
 /** The year 33 658 in seconds, and the year 2001 in milliseconds. */
 export const FIRST_EPOCH_MILLISECONDS = 1e12;
 
-/** Reads ISO 8601 as services write it. A time without a zone is UTC. A date without a time is its first moment. */
-function readDateTime(text: string): number {
-  const [, date, time = '00:00', zone = 'Z'] = ISO_8601.exec(text.toUpperCase()) ?? [];
-  const offset = zone.length === '+01'.length ? `${zone}00` : zone;
-  return date === undefined ? Number.NaN : Date.parse(`${date}T${time}${offset}`);
+/** Reads dates as services write them: ISO 8601 and RFC 1123. A date without a time is its first moment. */
+function readDate(text: string): ToldTime {
+  const { date, day, month, year, time = '00:00', zone } = (ISO_8601.exec(text) ?? RFC_1123.exec(text))?.groups ?? {};
+  const monthNumber = MONTHS.indexOf(month?.toLowerCase() ?? '') + 1;
+  const isoDate = date ?? (day && `${year}-${String(monthNumber).padStart(2, '0')}-${day.padStart(2, '0')}`);
+  const offset = zone?.replace(/^[a-z]+$/i, 'Z').replace(/^([+-]\d\d)$/, '$1:00') ?? 'Z';
+  return { moment: isoDate ? Date.parse(`${isoDate}T${time}${offset}`) : Number.NaN, isLocal: zone === undefined };
 }
 
-const ISO_8601 = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const ZONE = String.raw`(?: ?(?<zone>z|utc?|gmt|[+-]\d\d(?::?\d\d)?))?`;
+const ISO_8601 = new RegExp(
+  String.raw`^(?<date>\d{4}-\d\d-\d\d)(?:[t ](?<time>\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)${ZONE})?$`,
+  'i',
+);
+const RFC_1123 = new RegExp(
+  String.raw`^(?:[a-z]{3}, ?)?(?<day>\d{1,2})[ -](?<month>${MONTHS.join('|')})[ -](?<year>\d{4}) (?<time>\d\d:\d\d(?::\d\d)?)${ZONE}$`,
+  'i',
+);
 
 /** Returns the epoch milliseconds of an HTTP date (RFC 9110 §5.6.7, not its obsolete forms), else NaN. */
 export function parseHttpDate(text = ''): number {

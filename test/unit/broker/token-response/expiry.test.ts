@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HOUR_MS, START } from '../../../support/example.ts';
-import { type Answer, base64url, jwt, RECEIVED_AT, read } from './token-answers.ts';
+import { type Answer, base64url, jwt, problemOf, RECEIVED_AT, read, tokenOf } from './token-answers.ts';
 
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const LONG = { settings: { maxLifetimeSeconds: 1e12 } };
@@ -20,6 +20,10 @@ function expiryOf(members: Members, answer: Partial<Answer> = {}): string {
   return (
     /(?:by .* the token had expired|`\S*` cannot be read|response.lifetimeMember names)/.exec(detail)?.[0] ?? detail
   );
+}
+
+function warningsOf(members: Members, answer: Partial<Answer> = {}) {
+  return tokenOf({ body: { access_token: TOKEN, ...members }, ...answer }).warnings;
 }
 
 describe('a member that tells how long the token lives', () => {
@@ -62,7 +66,17 @@ describe('a member that tells how long the token lives', () => {
     ...['NaN', 'soon', '1e3', '3,600', '1h', 'PT1H', '1:2:3', '1:24:00', '1:00:60', '01:00:00', 'x1:02:03', '1:02:03x'],
     ...['on 2026-11-21T12:34:56Z', '2026-11-21T12:34:56Z or so', '2026-11-21T12', '2026-13-01', '2026-11-21Z'],
     ...['2026-11-21T12:34:56.Z', '2026-11-21T12:34:56.1234567890Z', '2026-11-21T12:34:56+1', '21/11/2026'],
-    ...['12-11-21', 'Sat, 21 Nov 2026 12:34:56 GMT', '/Date(1798761600000)/', '9'.repeat(65), true, {}, [3_600]],
+    ...[
+      '12-11-21',
+      'Sat, 21 Nov 2026',
+      '21 Xyz 2026 12:34:56 GMT',
+      '21 Nov 2026 12:34:56 CET',
+      '/Date(1798761600000)/',
+      '9'.repeat(65),
+      true,
+      {},
+      [3_600],
+    ],
   ])('cannot be read, unless another one can: %j', (value) => {
     expect(expiryOf({ expires_in: value })).toBe('`expires_in` cannot be read');
     expect(expiryOf({ expires_in: value, ttl: 1_800 })).toBe(HALF_AN_HOUR);
@@ -89,17 +103,36 @@ describe('a member that tells when the token ends', () => {
 
   it.each([
     ...['2026-01-01T00:30:00Z', '2026-01-01 00:30:00Z', '2026-01-01t00:30:00z', '2026-01-01T00:30:00.0000000Z'],
-    ...['2026-01-01T00:30:00', '2026-01-01T00:30'],
-    ...['2026-01-01T01:30:00+01:00', '2025-12-31T23:00:00-0130', '2026-01-01T01:30:00+01'],
+    ...['2026-01-01T01:30:00+01:00', '2025-12-31T23:00:00-0130', '2026-01-01T01:30:00+01', '2026-01-01 00:30 UTC'],
+    ...['Thu, 01 Jan 2026 00:30:00 GMT', 'thu, 1 jan 2026 01:30 +0100', '01-Jan-2026 00:30:00 Z'],
   ])('has the value %s', (value) => {
     expect(expiryOf({ expires: value })).toBe(HALF_AN_HOUR);
   });
 
-  it('may be a date, which is its first moment in UTC, in every time zone of the machine', () => {
-    const parse = vi.spyOn(Date, 'parse');
-    onTestFinished(() => parse.mockRestore());
-    expect(expiryOf({ expires: '2026-01-02' }, LONG)).toBe('response 86400');
-    expect(parse).toHaveBeenCalledExactlyOnceWith('2026-01-02T00:00Z');
+  // @see superdesk/superdesk-core#2381
+  describe('without a time zone', () => {
+    const LOCAL = ['2026-01-01T02:30:00', '2026-01-01 02:30', '2026-01-02', 'Thu, 01 Jan 2026 02:30:00'];
+
+    it.each(LOCAL)('counts as if nothing was told, with a warning: %s', (expires) => {
+      expect(expiryOf({ expires })).toBe('assumed 300');
+      expect(expiryOf({ expires }, { settings: { tokenLifetimeSeconds: 900 } })).toBe('configured 900');
+      expect(expiryOf({ expires, ttl: 60 })).toBe('response 60');
+      expect(expiryOf({ expires: 'soon', expires_at: expires })).toBe('`expires` cannot be read');
+      expect(warningsOf({ expires })).toEqual(['expiry-without-zone']);
+      expect(warningsOf({ expires, ttl: 60 })).toEqual([]);
+    });
+
+    it('is in UTC when the settings name its member, in every time zone of the machine', () => {
+      const parse = vi.spyOn(Date, 'parse');
+      onTestFinished(() => parse.mockRestore());
+      const answer = { settings: { ...LONG.settings, response: { lifetimeMember: 'expires' } } };
+      expect(LOCAL.map((expires) => expiryOf({ expires }, answer))).toEqual(
+        [9_000, 9_000, 86_400, 9_000].map((seconds) => `response ${seconds}`),
+      );
+      expect(parse.mock.calls.flat()).toEqual(expect.arrayContaining(['2026-01-02T00:00Z', '2026-01-01T02:30:00Z']));
+      expect(parse.mock.calls.flat().filter((text) => !text.endsWith('Z'))).toEqual([]);
+      expect(warningsOf({ expires: LOCAL[0] }, answer)).toEqual([]);
+    });
   });
 
   it('has passed when it is the moment at which the answer came', () => {
@@ -115,6 +148,19 @@ describe('a member that tells when the token ends', () => {
     }
     expect(expiryOf({ access_token: jwt(claims) }, { headers })).toBe('jwt 3600');
     expect(expiryOf({ expires: START + HOUR_MS }, { headers: { date: 'soon' } })).toBe('response 3600');
+  });
+
+  it.each([-HOUR_MS, HOUR_MS])('does not move with a wrong `date`, here by %d ms, of a clock that is right', (off) => {
+    const headers = { date: new Date(START + off).toUTCString() };
+    const exp = START / 1_000 + 300;
+    expect(expiryOf({ access_token: jwt({ exp }) }, { headers })).toBe('jwt 300');
+    expect(expiryOf({ expires_at: exp }, { headers })).toBe('response 300');
+    expect(expiryOf({ expires_at: exp - 301 }, { headers })).toMatch(off < 0 ? /^response / : /^by `expires_at`/);
+  });
+
+  it('counts by the own clock alone when the answer was stored, as its `age` shows', () => {
+    const headers = { age: '0', date: new Date(START - HOUR_MS).toUTCString() };
+    expect(expiryOf({ expires_at: START / 1_000 }, { headers })).toBe('by `expires_at` the token had expired');
   });
 });
 
@@ -145,6 +191,50 @@ describe('of several that tell an expiry', () => {
     expect(expiryOf({}, { headers })).toBe('assumed 300');
     expect(expiryOf({}, { headers: { 'x-token-ttl': '0' } })).toBe('by `x-token-ttl` the token had expired');
   });
+});
+
+describe('an expiry that a service tells wrong', () => {
+  const FIFTY_YEARS = 1_576_797_207;
+
+  // @see spring-attic/spring-security-oauth#1172, ruby-oauth/oauth2#284
+  it.each([0, -1, '0:00:00', FIFTY_YEARS, '2019-12-19T00:00:00Z'])('is refused, with both settings: %j', (expires) => {
+    const problem = problemOf({ body: { access_token: TOKEN, expires } });
+    expect(problem.detail).toMatch(
+      /^The answer .*\(200\).*set tokenLifetimeSeconds, or response.lifetimeMember \(false/,
+    );
+    expect(expiryOf({ expires }, { settings: { tokenLifetimeSeconds: 900 } })).toBe('configured 900');
+    expect(expiryOf({ expires, ttl: 60 }, { settings: { tokenLifetimeSeconds: 900 } })).toBe('response 60');
+    expect(expiryOf({ expires }, { settings: { response: { lifetimeMember: false } } })).toBe('assumed 300');
+  });
+
+  it('does not count with `lifetimeMember: false`, in a member or a header, but that of a JWT does', () => {
+    const settings = { tokenLifetimeSeconds: 900, response: { lifetimeMember: false } } as const;
+    const answer = { settings, headers: { 'x-token-ttl': '60' } };
+    expect(expiryOf({ expires_in: 30 }, answer)).toBe('configured 900');
+    expect(expiryOf({ access_token: jwt({ exp: START / 1_000 + 600 }) }, answer)).toBe('jwt 600');
+  });
+
+  it('is not that of a JWT, which its service reads too', () => {
+    const token = jwt({ exp: START / 1_000 });
+    const { detail } = problemOf({ body: { access_token: token }, settings: { tokenLifetimeSeconds: 900 } });
+    expect(detail).toContain(
+      "(JWT) the token had expired when it arrived. If this is wrong, compare the service's clock",
+    );
+  });
+
+  // @see spring-attic/spring-security-oauth#975
+  it('leaves the expired token with the problem, so that the next rule can see whether it is known', () => {
+    const reading = read({ body: { access_token: TOKEN, expires_in: 0 } });
+    expect(reading.outcome === 'held' && reading.lapsed?.reveal()).toBe(TOKEN);
+    expect(read({ body: '' })).toMatchObject({ lapsed: undefined });
+  });
+});
+
+it('a life time that the maximum cuts is warned of, as milliseconds in place of seconds', () => {
+  expect(warningsOf({ expires_in: 3_600_000 })).toEqual(['lifetime-cut']);
+  expect(warningsOf({ access_token: jwt({ exp: START / 1_000 + 90_000 }) })).toEqual(['lifetime-cut']);
+  expect(warningsOf({ expires_in: 86_400 })).toEqual([]);
+  expect(warningsOf({}, { settings: { tokenLifetimeSeconds: 7_200, maxLifetimeSeconds: 3_600 } })).toEqual([]);
 });
 
 it.each<[Settings, Members, string]>([

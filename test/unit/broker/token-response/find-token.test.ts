@@ -18,8 +18,10 @@ const NAMES = [
 /** The token, or the explanation. */
 function found(answer: unknown, tokenMember?: string): string {
   try {
-    const members = readMembers(answer, { tokenMember, lifetimeUnit: 'seconds', passThrough: [] });
-    return findToken(members, tokenMember, (path: readonly string[]) => path.join('.')).text;
+    const settings = { tokenMember, lifetimeUnit: 'seconds', passThrough: [] } as const;
+    return findToken(readMembers(answer, { headers: {} }, settings), settings, (path: readonly string[]) =>
+      path.join('.'),
+    ).text;
   } catch (error) {
     if (error instanceof UnusableAnswer) return error.message;
     throw error;

@@ -6,6 +6,8 @@ const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const JSON_BODY = JSON.stringify({ access_token: TOKEN, expires_in: 3_600 });
 const FORM = 'application/x-www-form-urlencoded';
 const ALL_TOKEN = { response: { tokenMember: '$' } };
+const LATIN_1 = Buffer.from(`{"name":"Zoë","access_token":"${TOKEN}","expires_in":3600}`, 'latin1');
+const AT = (tokenMember: string) => ({ response: { tokenMember } });
 const SIGNED = jwt({ exp: START / 1_000 + 3_600 });
 
 describe('a body that holds a token', () => {
@@ -23,6 +25,23 @@ describe('a body that holds a token', () => {
     ['a form that ends as JSON does', { type: FORM, body: `%24id=1&access_token=${TOKEN}&expires_in=3600&rest={}` }],
     ['a form as text/plain', { type: 'text/plain; charset=utf-8', body: `access_token=${TOKEN}&expires=3600` }],
     ['a form as JSON', { body: `access_token=${TOKEN}&expires=3600` }],
+    // @see golang/oauth2#542, dart-archive/oauth2#10, danielsz/oauth2-client#1
+    ['JSON that a servlet declares as text/html', { type: 'text/html; charset=UTF-8' }],
+    ['JSON that is declared as a script', { type: 'text/javascript' }],
+    ['JSON that is declared as bytes', { type: 'application/octet-stream' }],
+    ['JSON of a type that does not exist', { type: 'leak/leak' }],
+    ['a form that PHP declares as text/html', { type: 'text/html', body: `access_token=${TOKEN}&expires_in=3600` }],
+    ['JSON with a name in Latin-1, declared', { type: 'application/json; charset=ISO-8859-1', body: LATIN_1 }],
+    ['JSON with a name in Latin-1, undeclared', { body: LATIN_1 }],
+    ['JSON with a name in Latin-1, declared as UTF-8', { type: 'text/html;charset="utf-8"', body: LATIN_1 }],
+    ['JSON in UTF-16, declared', { type: 'application/json; charset=utf-16', body: Buffer.from(JSON_BODY, 'utf16le') }],
+    ['JSON in UTF-8 that is declared as UTF-16', { type: 'application/json; charset=utf-16', body: `${JSON_BODY} ` }],
+    ['JSON with a character set that does not exist', { type: 'application/json; charset=x-none', body: LATIN_1 }],
+    ['JSON in a JSON text', { body: JSON.stringify(JSON_BODY) }],
+    ['JSON in a JSON text of a JSON text', { body: JSON.stringify(JSON.stringify(JSON_BODY)) }],
+    ['JSON in a member', { body: { statusCode: 200, body: JSON_BODY } }],
+    ['JSON in a member that is called a token', { body: { token: JSON_BODY } }],
+    ['JSON in a member of a form', { type: FORM, body: `status=ok&data=${encodeURIComponent(JSON_BODY)}` }],
     ['a JSON text', { type: 'text/plain', headers: { 'expires-in': '3600' }, body: `"${TOKEN}"` }],
     ['an opaque word', { type: null, headers: { 'expires-in': '3600' }, body: TOKEN }],
   ])('is read: %s', (_, answer) => {
@@ -37,6 +56,10 @@ describe('a body that holds a token', () => {
     ['a raw JWT after Bearer', SIGNED, { type: 'text/plain', body: `Bearer ${SIGNED}\n` }],
     ['padded base64', 'c29tZS1vcGFxdWUtdG9rZW4=', { type: 'text/plain', body: 'c29tZS1vcGFxdWUtdG9rZW4=' }],
     ['a text that the settings call the token', 'short', { type: 'text/plain', body: 'short', settings: ALL_TOKEN }],
+    ['a word of any type that the settings call the token', 'short', { body: 'short', settings: ALL_TOKEN }],
+    ['digits that the settings call the token', '12345678', { body: '12345678', settings: ALL_TOKEN }],
+    ['a raw JWT as a page', SIGNED, { type: 'text/html', body: SIGNED }],
+    ['a member of JSON in a member', 'inner', { body: { r: '{"a":{"b":"inner"}}' }, settings: AT('r.a.b') }],
   ])('may be %s', (_, token, answer) => {
     expect(tokenOf({ body: JSON_BODY, ...answer }).accessToken.reveal()).toBe(token);
   });
@@ -59,12 +82,21 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['204', { status: 204, type: null, body: '' }, '(204) is unusable: its body is empty'],
   ['HTML', { type: 'text/html; charset=utf-8', body: '<html>LEAK</html>' }, WRONG_TYPE],
   ['HTML without a content type', { type: null, body: '<html>LEAK1234567890</html>' }, 'does not look like'],
-  ['JSON of a type that tells a secret', { type: 'leak/leak', body: LEAKED }, WRONG_TYPE],
+  ['a word as HTML', { type: 'text/html', body: 'LEAK-4f9Kq2ZxV7mN1bR8' }, WRONG_TYPE],
+  ['a script as HTML', { type: 'text/html', body: 'token="LEAK-4f9Kq2ZxV7mN1bR8";' }, WRONG_TYPE],
+  [
+    'HTML that the settings call the token',
+    { type: 'text/html', body: '<b>LEAK</b>', settings: ALL_TOKEN },
+    WRONG_TYPE,
+  ],
+  ['HTML as JSON', { body: '<b>LEAK</b>', settings: ALL_TOKEN }, CUT_OFF],
+  ['truncated JSON that the settings call the token', { body: '{"token":"LEAK', settings: ALL_TOKEN }, CUT_OFF],
+  ['a page in a member', { body: { body: '<html>LEAK</html>' } }, 'name the token in response.tokenMember'],
   ['XML', { type: 'application/xml', body: '<token>LEAK-4f9Kq2ZxV7mN1bR8</token>' }, WRONG_TYPE],
   ['truncated JSON', { body: JSON.stringify(LEAKED).slice(0, -4) }, CUT_OFF],
   ['a word as JSON', { body: 'LEAK-4f9Kq2ZxV7mN1bR8' }, CUT_OFF],
   ['NaN', { body: '{"access_token":"LEAK-4f9Kq2ZxV7","expires_in":NaN}' }, CUT_OFF],
-  ['UTF-16', { body: Buffer.from(`\ufeff${JSON.stringify(LEAKED)}`, 'utf16le') }, 'not UTF-8'],
+  ['UTF-16', { body: Buffer.from(`\ufeff${JSON.stringify(LEAKED)}`, 'utf16le') }, CUT_OFF],
   ['a word', { type: 'text/plain', body: 'LEAK' }, 'tokenMember to `$`'],
   ['a failure', { type: 'text/plain', body: 'LEAK_invalid_client_1234' }, 'does not look like'],
   ['no known name', { body: { acmeKey: LEAKED.access_token } }, 'name the token in response.tokenMember'],
@@ -73,11 +105,14 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['a token that has expired', { body: { ...LEAKED, expires_in: -1 } }, 'by `expires_in` the token had expired'],
   ['a life time in words', { body: { ...LEAKED, expires_in: 'LEAK' } }, 'the life time in `expires_in` cannot be read'],
   ['an error', { body: { error: 'LEAK' } }, 'it reports an error'],
-  ['a known error', { body: { error: 'invalid_client' } }, 'it reports invalid_client, although its status says'],
+  ['a known error', { body: { error: 'invalid_scope' } }, 'it reports invalid_scope, although its status says'],
+  ['an error in JSON in a JSON text', { body: JSON.stringify('{"error":"LEAK"}') }, 'it reports an error'],
   ['an error beside a token', { body: { ...LEAKED, error: { code: 'LEAK' } } }, 'it reports an error'],
   ['an error in an array', { body: [{ error: 'LEAK' }] }, 'it reports an error'],
   ['errors beside a token', { body: { ...LEAKED, errors: ['LEAK'] } }, 'it reports an error'],
 ];
+
+const REJECTED_ON = { rejectedOn: ['bad_login'] };
 
 const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   ...[300, 301, 399].map(
@@ -96,7 +131,11 @@ const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   [403, { body: { error: 'invalid_client' } }, 'set rejectedOn403'],
   [404, { body: LEAKED, settings: { rejectedOn403: true } }, 'Check tokenPath'],
   [405, { headers: { allow: 'LEAK' } }, 'it does not accept POST'],
+  [411, {}, "411: it expects a body. Set parametersIn to 'body'"],
   [415, {}, 'Check parametersIn'],
+  [400, { body: { error: 'bad_login' } }, '400: it does not accept'],
+  [404, { body: { error: 'bad_login_LEAK' }, settings: REJECTED_ON }, 'Check tokenPath'],
+  [408, { body: { error: 'bad_login' }, settings: REJECTED_ON }, '408: '],
   ...[100, 101, 199, 304, 408, 499, 600].map((status) => [status, {}, `${status}: `] as const),
 ];
 
@@ -128,11 +167,57 @@ describe('an answer that is no token', () => {
     ...['1', '299', '300'].map((seconds): [string, number] => [seconds, Number(seconds)]),
     ...['86400', '9'.repeat(400), httpDate(86_400_000)].map((long): [string, number] => [long, 300]),
     [httpDate(60_000), 60],
-    ...[httpDate(-60_000), '0', '-5', '1.5', 'LEAK', '', '120, 120', '2026-01-01T00:01:00Z']
+    // @see getsentry/sentry#7919, urllib3/urllib3#2861
+    ...['37.5', '37.0001', '38.0'].map((parts): [string, number] => [parts, 38]),
+    ...['120, 120', '30,120', `60, ${httpDate(120_000)}, LEAK, ${httpDate(60_000)}`].map((all): [string, number] => [
+      all,
+      120,
+    ]),
+    ...[httpDate(-60_000), '0', '-5', 'LEAK', '', '1e2', '2026-01-01T00:01:00Z']
       .concat(`on ${httpDate(60_000)}`, `${httpDate(60_000)} or so`, 'Thu, 01 Xyz 2026 00:01:00 GMT')
       .map((none): [string, undefined] => [none, undefined]),
   ])('and says to come back after "%s" may be asked again after %s s', (value, seconds) => {
     expect(problemOf({ status: 503, headers: { 'retry-after': value }, body: '' }).retryAfterSeconds).toBe(seconds);
+  });
+
+  it('has an hour for the wait of a 429, which is the ban itself', () => {
+    const wait = (seconds: number) =>
+      problemOf({ status: 429, headers: { 'retry-after': `${seconds}` }, body: '' }).retryAfterSeconds;
+    expect([wait(3_599.5), wait(86_400)]).toEqual([3_600, 3_600]);
+  });
+
+  it.each([
+    ['/oauth2/token', '/oauth2/token'],
+    ['/auth/v1/token/', '/auth/v1/token/'],
+    ['token', '/auth/v1/token'],
+    ['http://auth.example.com/login.do', '/login.do'],
+    ['https://auth.example.com:443/', '/'],
+  ])('names the path of a redirect to the same host: %s', (location, path) => {
+    expect(problemOf({ status: 308, headers: { location }, body: '' }).detail).toBe(
+      `The token endpoint answered 308: a redirect to ${path}, which the broker does not follow. Correct authUrl or tokenPath.`,
+    );
+  });
+
+  it.each([
+    ...[
+      'https://other.example.com/oauth2/token',
+      'https://auth.example.com:8443/token',
+      '/token?LEAK=1',
+      '/token#LEAK',
+    ],
+    ...[
+      '/LEAK4f9Kq2ZxV7mN1bR8',
+      '/marked-id/token',
+      '/a%20b',
+      '/some_leaked_word',
+      `/${'a/'.repeat(9)}`,
+      'https://[',
+      '',
+    ],
+  ])('names no other redirect: %j', (location) => {
+    const answer = { status: 302, headers: { location }, body: { note: 'some_leaked_word' } };
+    const { detail } = problemOf(answer, { clientId: 'marked-id' });
+    expect(detail).toContain(location === '' ? '302: a redirect to /auth/v1/token, ' : '302: a redirect, which');
   });
 
   it.each<[number, Partial<Answer>]>([
@@ -141,6 +226,14 @@ describe('an answer that is no token', () => {
     [400, { body: { error: 'invalid_client', error_description: 'LEAK' } }],
     [400, { type: 'application/problem+json', body: { error: 'invalid_client' } }],
     [403, { settings: { rejectedOn403: true } }],
+    // @see casdoor/casdoor#2964
+    [200, { body: { error: 'invalid_client', access_token: null } }],
+    [200, { type: 'text/html', body: '{"error":"invalid_client"}' }],
+    ...[200, 400, 403, 422].map((status): [number, Partial<Answer>] => [
+      status,
+      { body: { error: 'bad_login' }, settings: REJECTED_ON },
+    ]),
+    [200, { type: FORM, body: 'error=bad_login&error_description=LEAK', settings: REJECTED_ON }],
   ])('takes the credential for rejected with status %i and %j', (status, answer) => {
     expect(read({ body: '', status, ...answer })).toEqual({ outcome: 'rejected' });
   });

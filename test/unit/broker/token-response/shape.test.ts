@@ -69,7 +69,8 @@ describe('the shape report', () => {
   });
 
   it('tells no member of a body that cannot be read', () => {
-    expect(shapeOf({ access_token: 'tok-1' }, 'text/html').members).toEqual([]);
+    expect(shapeOf('<html>tok-1</html>', 'text/html').members).toEqual([]);
+    expect(shapeOf('tok-1', 'text/html').members).toEqual([]);
   });
 
   it.each([

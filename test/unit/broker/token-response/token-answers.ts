@@ -45,7 +45,8 @@ export function bytesOf({ body }: Answer): Uint8Array {
 /** The token of a good answer, and whether that repeats the credential. */
 export function tokenOf(...args: Parameters<typeof read>) {
   const reading = read(...args);
-  if (reading.outcome === 'token') return { ...reading.token, hasEcho: reading.hasEcho };
+  if (reading.outcome === 'token')
+    return { ...reading.token, hasEcho: reading.warnings.includes('credential-echoed'), warnings: reading.warnings };
   return expect.fail('problem' in reading ? reading.problem.message : reading.outcome);
 }
 
