@@ -4,69 +4,131 @@ import java.net.http.*;
 import java.security.*;
 import java.time.*;
 import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.regex.Pattern;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-/** Asks a token broker for tokens: copy this file. `env` is System.getenv(): TOKEN_BROKER_URL, AWS_REGION of the broker
- * and the AWS keys of a Lambda function (not with SnapStart). A token is kept until 30 s before its end. */
+/** Asks a token broker for tokens: copy this file. `env` is System.getenv(): TOKEN_BROKER_URL, the AWS keys of a Lambda
+ * function (not with SnapStart), and AWS_REGION where the URL names no region. Call the service with
+ * token("acme", "customer-insights", ""), and after a 401 once more with that token in place of "". */
 class TokenBroker {
-    /** The type is that of the broker's problem (RFC 9457), or `http-403` and the like, or `network-error`. */
+    /** A problem of the broker (RFC 9457), a refusal by AWS (aws-forbidden), another answer (http-502), or none. */
     static class Failure extends IOException {
-        final String type, requestId;
-        Failure(String type, String detail, String requestId) {
+        final String type, detail, requestId;
+        final boolean retryable;
+        Failure(String type, String detail, boolean retryable, String requestId) {
             super(type + ": " + detail + (requestId.isEmpty() ? "" : " (request " + requestId + ")"));
-            this.type = type; this.requestId = requestId;
+            this.type = type; this.detail = detail; this.retryable = retryable; this.requestId = requestId;
         }
     }
 
-    private record Answer(int status, String json, Instant end, Instant at) {}
-    private final HttpClient http = HttpClient.newHttpClient(); // Follows no redirect.
-    private final Map<String, Answer> answers = new HashMap<>();
+    /** A token, or the failure that came in its place. */
+    private record Answer(String refused, String token, Failure failure, Instant began, Instant end) {
+        boolean isKept(String refused) {
+            var now = Instant.now();
+            return !token.equals(refused) && !now.isBefore(began) && now.isBefore(end);
+        }
+    }
+
+    private static class Pair {
+        final ReentrantLock lock = new ReentrantLock();
+        volatile Answer last = new Answer("", "", null, Instant.MAX, Instant.MIN), kept = last;
+    }
+
+    private final Map<List<String>, Pair> pairs = new ConcurrentHashMap<>();
     private final Map<String, String> env;
 
-    TokenBroker(Map<String, String> env) throws Failure {
+    TokenBroker(Map<String, String> variables) throws Failure {
+        env = new HashMap<>(variables);
+        var url = Pattern.compile("\\.lambda-url\\.([^.]+)\\.on\\.").matcher(env.getOrDefault("TOKEN_BROKER_URL", ""));
+        if (url.find()) env.put("AWS_REGION", url.group(1));
         for (var name : List.of("TOKEN_BROKER_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
-            if (!env.containsKey(name)) throw new Failure("settings", name + " is not set", "");
-        this.env = env;
+            if (!env.containsKey(name)) throw new Failure("settings", name + " is not set", false, "");
     }
 
-    String token(String client, String service) throws Failure, InterruptedException {
-        var answer = answer("{\"client\":\"" + client + "\",\"service\":\"" + service + "\"}", Instant.now());
-        var json = answer.json;
-        if (json.contains("\"access_token\"")) return member(json, "access_token");
-        if (answer.status == 0) throw new Failure("network-error", "there was no answer", "");
-        if (!json.contains("\"request_id\"")) throw new Failure("http-" + answer.status, "AWS or a proxy answered", "");
-        throw new Failure(member(json, "type"), member(json, "detail"), member(json, "request_id"));
-    }
-
-    /** All threads that wait share an answer, also when it is a failure. */
-    private synchronized Answer answer(String body, Instant calledAt) throws InterruptedException {
-        var last = answers.get(body);
-        var isKept = last != null && (Instant.now().isBefore(last.end) || last.at.isAfter(calledAt));
-        if (!isKept) answers.put(body, ask(body, Instant.now()));
-        return answers.get(body);
-    }
-
-    private Answer ask(String body, Instant startedAt) throws InterruptedException {
+    /** Returns the token, or the successor of a token that the service refused. Threads that wait share an answer. */
+    String token(String client, String service, String refused) throws Failure, InterruptedException {
+        var pair = pairs.computeIfAbsent(List.of(client, service), key -> new Pair());
+        Answer last = pair.last, kept = pair.kept;
+        if (kept.isKept(refused)) return kept.token;
+        pair.lock.lockInterruptibly();
         try {
-            var url = URI.create(env.get("TOKEN_BROKER_URL")).resolve("/token");
-            var headers = new TreeMap<>(Map.of("content-type", "application/json", "host", url.getAuthority()));
-            headers.put("x-amz-date", startedAt.toString().replaceAll("[-:]|\\.\\d+", ""));
-            if (env.containsKey("AWS_SESSION_TOKEN")) headers.put("x-amz-security-token", env.get("AWS_SESSION_TOKEN"));
-            headers.put("authorization", sign(url.getPath(), headers, body, "lambda"));
-            headers.remove("host"); // HttpClient adds it.
-            var request = HttpRequest.newBuilder(url).timeout(Duration.ofSeconds(20));
-            headers.forEach(request::header);
-            request.POST(HttpRequest.BodyPublishers.ofString(body));
-            var answer = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
-            var end = startedAt.plusSeconds(Long.parseLong("0" + member(answer.body(), "expires_in")) - 30);
-            return new Answer(answer.statusCode(), answer.body(), end, Instant.now());
-        } catch (IOException | GeneralSecurityException | IllegalArgumentException error) { // It may quote a header.
-            return new Answer(0, "", Instant.MIN, Instant.now());
+            if (pair.kept.isKept(refused)) return pair.kept.token;
+            if (pair.last == last || !pair.last.refused.equals(refused)) pair.last = ask(client, service, refused);
+            if (pair.last.end.isAfter(pair.last.began)) pair.kept = pair.last;
+            var failure = pair.last.failure;
+            if (failure == null) return pair.last.token;
+            throw new Failure(failure.type, failure.detail, failure.retryable, failure.requestId);
+        } finally {
+            pair.lock.unlock();
         }
     }
+
+    private Answer ask(String client, String service, String refused) throws InterruptedException {
+        var began = Instant.now();
+        try {
+            var answer = send(client, service, refused, began);
+            var json = answer.body();
+            if (json.contains("\"access_token\"")) {
+                var life = Long.parseLong("0" + member(json, "expires_in"));
+                var end = began.plusSeconds(life - Math.min(30, life / 5));
+                return new Answer(refused, member(json, "access_token"), null, began, end);
+            }
+            var wait = answer.headers().firstValue("retry-after").orElse("");
+            if (member(json, "type").equals("refused-again") && wait.matches("[1-9]")) {
+                Thread.sleep(1_000 * Long.parseLong(wait)); // The service did not know its new token yet.
+                return new Answer(refused, refused, null, began, began);
+            }
+            return new Answer(refused, "", failureOf(answer), began, began);
+        } catch (IOException | GeneralSecurityException | IllegalArgumentException error) { // It may quote a header.
+            Throwable cause = error;
+            while (cause.getCause() != null) cause = cause.getCause();
+            var names = error.getClass().getSimpleName() + ", " + cause.getClass().getSimpleName();
+            var failure = new Failure("network-error", "there was no answer: " + names, true, "");
+            return new Answer(refused, "", failure, began, began);
+        }
+    }
+
+    private HttpResponse<String> send(String client, String service, String refused, Instant at)
+            throws IOException, GeneralSecurityException, InterruptedException {
+        var members = "\"client\":\"" + client + "\",\"service\":\"" + service + "\"";
+        if (!refused.isEmpty()) members += ",\"refused\":\"" + sha256(refused).substring(0, 16) + "\"";
+        var body = "{" + members + "}";
+        var url = URI.create(env.get("TOKEN_BROKER_URL")).resolve("/token");
+        var headers = new TreeMap<>(Map.of("content-type", "application/json", "host", url.getAuthority()));
+        headers.put("x-amz-date", at.toString().replaceAll("[-:]|\\.\\d+", ""));
+        if (env.containsKey("AWS_SESSION_TOKEN")) headers.put("x-amz-security-token", env.get("AWS_SESSION_TOKEN"));
+        headers.put("authorization", sign(url.getPath(), headers, body, "lambda"));
+        headers.remove("host"); // HttpClient adds it.
+        var request = HttpRequest.newBuilder(url).timeout(Duration.ofSeconds(20));
+        headers.forEach(request::header);
+        request.POST(HttpRequest.BodyPublishers.ofString(body));
+        var http = HttpClient.newHttpClient(); // Follows no redirect. A kept connection is dead after a freeze.
+        return http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private static Failure failureOf(HttpResponse<String> answer) {
+        var json = answer.body();
+        var status = answer.statusCode();
+        if (json.contains("\"request_id\"")) {
+            var isRetryable = json.contains("\"retryable\":true");
+            return new Failure(member(json, "type"), member(json, "detail"), isRetryable, member(json, "request_id"));
+        }
+        // The text of AWS may repeat the signed request.
+        var name = answer.headers().firstValue("x-amzn-errortype").orElse("").replaceAll("\\W.*", "");
+        var told = REFUSALS.getOrDefault(name, List.of("http-" + status, "AWS or a proxy answered: " + name));
+        return new Failure(told.get(0), told.get(1), status == 429 || status >= 500, "");
+    }
+
+    private static final Map<String, List<String>> REFUSALS = Map.of(
+        "AccessDeniedException", List.of("aws-forbidden", "attach the policy that the command `policy` prints"),
+        "ExpiredTokenException", List.of("aws-security-token-expired", "renew the AWS keys, which have expired"),
+        "IncompleteSignatureException", List.of("aws-refused", "check that no proxy changes the request"),
+        "InvalidSignatureException", List.of("aws-signature-mismatch", "check the clock, region and secret key"),
+        "UnrecognizedClientException", List.of("aws-security-token-invalid", "use AWS keys that belong together"));
 
     /** Signature Version 4 of a POST without a query; the fields are in order, with names in lower case. */
     String sign(String path, Map<String, String> fields, String body, String service) throws GeneralSecurityException {

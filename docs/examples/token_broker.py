@@ -7,8 +7,9 @@ urllib: let `read` return the HTTPError of a 401, with is_refused=lambda answer:
 aiohttp: await asyncio.to_thread(broker.token, client, service), and after a 401 the same with token["fingerprint"].
 Usage: python3 token_broker.py <client> <service>   (with TOKEN_BROKER_URL and AWS credentials; it prints no token)
 """
-import concurrent.futures, json, os, random, re, sys, threading, time
-from botocore import auth, awsrequest, exceptions, httpsession, session
+import concurrent.futures, functools, json, os, random, re, sys, threading, time, weakref
+from botocore import auth, awsrequest, exceptions, httpsession, utils
+from botocore.session import Session
 
 REFUSALS = [  # of AWS, in front of the broker: the pattern of its 403, and what to do
     ("aws-signature-expired", "signature expired", "set the clock of this machine, which is behind"),
@@ -31,6 +32,8 @@ class TokenBrokerError(Exception):
 
 class Token(dict):
     """The members of the broker's answer; printed, it shows no token."""
+    was_awaited = False  # whether a service that refused it was given time to know it
+
     def __repr__(self):
         return repr({**self, "access_token": "[redacted]"})
 
@@ -44,9 +47,23 @@ class TokenBroker:
         if not self.region:
             raise TokenBrokerError("region-missing", "set AWS_REGION to the region of the broker: its URL names none")
         self.url, self.timeout, self.now, self.sleep = url.rstrip("/") + "/token", timeout, now, sleep
-        self.http, self.renewals = (httpsession.URLLib3Session(timeout=(4, limit)) for limit in read_limits)
-        self.session, self.tokens, self.requests = session.Session(), {}, {}
-        self.lock, self.loading = threading.Lock(), threading.Lock()
+        self.session, self.tokens, self.read_limits = Session(), {}, read_limits
+        self.begin()
+        BROKERS.add(self)
+
+    http = functools.cached_property(lambda self: self.connect(self.read_limits[0]))
+    renewals = functools.cached_property(lambda self: self.connect(self.read_limits[1]))
+
+    def connect(self, read_limit):
+        """Returns connections by the proxy and with the certificates of boto3."""
+        bundle = self.session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE") or True
+        return httpsession.URLLib3Session(bundle, utils.get_environ_proxies(self.url), (4, read_limit))
+
+    def begin(self):
+        """Forgets what a child process must not share: locks, connections, and requests of threads that it lacks."""
+        self.requests, self.lock, self.loading = {}, threading.Lock(), threading.Lock()
+        for name in "http", "renewals":
+            vars(self).pop(name, None)
 
     def token(self, client, service, refused=None):
         """Returns the broker's answer, kept while it lives; `refused`: the fingerprint of a token to be replaced."""
@@ -76,12 +93,13 @@ class TokenBroker:
         """Returns what `send` returns for a token, or for its successor when the service refuses the first one."""
         answer = send(token := self.token(client, service))
         successor = self.token(client, service, token["fingerprint"]) if is_refused(answer) else token
-        return answer if successor["fingerprint"] == token["fingerprint"] else send(successor)
+        is_same = successor["fingerprint"] == token["fingerprint"] and not successor.was_awaited
+        return answer if is_same else send(successor)
 
     def ask(self, held, key):
         """Returns a token or the last error, which is not raised here, where AWS's keys are in reach."""
         body = json.dumps({name: value for name, value in zip(("client", "service", "refused"), key) if value})
-        deadline = time.monotonic() + self.timeout
+        deadline, session = time.monotonic() + self.timeout, self.session
         for jitter in [0] if held else [0.4, 0.8, 1.6, 0]:  # seconds; 0 is the last attempt
             began, pause = self.now(), random.random() * jitter
             request = awsrequest.AWSRequest("POST", self.url, {"content-type": "application/json"}, body)
@@ -91,8 +109,9 @@ class TokenBroker:
                 auth.SigV4Auth(credentials.get_frozen_credentials(), "lambda", self.region).add_auth(request)
                 answer = (self.renewals if held else self.http).send(request.prepare())
                 outcome, pause = read(answer), pause + int(answer.headers.get("Retry-After", 0))
-            except (exceptions.HTTPClientError, exceptions.ConnectionError, ValueError):  # it may quote what was sent
-                outcome = TokenBrokerError("network-error", "no broker answered: check the URL and the network", True)
+            except (exceptions.HTTPClientError, exceptions.ConnectionError, ValueError) as error:
+                advice = f"no broker answered ({causes(error)}): check the URL and the network"
+                outcome = TokenBrokerError("network-error", advice, True)
             except Exception:  # each source of AWS keys has its own
                 outcome = TokenBrokerError("aws-credentials-unavailable", "attach a role, or set AWS keys")
             if isinstance(outcome, Token):
@@ -101,10 +120,27 @@ class TokenBroker:
                 self.tokens[key[:2]] = outcome
                 return outcome
             is_kept = outcome.type == "refused-again"  # the broker stands by its token
+            if outcome.type == "aws-security-token-expired" and answer.status_code == 403 and session is self.session:
+                self.session = Session()  # whose keys are read anew
+                continue
             if is_kept or not outcome.retryable or not jitter or time.monotonic() + pause > deadline:
                 break
             self.sleep(pause)
-        return held or is_kept and self.tokens.get(key[:2]) or outcome
+        kept = is_kept and self.tokens.get(key[:2])
+        if kept and 1 <= pause < 10:  # the service did not know its new token yet
+            self.sleep(pause)
+            kept = Token(kept)
+            kept.was_awaited = True
+        return held or kept or outcome
+
+BROKERS = weakref.WeakSet()
+getattr(os, "register_at_fork", lambda **_: None)(after_in_child=lambda: [broker.begin() for broker in BROKERS])
+
+def causes(error):
+    """Returns the types of an error and of its cause: their texts may quote what was sent."""
+    inner = getattr(error, "kwargs", {}).get("error", error)
+    cause = getattr(inner, "__cause__", None) or getattr(inner, "__context__", None) or inner
+    return f"{type(error).__name__}, {type(cause).__name__}"
 
 def read(answer):
     """Returns the token of an answer, or the error that it means."""

@@ -6,12 +6,10 @@ import { startServer } from '../../client/serve/server.ts';
 import { serve as serveLoopback } from '../../local/loopback.ts';
 import { finished } from '../e2e/commands/shared/command-line.ts';
 import { runs, sign } from '../support/aws/signers.ts';
+import { GO_COMMAND } from '../support/processes/go.ts';
 import { useLocalBroker } from '../support/processes/local-broker.ts';
 
-/**
- * Programs with libraries that others wrote; each asks for a token, for one that is denied, and for the first one again.
- * test/e2e/docs/languages.test.ts has Authlib, Go and Java.
- */
+/** Programs with libraries that others wrote; each asks for a token, for one that is denied, and for the first one again. */
 const FOLDER = fileURLToPath(new URL('./oauth-libraries', import.meta.url));
 
 const OAUTH4WEBAPI = [process.execPath, 'oauth4webapi.mjs'];
@@ -20,6 +18,8 @@ const LIBRARIES: readonly (readonly [name: string, command: readonly string[] | 
   ['simple-oauth2', [process.execPath, 'simple-oauth2.mjs']],
   ['oauth4webapi', OAUTH4WEBAPI],
   ['requests-oauthlib', python('with_requests_oauthlib.py', 'requests_oauthlib')],
+  ['Authlib', python('with_authlib.py', 'authlib')],
+  ['golang.org/x/oauth2', go('client_credentials.go', 'golang.org/x/oauth2')],
 ];
 
 const broker = useLocalBroker();
@@ -72,6 +72,12 @@ async function startServing() {
 function python(file: string, module: string): readonly string[] | undefined {
   const found = ['/usr/bin/python3', 'python3'].find((command) => runs(command, '-c', `import ${module}`));
   return found === undefined ? undefined : [found, file];
+}
+
+/** The command that runs a file, if Debian's packages of Go have the module. */
+function go(file: string, module: string): readonly string[] | undefined {
+  const [env = '', ...command] = GO_COMMAND;
+  return runs(env, ...command, 'list', module) ? [...GO_COMMAND, 'run', file] : undefined;
 }
 
 /** Runs a program of the folder; tells the JSON of each line that it wrote. */

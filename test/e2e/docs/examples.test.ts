@@ -43,9 +43,6 @@ const EXAMPLES: readonly Example[] = [
 /** Files to copy that are no programs. */
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   'fake_token_broker.py': './python.test.ts',
-  'refused_token.py': './languages.test.ts',
-  'refused_token.go': './languages.test.ts',
-  'RefusedToken.java': './languages.test.ts',
   'token_broker.go': './languages.test.ts',
   'TokenBroker.java': './languages.test.ts',
 };

@@ -1,93 +1,31 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTokenBroker, type TokenBroker } from '../../../client/index.ts';
-import { startServer } from '../../../client/serve/server.ts';
-import { createFakeBroker } from '../../../client/testing.ts';
-import { Problem } from '../../../functions/broker/problem.ts';
-import { shellVariables, startOwnBroker, tokenServiceUrl } from '../../support/processes/local-broker.ts';
+import { describe, expect, it } from 'vitest';
+import { blocks } from '../../support/readme.ts';
+import { startUntrustedServer } from '../../support/services/certificates.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, runCommandLine } from '../commands/shared/command-line.ts';
-import { AUTHLIB, EXAMPLES, GO, JAVA, SERVE_KEY, useLanguages } from './languages/languages.ts';
+import { answering, ended, ROOT } from '../commands/shared/command-line.ts';
+import { GO, JAVA, runToItsEnd, usePrograms } from './languages/languages.ts';
 import { ROLE, ROLE_VARIABLES, startScriptedBroker } from './scripted-broker.ts';
 
-const start = useLanguages([GO, JAVA, AUTHLIB]);
-
-describe.each([GO, JAVA, AUTHLIB])('the refused token in $title', (language) => {
-  describe.skipIf(!language.isThere)('docs/examples', () => {
-    it('asks once for all threads, and after `service … --revoke` reports the token once', async () => {
-      const { url, standInUrl, shell, asked } = await serveLocalBroker();
-      const order = start(language, { TOKEN_URL: `${url}/token`, ORIGIN: standInUrl });
-      const whoami = `${standInUrl}/customer-insights/v1/whoami`;
-      expect(await order('get', 20, whoami)).toEqual(Array(20).fill('200'));
-      const revoke = ['service', 'customer-insights', '--revoke', '--environment', 'local'];
-      expect(await runCommandLine(revoke, shell)).toMatchObject({ exitCode: 0 });
-      expect(await order('get', 20, whoami)).toEqual(Array(20).fill('200'));
-      expect(asked).toEqual([undefined, expect.stringMatching(/^[0-9a-f]{16}$/)]);
-    });
-
-    it('repeats a request whose body can be sent again, and gives the 401 of another one back', async () => {
-      const { fake, variables, api } = await startWorld();
-      const order = start(language, variables);
-      expect(await order('post', 1, api.url, 'first')).toEqual(['200']);
-      fake.revoke();
-      expect(await order('post', 1, api.url, 'second')).toEqual(['200']);
-      fake.revoke();
-      expect(await order('stream', 1, api.url, 'third')).toEqual(['401']);
-      // Its report serves the next call.
-      expect(await order('get', 1, api.url)).toEqual(['200']);
-      expect(api.requests.map(({ body }) => body)).toEqual(['first', 'second', 'second', 'third', '']);
-      expect(fake.requests).toHaveLength(3);
-    });
-
-    it('gives the first 401 back when the broker stands by its token', async () => {
-      const { fake, variables, api } = await startWorld();
-      const order = start(language, variables);
-      await order('get', 1, api.url);
-      fake.revoke();
-      fake.fail('refused-again', { times: 1 });
-      expect(await order('get', 1, api.url)).toEqual(['401']);
-      expect([api.requests.length, fake.requests.length]).toEqual([2, 2]);
-    });
-
-    it('gives no other host the token, neither directly nor by a redirect', async () => {
-      const { variables, api, foreign } = await startWorld();
-      const order = start(language, variables);
-      expect(await order('get', 1, foreign.url)).toEqual(['200']);
-      expect(await order('get', 1, `${api.url}/elsewhere`)).toEqual([expect.stringMatching(/^(?:200|302)$/)]);
-      expect(api.requests[0]?.headers.authorization).toMatch(/^Bearer fake-token-1$/);
-      expect(foreign.requests.length).toBeGreaterThan(0);
-      for (const { headers } of foreign.requests) expect(headers.authorization).toBeUndefined();
-    });
-
-    it.each([
-      ['credential-rejected', /credential-rejected|server_error/],
-      ['token-endpoint-unavailable', /token-endpoint-unavailable/],
-    ] as const)('shares a failure among all threads that wait, and names it: %s', async (type, named) => {
-      const { api, foreign } = await startWorld();
-      const rejected = slowly(() => Promise.reject(new Problem(type, 'It is wrong.')));
-      const url = await serve({ token: rejected.answer, whoami: () => Promise.reject(new Error()) });
-      const outcomes = await start(language, { TOKEN_URL: `${url}/token`, ORIGIN: api.url })('get', 20, api.url);
-      expect(outcomes).toHaveLength(20);
-      for (const outcome of outcomes) expect(outcome).toMatch(named);
-      expect([rejected.calls(), api.requests, foreign.requests]).toEqual([1, [], []]);
-    });
-  });
-});
+const start = usePrograms([GO, JAVA]);
+const CALLERS = readFileSync(join(ROOT, 'docs/callers.md'), 'utf8');
 
 describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
   describe.skipIf(!language.isThere)('docs/examples', () => {
     it('asks once for all threads, signed with a session token, and keeps the token', async () => {
-      const { variables, asked } = await startScriptedBroker(slowly(async () => answerOf(200, TOKEN)).answer);
+      const { variables, asked } = await startScriptedBroker(slowly(async () => answerOf(200, TOKEN)));
       const order = start(language, variables);
-      expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill(TOKEN.access_token));
-      expect(await order('token', 1, 'acme', 'x')).toEqual([TOKEN.access_token]);
+      expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill('token-1'));
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
       expect(asked).toEqual([['/token', '{"client":"acme","service":"x"}']]);
     });
 
-    it('tells the type and the request of a problem to all who waited, and repeats nothing', async () => {
-      const { variables, asked } = await startScriptedBroker(slowly(async () => answerOf(424, PROBLEM)).answer);
+    it('says the type and the request of a problem to all who waited, and repeats nothing', async () => {
+      const { variables, asked } = await startScriptedBroker(slowly(async () => answerOf(424, PROBLEM)));
       const order = start(language, variables);
       const told = expect.stringMatching(/^credential-rejected\b.*\brequest r-1\b/);
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill(told));
@@ -96,39 +34,167 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
       expect(asked).toHaveLength(2);
     });
 
-    it('quotes nothing of a refusal by AWS, which repeats the signed request', async () => {
-      const { url } = await answering(
-        answerWith(403, { Type: 'User', message: `No:\nx-amz-security-token:${ROLE.sessionToken}` }),
+    it('replaces a refused token once for all threads, and keeps its successor', async () => {
+      const { variables, asked } = await startScriptedBroker(
+        slowly(async (call) => answerOf(200, { ...TOKEN, access_token: `token-${call + 1}` })),
       );
+      const order = start(language, variables);
+      await order('token', 1, 'acme', 'x');
+      expect(await order('token', 20, 'acme', 'x', 'token-1')).toEqual(Array(20).fill('token-2'));
+      expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual(['token-2']);
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-2']);
+      const refused = createHash('sha256').update('token-1').digest('hex').slice(0, 16);
+      expect(asked.map(([, body = '']) => JSON.parse(body).refused)).toEqual([undefined, refused]);
+    });
+
+    it('waits once for a service that does not know its new token yet, and returns the same token', async () => {
+      const again = { ...answerOf(503, REFUSED_AGAIN), headers: { 'retry-after': '1' } };
+      const { variables, asked } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, TOKEN) : again));
+      const order = start(language, variables);
+      await order('token', 1, 'acme', 'x');
+      const startedAt = performance.now();
+      expect(await order('token', 20, 'acme', 'x', 'token-1')).toEqual(Array(20).fill('token-1'));
+      expect(performance.now() - startedAt).toBeGreaterThan(990);
+      expect(asked).toHaveLength(2);
+    });
+
+    it('names `refused-again` when the service refuses the call, not the token', async () => {
+      const again = { ...answerOf(503, REFUSED_AGAIN), headers: { 'retry-after': '28' } };
+      const { variables } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, TOKEN) : again));
+      const order = start(language, variables);
+      await order('token', 1, 'acme', 'x');
+      expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual([
+        expect.stringMatching(/^retryable refused-again/),
+      ]);
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+    });
+
+    it('serves a kept token while the broker cannot reach its table, and names that to others', async () => {
+      const away = answerOf(503, { ...PROBLEM, type: 'table-unavailable', retryable: true });
+      const { variables } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, TOKEN) : away));
+      const order = start(language, variables);
+      const told = [expect.stringMatching(/^retryable table-unavailable\b/)];
+      await order('token', 1, 'acme', 'x');
+      expect(await order('token', 1, 'acme', 'y')).toEqual(told);
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+      expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual(told);
+    });
+
+    it('asks again after a freeze, in which the kept connection died', async () => {
+      const served = new WeakSet<object>();
+      const { url } = await answering((response, request) => {
+        const { socket } = response.req;
+        if (served.has(socket)) socket.destroy();
+        else answerWith(200, { ...TOKEN, expires_in: 0 })(response, request);
+        served.add(socket);
+      });
+      const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+    });
+
+    it('lets a caller go who waits no longer, and fails no other', async () => {
+      const { variables } = await startScriptedBroker(slowly(async () => answerOf(200, TOKEN)));
+      const outcomes = await start(language, variables)('impatient', 10, 'acme', 'x');
+      const left = expect.stringMatching(/interrupted|deadline exceeded/);
+      expect(outcomes.toSorted()).toEqual([left, ...Array(9).fill('token-1')]);
+    });
+
+    it('gives a living token at once while the service of another pair hangs', async () => {
+      const hung = Promise.withResolvers<ServerResponse>();
+      const { url } = await answering((response, request) => {
+        if (request.body.includes('hung')) hung.resolve(response);
+        else answerWith(200, TOKEN)(response, request);
+      });
+      const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+      await order('token', 1, 'acme', 'x');
+      await order('begin', 1, 'acme', 'hung');
+      const waiting = await hung.promise;
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+      expect(waiting.destroyed).toBe(false);
+      answerWith(200, TOKEN)(waiting, { method: '', url: '', headers: {}, body: '' });
+    });
+
+    it('takes a URL that ends with a slash, as that of each function does', async () => {
+      const { variables, asked } = await startScriptedBroker(() => answerOf(200, TOKEN));
+      const order = start(language, { ...variables, TOKEN_BROKER_URL: `${variables.TOKEN_BROKER_URL}/` });
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+      expect(asked).toEqual([['/token', expect.anything()]]);
+    });
+
+    it('signs for the region that the URL names', async () => {
+      const proxy = await answering(answerWith(200, TOKEN));
+      const url = 'http://abcdefghij.lambda-url.eu-west-1.on.aws/';
+      const order = start(language, { ...ROLE_VARIABLES, ...language.proxy(proxy.url), TOKEN_BROKER_URL: url });
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+      expect(proxy.requests[0]?.headers.authorization).toContain('/eu-west-1/lambda/');
+    });
+
+    it.each([
+      ['AccessDeniedException', /^aws-forbidden\b.*policy/],
+      ['ExpiredTokenException', /^aws-security-token-expired\b.*renew/],
+      ['IncompleteSignatureException', /^aws-refused\b.*proxy/],
+      ['InvalidSignatureException:http://internal.example.com/', /^aws-signature-mismatch\b.*clock/],
+      ['UnrecognizedClientException', /^aws-security-token-invalid\b.*belong/],
+      ['NewException', /^http-403\b.*AWS or a proxy.*NewException/],
+      ['', /^http-403\b.*AWS or a proxy/],
+    ])('names a refusal by AWS (%s), and quotes nothing of the request that it repeats', async (type, named) => {
+      const body = { Type: 'User', message: `No:\nx-amz-security-token:${ROLE.sessionToken}` };
+      const { url } = await answering(answerWith(403, body, type === '' ? {} : { 'x-amzn-ErrorType': type }));
       const [told] = await start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url })('token', 1, 'acme', 'x');
-      expect(told).toMatch(/^http-403\b.*AWS or a proxy/);
+      expect(told).toMatch(named);
       expect(told).not.toContain('x-amz-');
     });
 
-    it('says that there was no answer', async () => {
-      const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: 'http://127.0.0.1:9' });
-      expect(await order('token', 1, 'acme', 'x')).toEqual([expect.stringContaining('network-error')]);
+    it('names DNS, TLS and a closed port by the types of their errors', async () => {
+      const urls = ['https://broker.invalid', await startUntrustedServer(), 'http://127.0.0.1:9'];
+      const told = urls.map(async (TOKEN_BROKER_URL) => {
+        const [outcome] = await start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL })('token', 1, 'acme', 'x');
+        return outcome;
+      });
+      const named = language.causes.map((cause) => expect.stringMatching(`retryable network-error.* ${cause}$`));
+      expect(await Promise.all(told)).toEqual(named);
+    });
+
+    it('calls a service with the program of docs/callers.md, and once more after a 401', async () => {
+      const api = await answering((response, { headers: { authorization } }) => {
+        response.writeHead(authorization === 'Bearer token-2' ? 200 : 401).end();
+      });
+      const { variables, asked } = await startScriptedBroker((call) => {
+        return answerOf(200, { ...TOKEN, access_token: `token-${call + 1}` });
+      });
+      const [program = ''] = blocks(language === GO ? 'go' : 'java', CALLERS);
+      expect(await runToItsEnd(language, program, variables, api.url)).toEqual(ended(0, '200\n'));
+      expect([asked.length, api.requests.length]).toEqual([2, 2]);
     });
   });
 });
 
+it.skipIf(!GO.isThere)(
+  'a token in Go ends on the wall clock, because the other clock stops in a frozen Lambda',
+  async () => {
+    const { url } = await answering(answerWith(200, TOKEN));
+    const order = start(GO, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+    expect(await order('clock', 1, 'acme', 'x')).toEqual(['wall clock']);
+  },
+);
+
 describe('the examples to copy', () => {
   it.each([
-    ['token_broker.py', 130],
-    ['fake_token_broker.py', 30],
-    ['refused_token.py', 60],
-    ['refused_token.go', 60],
-    ['RefusedToken.java', 60],
-    ['token_broker.go', 70],
-    ['TokenBroker.java', 100],
+    ['token_broker.py', 166],
+    ['fake_token_broker.py', 33],
+    ['token_broker.go', 151],
+    ['TokenBroker.java', 162],
   ])('%s has at most %d lines of 120 characters', (file, most) => {
-    const lines = readFileSync(join(EXAMPLES, file), 'utf8').trimEnd().split('\n');
+    const lines = readFileSync(join(ROOT, 'docs/examples', file), 'utf8')
+      .trimEnd()
+      .split('\n');
     expect(lines.length).toBeLessThanOrEqual(most);
     expect(lines.filter((line) => line.length > 120)).toEqual([]);
   });
 });
 
-const TOKEN = { access_token: 'the-token', token_type: 'Bearer', expires_in: 3600, fingerprint: '0123456789abcdef' };
+const TOKEN = { access_token: 'token-1', token_type: 'Bearer', expires_in: 3600, fingerprint: '0123456789abcdef' };
 const PROBLEM = {
   type: 'credential-rejected',
   title: 'The service rejected the client credential',
@@ -136,52 +202,16 @@ const PROBLEM = {
   retryable: false,
   request_id: 'r-1',
 };
+const REFUSED_AGAIN = { ...PROBLEM, type: 'refused-again', retryable: true };
 
 function answerOf(statusCode: number, json: object) {
   return { statusCode, body: JSON.stringify(json) };
 }
 
-/** Answers so late that all threads of a program wait by then, and counts the calls. */
-function slowly<Answer>(answerNow: () => Promise<Answer>) {
-  let calls = 0;
-  const answer = async () => {
-    calls += 1;
+/** Answers so late that all threads of a program wait by then. */
+function slowly<Answer>(answer: (call: number) => Promise<Answer>) {
+  return async (call: number) => {
     await setTimeout(1_000);
-    return answerNow();
+    return answer(call);
   };
-  return { answer, calls: () => calls };
-}
-
-async function serve(broker: Pick<TokenBroker, 'token' | 'whoami'>): Promise<string> {
-  const server = await startServer({ broker, key: SERVE_KEY, port: 0, note: () => undefined });
-  onTestFinished(() => server.close(0));
-  return server.url;
-}
-
-/** `serve` in front of the local broker, and what it was asked to replace. */
-async function serveLocalBroker() {
-  const local = await startOwnBroker();
-  const shell = shellVariables(local);
-  const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = shell;
-  const { token, whoami } = createTokenBroker({ url: local.url, credentials: { accessKeyId, secretAccessKey } });
-  const asked: (string | undefined)[] = [];
-  const counting: typeof token = (request) => {
-    asked.push(request.refused);
-    return token(request);
-  };
-  const url = await serve({ token: counting, whoami });
-  return { url, standInUrl: tokenServiceUrl(local), shell, asked };
-}
-
-/** `serve` in front of a fake broker, an API that takes its tokens, and a host that is none of the API's. */
-async function startWorld() {
-  const fake = createFakeBroker();
-  const foreign = await answering(answerWith(200, {}));
-  const api = await answering((response, { url, headers }) => {
-    const isAccepted = fake.accepts((headers.authorization ?? '').replace('Bearer ', ''));
-    if (url === '/elsewhere') response.writeHead(302, { location: foreign.url }).end();
-    else response.writeHead(isAccepted ? 200 : 401).end();
-  });
-  const variables = { TOKEN_URL: `${await serve(fake.broker)}/token`, ORIGIN: api.url };
-  return { fake, variables, api, foreign };
 }

@@ -1,7 +1,13 @@
 import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { listen } from '../../../local/loopback.ts';
 import { hasSigner } from '../../support/aws/signers.ts';
+import { createCertificateAuthority, startUntrustedServer } from '../../support/services/certificates.ts';
+import { startRawServer } from '../../support/services/raw-server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
 
@@ -49,6 +55,87 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
     );
     expect(await python(server.url, REFUSED)).toEqual({ answers: [401], sent: 20 });
     expect(server.requests).toHaveLength(2);
+  });
+
+  it('waits once for a service that does not know its new token yet, and repeats with the same token', async () => {
+    const server = await answering((response, request) =>
+      (request.body.includes('"refused"') ? failing('refused-again', true, '3') : TOKEN)(response, request),
+    );
+    expect(await python(server.url, TOO_NEW)).toEqual({ answers: [200], sent: 40, waits: 1 });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('serves a living token while the broker cannot reach its table, and names that after its end', async () => {
+    const server = await answering((response, request) =>
+      (server.requests.length === 1 ? TOKEN : failing('table-unavailable', true))(response, request),
+    );
+    expect(await python(server.url, WITHOUT_TABLE)).toEqual({
+      living: SECRET,
+      failed: 'table-unavailable',
+      retryable: true,
+    });
+  });
+
+  it('names DNS, TLS and a closed port by the types of their errors', async () => {
+    const urls = ['https://broker.invalid', await startUntrustedServer(), 'https://127.0.0.1:9'];
+    const named = await Promise.all(urls.map((url) => python(url, NETWORK)));
+    expect(named).toEqual([
+      'EndpointConnectionError, gaierror',
+      'SSLError, SSLCertVerificationError',
+      'EndpointConnectionError, ConnectionRefusedError',
+    ]);
+  });
+
+  it('sends through HTTPS_PROXY, except to the hosts of NO_PROXY', async () => {
+    const proxy = await startRawServer({ onRequest: (socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n') });
+    onTestFinished(proxy.close);
+    const HTTPS_PROXY = `http://127.0.0.1:${proxy.port}`;
+    const url = 'https://broker.invalid';
+    expect(await python(url, NETWORK, { HTTPS_PROXY })).toBe('ProxyConnectionError, OSError');
+    expect(proxy.requests[0]).toMatch(/^CONNECT broker\.invalid:443 /);
+    const NO_PROXY = 'broker.invalid';
+    expect(await python(url, NETWORK, { HTTPS_PROXY, NO_PROXY })).toBe('EndpointConnectionError, gaierror');
+  });
+
+  it.each([
+    ['AWS_CA_BUNDLE', (bundle: string) => ({ AWS_CA_BUNDLE: bundle })],
+    ['REQUESTS_CA_BUNDLE', (bundle: string) => ({ REQUESTS_CA_BUNDLE: bundle })],
+    ['a profile', (bundle: string) => ({ AWS_CONFIG_FILE: written('config', `[default]\nca_bundle = ${bundle}\n`) })],
+  ])('trusts the certificates of %s, as boto3 does', async (_, variables) => {
+    const authority = await createCertificateAuthority();
+    const server = createServer(await authority.issue(), (__, response) => response.end(JSON.stringify(members)));
+    onTestFinished(() => void server.close());
+    const url = `https://localhost:${await listen(server, 0)}`;
+    expect(await python(url, ONE_TOKEN, variables(written('ca.pem', authority.ca)))).toBe(SECRET);
+  });
+
+  it('reads the keys of a profile anew after AWS says that they have expired', async () => {
+    const server = await answering((response, request) => {
+      const isOld = request.headers.authorization?.includes('AKIDOLD') && server.requests.length > 1;
+      (isOld ? answerWith(403, {}, { 'x-amzn-ErrorType': 'ExpiredTokenException' }) : TOKEN)(response, request);
+    });
+    const AWS_SHARED_CREDENTIALS_FILE = written('credentials', profile('AKIDOLD'));
+    const keys = {
+      AWS_ACCESS_KEY_ID: '',
+      AWS_SECRET_ACCESS_KEY: '',
+      AWS_SESSION_TOKEN: '',
+      AWS_SHARED_CREDENTIALS_FILE,
+    };
+    expect(await python(server.url, REWRITTEN, { ...keys, REWRITTEN: profile('AKIDNEW') })).toBe(SECRET);
+    expect(server.requests.map(({ headers }) => /AKID\w+/.exec(headers.authorization ?? '')?.[0])).toEqual([
+      ...['AKIDOLD', 'AKIDOLD', 'AKIDNEW'],
+    ]);
+  });
+
+  it('shares no connection and no lock with a child process', async () => {
+    const ports: unknown[] = [];
+    const { url } = await answering((response, request) => {
+      ports.push(response.req.socket.remotePort);
+      TOKEN(response, request);
+    });
+    expect(await python(url, FORKED)).toBe(0);
+    expect([ports.length, new Set(ports).size]).toEqual([3, 2]);
+    expect(ports[2]).toBe(ports[0]);
   });
 
   it.each([
@@ -116,8 +203,8 @@ x-amz-security-token:${SESSION}'`;
 
 const members = { access_token: SECRET, token_type: 'Bearer', expires_in: 3600, fingerprint: '0123456789abcdef' };
 const TOKEN: Answer = answerWith(200, members);
-const failing = (type: string, retryable: boolean) =>
-  answerWith(503, { type, detail: 'It failed.', retryable, request_id: 'r-1' }, { 'retry-after': '0' });
+const failing = (type: string, retryable: boolean, retryAfter = '0') =>
+  answerWith(503, { type, detail: 'It failed.', retryable, request_id: 'r-1' }, { 'retry-after': retryAfter });
 const UNAVAILABLE = failing('secrets-unavailable', true);
 const REFUSED_AGAIN = failing('refused-again', true);
 
@@ -125,7 +212,7 @@ const REFUSED_AGAIN = failing('refused-again', true);
 const QUICK = `
 import random, time
 random.random = lambda: 0.5
-clock, monotonic = [1e9], time.monotonic
+clock, monotonic = [2e9], time.monotonic
 time.time, time.sleep = lambda: clock[0], lambda seconds: None`;
 
 const AS_PROGRAM = `${QUICK}
@@ -248,6 +335,59 @@ def service(token):
 call = lambda: attempt(lambda: broker.call("acme", "x", service, is_refused=lambda status: status == 401))
 tell(answers=sorted(set(together(20, call))), sent=len(sent))`;
 
+const TOO_NEW = `
+waits, sent = [], []
+broker = TokenBroker(URL, sleep=waits.append)
+ask(broker)
+all_have_it = threading.Barrier(20, action=lambda: hold(broker, 20))
+def service(token):
+    sent.append(token)
+    if waits: return 200
+    all_have_it.wait()
+    return 401
+call = lambda: attempt(lambda: broker.call("acme", "x", service, is_refused=lambda status: status == 401))
+tell(answers=sorted(set(together(20, call))), sent=len(sent), waits=sum(seconds >= 3 for seconds in waits))`;
+
+const WITHOUT_TABLE = `
+broker = TokenBroker(URL)
+ask(broker)
+clock[0] += 3200
+living = ask(broker)
+clock[0] += 3600
+try:
+    broker.token("acme", "x")
+except TokenBrokerError as error:
+    tell(living=living, failed=error.type, retryable=error.retryable)`;
+
+const NETWORK = `
+try:
+    TokenBroker(URL).token("acme", "x")
+except TokenBrokerError as error:
+    print(json.dumps(error.detail[error.detail.index("(") + 1:error.detail.index(")")]))`;
+
+const ONE_TOKEN = `
+print(json.dumps(ask(TokenBroker(URL))))`;
+
+const REWRITTEN = `
+broker = TokenBroker(URL)
+ask(broker)
+with open(os.environ["AWS_SHARED_CREDENTIALS_FILE"], "w") as file: file.write(os.environ["REWRITTEN"])
+clock[0] += 3600
+print(json.dumps(ask(broker)))`;
+
+const FORKED = `
+import signal
+broker = TokenBroker(URL)
+broker.token("acme", "x")
+with broker.lock:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)
+        os._exit("access_token" not in broker.token("acme", "y"))
+_, status = os.waitpid(child, 0)
+broker.token("acme", "z")
+print(status)`;
+
 const REFUSED_BY_AWS = `
 import io, pickle, traceback
 try:
@@ -296,9 +436,21 @@ const VARIABLES: Variables = {
   AWS_SESSION_TOKEN: SESSION,
 };
 
+/** Returns the path of a file that lasts as long as the test. */
+function written(name: string, text: string): string {
+  const file = join(temporaryFolder(), name);
+  writeFileSync(file, text);
+  return file;
+}
+
+function profile(accessKeyId: string): string {
+  return `[default]\naws_access_key_id = ${accessKeyId}\naws_secret_access_key = example\n`;
+}
+
 /** Returns what a program printed that asks the broker at a URL. */
-async function python(url: string, program: string) {
-  const { stdout, stderr } = await run(['-c', PRELUDE + program], { ...VARIABLES, TOKEN_BROKER_URL: url });
+async function python(url: string, program: string, variables: Variables = {}) {
+  const env = { ...VARIABLES, ...variables, TOKEN_BROKER_URL: url };
+  const { stdout, stderr } = await run(['-c', PRELUDE + program], env);
   expect(stderr).toBe('');
   return JSON.parse(stdout);
 }

@@ -1,4 +1,7 @@
+import { createServer } from 'node:https';
 import { generate } from 'selfsigned';
+import { onTestFinished } from 'vitest';
+import { listen } from '../../../local/loopback.ts';
 
 export interface ServerCertificate {
   readonly key: string;
@@ -40,3 +43,12 @@ export async function createCertificateAuthority() {
 }
 
 const KEYS = { keyType: 'ec', algorithm: 'sha256' } as const;
+
+/** Returns the URL of a server for one test whose authority no client trusts. */
+export async function startUntrustedServer(): Promise<string> {
+  const authority = await createCertificateAuthority();
+  const server = createServer(await authority.issue(), (_, response) => response.end());
+  const port = await listen(server, 0);
+  onTestFinished(() => void server.close());
+  return `https://localhost:${port}`;
+}

@@ -1,8 +1,6 @@
-import { createServer } from 'node:https';
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import type { Cause } from '../../../../client/commands/doctor/step.ts';
-import { listen } from '../../../../local/loopback.ts';
-import { createCertificateAuthority } from '../../../support/services/certificates.ts';
+import { startUntrustedServer } from '../../../support/services/certificates.ts';
 import { problem } from '../../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, ended, runCommandLine } from '../shared/command-line.ts';
@@ -164,14 +162,6 @@ async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Sit
 function serviceAnswering(status: number, body: string) {
   return async ({ tokenService }: OperatorWorld) =>
     tokenService.respondWith(INSIGHTS, { status, headers: { 'content-type': 'application/json' }, body });
-}
-
-async function startUntrustedServer(): Promise<string> {
-  const authority = await createCertificateAuthority();
-  const server = createServer(await authority.issue(), (_, response) => response.end());
-  const port = await listen(server, 0);
-  onTestFinished(() => void server.close());
-  return `https://localhost:${port}`;
 }
 
 interface Front {

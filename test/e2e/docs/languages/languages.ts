@@ -1,48 +1,58 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { runs } from '../../../support/aws/signers.ts';
+import { GO_COMMAND } from '../../../support/processes/go.ts';
+import { finished } from '../../commands/shared/command-line.ts';
 
-export const EXAMPLES = fileURLToPath(new URL('../../../../docs/examples', import.meta.url));
+const EXAMPLES = fileURLToPath(new URL('../../../../docs/examples', import.meta.url));
 const PROGRAMS = fileURLToPath(new URL('.', import.meta.url));
 
 export interface Language {
   /** The name, and why its tests are skipped. */
   readonly title: string;
   readonly isThere: boolean;
-  /** Compiles the examples and the program, which lie in one folder. */
-  readonly compile?: (folder: string) => void;
+  /** The file to copy. */
+  readonly example: string;
+  /** The file of a program that uses it: that of these tests, or that of docs/callers.md. */
+  readonly program: string;
+  /** Compiles all sources of a folder. */
+  readonly compile: (folder: string) => void;
   readonly command: readonly string[];
+  /** The types of the errors of DNS, of TLS and of a closed port. */
+  readonly causes: readonly string[];
+  /** Variables by which the program sends through a proxy. */
+  readonly proxy: (url: string) => Variables;
 }
 
-const GO_ENV = { GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(tmpdir(), 'token-broker-go-cache') };
-const GO_PACKAGES = ['golang.org/x/oauth2/clientcredentials', 'github.com/aws/aws-sdk-go-v2/aws/signer/v4'];
-const goVariables = Object.entries({ ...GO_ENV, HOME: PROGRAMS }).map((one) => one.join('='));
-
-export const GO = language('Go', ['env', ...goVariables, 'go', 'list', ...GO_PACKAGES], {
-  compile: (folder) => run(folder, 'env', ...goVariables, 'go', 'build', '-o', 'program', ...sources(folder, '.go')),
+export const GO = language('Go', [...GO_COMMAND, 'list', 'github.com/aws/aws-sdk-go-v2/config'], {
+  example: 'token_broker.go',
+  program: 'main.go',
+  compile: (folder) => run(folder, [...GO_COMMAND, 'build', '-o', 'program', ...sources(folder, '.go')]),
   command: ['./program'],
+  causes: ['\\*net\\.DNSError', 'x509\\.UnknownAuthorityError', 'syscall\\.Errno'],
+  proxy: (url) => ({ HTTP_PROXY: url }),
 });
 
 export const JAVA = language('Java', ['javac', '--release', '17', '-version'], {
-  compile: (folder) => run(folder, 'javac', ...sources(folder, '.java')),
+  example: 'TokenBroker.java',
+  program: 'Main.java',
+  compile: (folder) => run(folder, ['javac', '--release', '17', ...sources(folder, '.java')]),
   command: ['java', '-XX:TieredStopAtLevel=1', '-cp', '.', 'Main'],
+  causes: [
+    'ConnectException, UnresolvedAddressException',
+    'SSLHandshakeException, SunCertPathBuilderException',
+    'ConnectException, ClosedChannelException',
+  ],
+  proxy: (url) => ({ JDK_JAVA_OPTIONS: `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${new URL(url).port}` }),
 });
 
-export const AUTHLIB = language('Authlib', ['/usr/bin/python3', '-c', 'import authlib.integrations.requests_client'], {
-  command: ['/usr/bin/python3', '-B', 'main.py'],
-});
-
-function language(
-  name: string,
-  [command = '', ...args]: string[],
-  how: Pick<Language, 'compile' | 'command'>,
-): Language {
+function language(name: string, [command = '', ...args]: string[], how: Omit<Language, 'title' | 'isThere'>): Language {
   const isThere = runs(command, ...args);
   return { ...how, isThere, title: isThere ? name : `${name} (skipped: it is not installed)` };
 }
@@ -51,28 +61,27 @@ function sources(folder: string, extension: string): readonly string[] {
   return readdirSync(folder).filter((file) => file.endsWith(extension));
 }
 
-function run(cwd: string, command: string, ...args: readonly string[]): void {
+function run(cwd: string, [command = '', ...args]: readonly string[]): void {
   const { status, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 }
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Compiles the programs once for all tests of a file. Returns the function that starts a program for one test. */
-export function useLanguages(languages: readonly Language[]) {
-  let folder: string;
+/** Compiles the program of these tests once for a file. Returns the function that starts it for one test. */
+export function usePrograms(languages: readonly Language[]) {
+  const folders = new Map<Language, string>();
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'languages-'));
-    for (const from of [EXAMPLES, PROGRAMS]) {
-      for (const file of readdirSync(from)) copyFileSync(join(from, file), join(folder, file));
+    for (const language of languages) {
+      if (language.isThere) folders.set(language, compiled(language, readFileSync(join(PROGRAMS, language.program))));
     }
-    for (const { isThere, compile } of languages) if (isThere) compile?.(folder);
   }, 300_000);
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => {
+    for (const folder of folders.values()) rmSync(folder, { recursive: true, force: true });
+  });
 
-  return ({ command: [command = '', ...args] }: Language, variables: Variables) => {
-    const env = { PATH: process.env.PATH, ...UNUSED, ...variables };
-    const child = spawn(command, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  return (language: Language, variables: Variables) => {
+    const child = spawned(language, folders.get(language) ?? '', variables);
     onTestFinished(async () => {
       child.stdin.end();
       if (child.exitCode === null) await once(child, 'exit');
@@ -86,16 +95,28 @@ export function useLanguages(languages: readonly Language[]) {
   };
 }
 
-/** The key of `serve` in these tests. */
-export const SERVE_KEY = 'the-key-of-this-test-and-of-no-other';
+/** Runs another program with the example beside it to its end. */
+export function runToItsEnd(language: Language, text: string, variables: Variables, ...args: readonly string[]) {
+  const folder = compiled(language, text);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return finished(spawned(language, folder, variables, args));
+}
 
-/** Variables for the part of a program that a test does not use. */
-const UNUSED: Variables = {
-  KEY: SERVE_KEY,
-  ORIGIN: 'http://127.0.0.1:9',
-  TOKEN_URL: 'http://127.0.0.1:9/token',
-  TOKEN_BROKER_URL: 'http://127.0.0.1:9',
-  AWS_REGION: 'us-east-1',
-  AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
-  AWS_SECRET_ACCESS_KEY: 'example',
-};
+/** A new folder with a program and the example, compiled. */
+function compiled({ example, program, compile }: Language, text: string | Buffer): string {
+  const folder = mkdtempSync(join(tmpdir(), 'languages-'));
+  copyFileSync(join(EXAMPLES, example), join(folder, example));
+  writeFileSync(join(folder, program), text);
+  compile(folder);
+  return folder;
+}
+
+function spawned(
+  { command: [command = '', ...args] }: Language,
+  cwd: string,
+  variables: Variables,
+  more: readonly string[] = [],
+) {
+  const env = { PATH: process.env.PATH, HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', ...variables };
+  return spawn(command, [...args, ...more], { cwd, env });
+}

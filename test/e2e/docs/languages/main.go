@@ -1,35 +1,29 @@
-// Carries out the orders on its standard input with the examples for Go: a line with tabs in, a list in JSON out.
+// Carries out the orders on its standard input with the example for Go: a line with tabs in, a list in JSON out.
 package main
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"golang.org/x/oauth2"
-	"golang.org/x/oauth2/clientcredentials"
 )
 
 func main() {
-	config := clientcredentials.Config{
-		ClientID: "acme", ClientSecret: os.Getenv("KEY"), Scopes: []string{"customer-insights"},
-		TokenURL: os.Getenv("TOKEN_URL"), AuthStyle: oauth2.AuthStyleInParams,
-	}
-	client := &http.Client{Transport: &RefusedToken{Config: config, Origin: os.Getenv("ORIGIN")}}
 	brokers := map[string]*BrokerToken{}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		order := strings.Split(lines.Text(), "\t")
+		order := append(strings.Split(lines.Text(), "\t"), "")
 		times, _ := strconv.Atoi(order[1])
-		if order[0] == "token" && brokers[order[2]] == nil {
-			brokers[order[2]] = &BrokerToken{URL: os.Getenv("TOKEN_BROKER_URL"), Region: "us-east-1",
-				Client: order[2], Service: order[3], Keys: aws.CredentialsProviderFunc(keys)}
+		broker := brokers[order[2]+order[3]]
+		if broker == nil {
+			broker = &BrokerToken{URL: os.Getenv("TOKEN_BROKER_URL"), Client: order[2], Service: order[3],
+				Keys: aws.CredentialsProviderFunc(keys)}
+			brokers[order[2]+order[3]] = broker
 		}
 		outcomes := make([]string, times)
 		var group sync.WaitGroup
@@ -37,32 +31,34 @@ func main() {
 			group.Add(1)
 			go func(i int) {
 				defer group.Done()
-				switch order[0] {
-				case "get":
-					outcomes[i] = told(client.Get(order[2]))
-				case "post":
-					outcomes[i] = told(client.Post(order[2], "text/plain", strings.NewReader(order[3])))
-				case "stream":
-					outcomes[i] = told(client.Post(order[2], "text/plain", io.MultiReader(strings.NewReader(order[3]))))
-				case "token":
-					token, err := brokers[order[2]].Get(context.Background())
-					if outcomes[i] = token; err != nil {
-						outcomes[i] = err.Error()
-					}
+				ctx, cancel := context.WithCancel(context.Background())
+				if order[0] == "impatient" && i == times-1 {
+					ctx, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
 				}
+				defer cancel()
+				outcomes[i] = told(broker.Get(ctx, order[4]))
 			}(i)
 		}
-		group.Wait()
+		if order[0] == "begin" {
+			outcomes = nil
+		} else {
+			group.Wait()
+		}
+		if order[0] == "clock" && !strings.Contains(broker.kept.began.String()+broker.kept.ends.String(), "m=") {
+			outcomes[0] = "wall clock"
+		}
 		json.NewEncoder(os.Stdout).Encode(outcomes)
 	}
 }
 
-func told(response *http.Response, err error) string {
-	if err != nil {
-		return err.Error()
+func told(token string, err error) string {
+	if err == nil {
+		return token
 	}
-	response.Body.Close()
-	return strconv.Itoa(response.StatusCode)
+	if answer, isAnswer := err.(Answer); isAnswer && answer.Retryable {
+		return "retryable " + err.Error()
+	}
+	return err.Error()
 }
 
 func keys(context.Context) (aws.Credentials, error) {
