@@ -8,7 +8,7 @@ import { writeLine } from './aws/log/write-line.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
 import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health/ask-broker.ts';
 import { createClientList } from './health/client-secrets.ts';
-import { askUntil, type PairAnswer } from './health/rules/check-pairs.ts';
+import { askUntil, failureText, type PairAnswer } from './health/rules/check-pairs.ts';
 import type { ProbeAnswer } from './health/rules/evaluate.ts';
 import { pairsOf } from './health/rules/run.ts';
 import type { ReleaseCheckVariables } from './variables.ts';
@@ -67,7 +67,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
     const isFine = (answer: PairAnswer) => answer.kind === 'checked' || answer.failure === 'secrets-unavailable';
     const answer = await askUntil(isFine, (timeoutMs) => checkPair(pair, timeoutMs), { endsAt }, { now, sleep });
     if (answer.kind === 'checked' || isFine(answer)) return undefined;
-    return `the check of ${pairKey(pair)} ended with ${answer.failure}`;
+    return `the check of ${pairKey(pair)} ended with ${failureText(answer)}`;
   }
 
   async function faultOfProbe(pair: Pair, endsAt: number): Promise<string | undefined> {

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseJsonObject } from '../../functions/broker/json.ts';
+import { pairKey } from '../../functions/broker/pair.ts';
+import { failureText } from '../../functions/health/rules/check-pairs.ts';
 import { healthFunctionName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
 import { openClient } from './ask-aws.ts';
@@ -40,7 +42,7 @@ function readRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
       ...missed.map(({ pair, reason, failure = reason }) => ({ ...pair, finding: failure })),
     ],
     faults: [
-      ...failed.map(({ pair, failure }) => `the check of ${pair.client}/${pair.service} ended with ${failure}`),
+      ...failed.map((miss) => `the check of ${pairKey(miss.pair)} ended with ${failureText(miss)}`),
       ...(probe.condition === 'denied' ? [] : [`a role without an access rule was not refused: ${probe.said}`]),
     ],
   };
@@ -50,7 +52,9 @@ const PAIR = z.object({ client: z.string(), service: z.string() });
 /** The members of the function's answer that are read here. */
 const HEALTH_RUN = z.object({
   checked: z.array(z.object({ pair: PAIR, finding: z.string() })),
-  missed: z.array(z.object({ pair: PAIR, reason: z.string(), failure: z.string().optional() })),
+  missed: z.array(
+    z.object({ pair: PAIR, reason: z.string(), failure: z.string().optional(), detail: z.string().optional() }),
+  ),
   probe: z.object({ condition: z.string(), said: z.string() }),
 });
 

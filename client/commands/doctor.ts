@@ -3,7 +3,7 @@ import { membersOf } from '../../functions/broker/json.ts';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
 import { findCredentials, identify } from './doctor/identity.ts';
 import { examineConnection, isMissing, readAddress } from './doctor/reach.ts';
-import { type DoctorStep, failed, ok, stepText, unknown } from './doctor/step.ts';
+import { type Cause, type DoctorStep, failed, ok, stepText, unknown } from './doctor/step.ts';
 import { adviceFor, explainFailure, shapeText } from './failure.ts';
 import { addConnectionOptions, addPair, type CallerOptions, readPair } from './options.ts';
 import { note, printJson, printLine } from './output.ts';
@@ -89,15 +89,28 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
     return isCached ? { ...ok(step, `${words}; the broker had cached it`), isUnproven: true } : ok(step, words);
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
-    const { type, message, problem, retryAfterSeconds } = failure;
-    // A broker that may not read the secret sends no `Retry-After`.
-    const isDenied = type === 'secrets-unavailable' && retryAfterSeconds === undefined;
-    if (isDenied) return failed(step, 'secret-denied', message);
-    const shape = problem?.response_shape;
-    const isPathWrong = type === 'token-endpoint-error' && isMissing(membersOf(shape).status);
-    if (isPathWrong) return { ...failed(step, 'token-path-wrong', message), shape };
+    const { type, message, problem } = failure;
+    const shape = problem?.response_shape !== undefined && { shape: problem.response_shape };
+    const cause = causeOf(failure);
+    if (cause !== undefined) return { ...failed(step, cause, message), ...shape };
     const advice = adviceFor(failure, { environment, client });
-    return { step, outcome: 'failed', detail: message, cause: type, advice, ...(shape !== undefined && { shape }) };
+    return { step, outcome: 'failed', detail: message, cause: type, advice, ...shape };
+  }
+}
+
+/** Returns a cause that is more exact than the problem of a call, if the problem shows it. */
+function causeOf({ type, detail, problem, retryAfterSeconds }: TokenBrokerError): Cause | undefined {
+  switch (type) {
+    case 'secrets-unavailable':
+      // A broker that may not read the secret sends no `Retry-After`.
+      return retryAfterSeconds === undefined ? 'secret-denied' : undefined;
+    case 'table-unavailable':
+      if (detail.includes('sealing key')) return 'sealing-key-missing';
+      return detail.includes('dynamodb:') ? 'table-denied' : undefined;
+    case 'token-endpoint-error':
+      return isMissing(membersOf(problem?.response_shape).status) ? 'token-path-wrong' : undefined;
+    default:
+      return undefined;
   }
 }
 

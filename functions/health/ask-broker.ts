@@ -1,4 +1,4 @@
-import { TokenBrokerError } from '../../client/error.ts';
+import { isProblem, TokenBrokerError } from '../../client/error.ts';
 import type { TokenBroker, TokenBrokerOptions } from '../../client/token-broker.ts';
 import type { CheckPair } from './rules/check-pairs.ts';
 import type { ProbeAnswer } from './rules/evaluate.ts';
@@ -23,8 +23,9 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
       const known = { ...(cause && { cause }), ...(credentialExpiresAt && { credentialExpiresAt }) };
       return { kind: 'checked', finding, ...known, provenBy, version, checkedAt };
     } catch (error) {
-      const retryable = error instanceof TokenBrokerError && error.retryable;
-      return { kind: 'failed', failure: failureType(error), retryable };
+      const { retryable = false } = error instanceof TokenBrokerError ? error : {};
+      const failure = { kind: 'failed', failure: failureType(error), retryable } as const;
+      return isProblem(error, 'table-unavailable') ? { ...failure, detail: error.problem?.detail } : failure;
     }
   };
 }

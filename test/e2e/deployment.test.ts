@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { deploy } from '../../bin/deployment.ts';
 import type { HealthRun } from '../../functions/health/rules/run.ts';
-import type { ProblemType } from '../../functions/vocabulary.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/settings.ts';
 import { signerOf } from '../../local/aws/server.ts';
@@ -29,6 +28,18 @@ describe('npm run deploy', () => {
     ['cannot be asked for', 'down', /error: aws-unavailable: .*lambda:InvokeFunction/],
     ['is not allowed', 'denied', /error: aws-access-denied: .*lambda:InvokeFunction/],
     ['gets no finding', failedWith('internal'), /error: the check of acme\/other ended with internal\n.*release back/],
+    ['gets no answer', failedWith('timeout'), /error: the check of acme\/other ended with timeout\n.*release back/],
+    ['gets a 403', failedWith('access-denied'), /error: the check of .* ended with access-denied\n.*release back/],
+    [
+      'gets a 403 of AWS',
+      failedWith('aws-forbidden'),
+      /error: the check of .* ended with aws-forbidden\n.*release back/,
+    ],
+    [
+      'finds a version that lost a right on the table',
+      failedWith('table-unavailable', 'DynamoDB refuses dynamodb:GetItem (AccessDeniedException).'),
+      /error: the check of .* ended with table-unavailable: DynamoDB refuses dynamodb:GetItem .*\n.*release back/,
+    ],
     ['gets a token without a rule', { probe: GIVEN }, /error: a role .* was not refused: a-token\n.*release back/],
   ])('fails, and asks for no other run, when the run %s', async (_, run, said) => {
     const { deployTo, state } = await startWorld();
@@ -128,8 +139,8 @@ describe('npm run deploy after a first deployment that failed', () => {
 });
 
 /** A run whose only check failed. */
-function failedWith(failure: ProblemType): Outcome {
-  return { checked: [], missed: [{ pair: { client: 'acme', service: 'other' }, reason: 'failed', failure }] };
+function failedWith(failure: string, detail?: string): Outcome {
+  return { checked: [], missed: [{ pair: { client: 'acme', service: 'other' }, reason: 'failed', failure, detail }] };
 }
 
 /** The answers of Lambda about concurrency. Without `own`, there is no function yet. */

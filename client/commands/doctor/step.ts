@@ -21,6 +21,10 @@ const CAUSES = {
   'clock-ahead': "Set this machine's clock back (timedatectl shows it): AWS accepts signatures for 5 minutes.",
   'secret-denied':
     "The broker's own role may not read the secret: check that the secret is encrypted with the key of the stack (output KeyArn), the stack is deployed, and the client is enabled (client enable).",
+  'table-denied':
+    "The broker's own role may not use its table, or the table is gone: the version in use is faulty. An operator deploys, or goes back to an earlier version (release back).",
+  'sealing-key-missing':
+    "The broker's own role cannot read its sealing key: the version in use is faulty, or Secrets Manager is down. An operator deploys, or goes back to an earlier version (release back).",
   'auth-url-unreachable':
     'Check the authUrl. A service that admits only known addresses answers the broker, not this machine: client check asks it through the broker.',
   'token-path-wrong':

@@ -19,11 +19,20 @@ export interface CheckedPair {
   readonly at: number;
 }
 
-/** A pair without a finding in this run. If the broker failed, `failure` is a word for the reason. */
+/**
+ * A pair without a finding in this run. If the broker failed, `failure` is a word for the reason. `detail` names the
+ * right or the key that the broker lacks for its table.
+ */
 export interface MissedPair {
   readonly pair: Pair;
   readonly reason: 'out-of-time' | 'sampled' | 'failed';
   readonly failure?: string | undefined;
+  readonly detail?: string | undefined;
+}
+
+/** Returns the failure of a pair without its last full stop, as a part of a sentence. */
+export function failureText({ failure = 'unknown', detail }: Pick<MissedPair, 'failure' | 'detail'>): string {
+  return detail === undefined ? failure : `${failure}: ${detail.replace(/\.$/, '')}`;
 }
 
 /** Asks the broker about a pair. Never throws, and ends within `timeoutMs`. */
@@ -32,7 +41,12 @@ export type CheckPair = (pair: Pair, timeoutMs: number) => Promise<PairAnswer>;
 /** The finding about a pair, or the failure of the broker. */
 export type PairAnswer =
   | ({ readonly kind: 'checked' } & Omit<CheckedPair, 'pair' | 'at'>)
-  | { readonly kind: 'failed'; readonly failure: string; readonly retryable: boolean };
+  | {
+      readonly kind: 'failed';
+      readonly failure: string;
+      readonly detail?: string | undefined;
+      readonly retryable: boolean;
+    };
 
 /** An answer, for the log. */
 export interface CheckRecord {
@@ -107,7 +121,8 @@ export async function checkPairs(
       missed.push({ pair, reason: 'out-of-time' });
     } else {
       broker.note(true);
-      if (!answer.retryable || repeated.has(pair)) missed.push({ pair, reason: 'failed', failure: answer.failure });
+      const { failure, detail, retryable } = answer;
+      if (!retryable || repeated.has(pair)) missed.push({ pair, reason: 'failed', failure, detail });
       else queue.push(pair);
       repeated.add(pair);
     }

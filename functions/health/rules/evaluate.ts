@@ -1,6 +1,6 @@
 import { type Pair, pairKey, parsePairKey, type ServiceName } from '../../broker/pair.ts';
 import { FINDINGS, type Finding } from '../../vocabulary.ts';
-import { type CheckedPair, type Checks, isSilent, wasAsked } from './check-pairs.ts';
+import { type CheckedPair, type Checks, failureText, isSilent, wasAsked } from './check-pairs.ts';
 
 /** New findings, and the service whose memory they change. */
 export type Findings = RunFindings | ClientFindings;
@@ -196,7 +196,7 @@ export const DAY_MS = 24 * 60 * 60_000;
 function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries) {
   const look = { since: at, at };
   const observations: Observation[] = [];
-  const failures = [...new Set(checks.missed.flatMap(({ failure }) => failure ?? []))];
+  const failures = [...new Set(checks.missed.filter(({ reason }) => reason === 'failed').map(failureText))];
   const isIncident = checks.checked.length === 0 && failures.length > 0;
   if (checks.checked.length > 0) observations.push({ kind: 'broker', ...look, condition: 'answering' });
   if (isIncident) {

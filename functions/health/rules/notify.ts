@@ -60,7 +60,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
 
     async function sendAll(): Promise<void> {
       for (let overtaken = 0; overtaken < MAX_OVERTAKEN; ) {
-        const { entries, revision } = await memories.read(findings.service);
+        const { entries, revision } = await memories.read(findings.service).catch(tellWithoutMemory);
         const { transitions, quiet } = findTransitions(evaluate(findings, entries), now());
         const batch = transitions.filter(({ key }) => !tried.has(key)).slice(0, now() < endsAt ? AT_ONCE : 0);
         await Promise.all(batch.map(send));
@@ -74,6 +74,13 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
         else if (batch.length < AT_ONCE) return;
       }
       throw new NotificationFailure('memory-in-use');
+    }
+
+    /** Sends an incident of the broker in every run. The table that it cannot reach also contains the memory. */
+    async function tellWithoutMemory(failure: unknown): Promise<never> {
+      const { transitions } = findTransitions(evaluate(findings, { pairs: new Map() }), now());
+      await Promise.all(transitions.filter(({ observation }) => observation.kind === 'broker').map(send));
+      throw failure;
     }
 
     async function send({ key, observation, before }: Transition): Promise<void> {

@@ -30,9 +30,13 @@ export function checked(members: Readonly<Record<string, unknown>>) {
 }
 
 /** The broker's answer with a problem. */
-export function problem(type: ProblemType, headers: Readonly<Record<string, string>> = {}): Answer {
+export function problem(
+  type: ProblemType,
+  headers: Readonly<Record<string, string>> = {},
+  detail = `What happened: ${type}.`,
+): Answer {
   const { status, title, retryable } = PROBLEMS[type];
-  const body = { type, title, status, detail: `What happened: ${type}.`, retryable, request_id: 'request-1' };
+  const body = { type, title, status, detail, retryable, request_id: 'request-1' };
   return answerWith(status, body, { 'content-type': 'application/problem+json', ...headers });
 }
 

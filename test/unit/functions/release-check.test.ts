@@ -93,6 +93,11 @@ describe('a new version of the token function', () => {
     ['a caller without its rules', { '/whoami': answerOf({ rules_digest: undefined }) }, [UNKNOWN_RULES]],
     ['secrets-unavailable', { '/check': problem('secrets-unavailable') }, []],
     ['access-denied', { '/check': problem('access-denied') }, [`${CHECK} ended with access-denied`]],
+    [
+      'that its role may not read the table',
+      { '/check': problem('table-unavailable', 'DynamoDB refuses dynamodb:GetItem (AccessDeniedException).') },
+      [`${CHECK} ended with table-unavailable: DynamoDB refuses dynamodb:GetItem (AccessDeniedException)`],
+    ],
     ['a 424, for a token', { '/token': problem('client-disabled') }, [`${TOKEN} was not refused: client-disabled`]],
     ['nothing, because it crashes,', CRASHED, [CHECK, TOKEN].map((start) => expect.stringContaining(start))],
   ])('that answers %s is judged by that', async (_what, answers, faults) => {
@@ -178,9 +183,9 @@ interface Answer {
   readonly body: string;
 }
 
-function problem(type: ProblemType): Answer {
+function problem(type: ProblemType, detail = 'What happened.'): Answer {
   const { status, retryable, title } = PROBLEMS[type];
-  return { statusCode: status, body: JSON.stringify({ type, title, detail: title, status, retryable }) };
+  return { statusCode: status, body: JSON.stringify({ type, title, detail, status, retryable }) };
 }
 
 /** The requests to the broker with their outcomes, from its audit lines. */

@@ -16,6 +16,13 @@ it.each([
   expect(await checkPair(PAIR, 1_000)).toEqual({ kind: 'failed', failure: word, retryable });
 });
 
+it('takes from a broker that cannot reach its table which right or key it lacks', async () => {
+  const error = problem(503, 'table-unavailable', REFUSED);
+  const checkPair = createPairChecker({ check: () => Promise.reject(error) });
+  const failed = { kind: 'failed', failure: 'table-unavailable', retryable: true };
+  expect(await checkPair(PAIR, 1_000)).toEqual({ ...failed, detail: REFUSED });
+});
+
 it.each([{}, { cause: 'service', credentialExpiresAt: '2026-12-01T00:00:00.000Z' }] as const)(
   'takes from the answer of the broker what a report needs, and the rest only when it is there: %o',
   async (known) => {
@@ -45,8 +52,10 @@ it.each<[string, Error, string]>([
   expect(await probe(PAIR, 1_000)).toMatchObject({ condition, said: expect.stringMatching(/^[a-z-]+$/) });
 });
 
-function problem(status: number, type: string): TokenBrokerError {
+const REFUSED = 'DynamoDB refuses dynamodb:GetItem (AccessDeniedException).';
+
+function problem(status: number, type: string, detail = 'detail'): TokenBrokerError {
   const retryable = status >= 500;
-  const body = { type, title: 'title', detail: 'detail', status, retryable };
+  const body = { type, title: 'title', detail, status, retryable };
   return new TokenBrokerError(type, 'detail', { status, retryable, problem: body });
 }

@@ -18,6 +18,7 @@ interface Answer {
   readonly finding?: Finding;
   /** The failure of the broker, instead of a finding. */
   readonly failure?: string;
+  readonly detail?: string;
   readonly provenBy?: ProvenBy;
   readonly version?: string | undefined;
   readonly checkedAt?: number;
@@ -65,11 +66,11 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     checks.push({ pair, timeoutMs, at: now(), atOnce: underWay });
     const answered = world.answer(pair, checks.length);
     const answer: Answer = typeof answered === 'string' ? { finding: answered } : answered;
-    const { afterMs = 100, failure, finding = 'accepted', provenBy = 'request' } = answer;
+    const { afterMs = 100, failure, detail, finding = 'accepted', provenBy = 'request' } = answer;
     await sleep(Math.min(afterMs, timeoutMs));
     underWay -= 1;
     if (afterMs > timeoutMs) return { kind: 'failed', failure: 'timeout', retryable: true };
-    if (failure !== undefined) return { kind: 'failed', failure, retryable: failure !== 'access-denied' };
+    if (failure !== undefined) return { kind: 'failed', failure, detail, retryable: failure !== 'access-denied' };
     return { kind: 'checked', version: 'v1', checkedAt: now(), ...answer, finding, provenBy };
   };
   const sendMessage = async (message: Message): Promise<void> => {

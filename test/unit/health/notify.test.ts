@@ -155,7 +155,24 @@ describe('the memory', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('lets nothing out while it cannot be read, until it is back', async () => {
+  it('is in the table that the broker cannot reach, so its incident is told without it, and no pair is', async () => {
+    const { world, run, memories, messages } = createHealthWorld({ services: [SERVICE, 'other'] });
+    world.answer = () => 'rejected';
+    await run();
+    const detail = 'DynamoDB does not answer.';
+    world.answer = () => ({ failure: 'table-unavailable', detail });
+    memories.fail(Infinity);
+    const incident = '[token-broker dev] incident: the broker checks no credential';
+    expect([(await run()).subjects, (await run()).subjects]).toEqual([[incident], [incident]]);
+    expect(messages.at(-1)?.text).toContain(
+      'No check returned a finding: table-unavailable: DynamoDB does not answer.\n',
+    );
+    memories.fail(0);
+    world.answer = () => 'rejected';
+    expect((await run()).subjects).toEqual([]);
+  });
+
+  it('lets nothing else out while it cannot be read, until it is back', async () => {
     const { world, run, memories } = createWorld();
     world.answer = () => 'rejected';
     memories.fail(100);

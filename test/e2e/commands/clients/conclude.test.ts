@@ -39,6 +39,7 @@ const FINDINGS: readonly Row[] = [
   ['disabled', 'passes', () => about({ finding: 'disabled', version: undefined })],
   ['a broker that fails', 'passes', () => problem('internal')],
   ['a broker that cannot read the secret', 'passes', () => problem('secrets-unavailable')],
+  ['a broker that cannot reach its table', 'passes', () => problem('table-unavailable')],
   ['a function that AWS cannot start', 'passes', () => answerWith(502, {})],
   ['rejected', 'asks', (version) => about({ finding: 'rejected', version })],
   ['secret-malformed', 'asks', () => about({ finding: 'secret-malformed', version: undefined })],

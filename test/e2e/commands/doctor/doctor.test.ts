@@ -44,6 +44,8 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
+  'table-denied': () => tableAway('DynamoDB refuses dynamodb:UpdateItem (AccessDeniedException).'),
+  'sealing-key-missing': () => tableAway('The broker cannot read its sealing key.'),
   'token-path-wrong': () => withWorld(serviceAnswering(404, '{"error":"not_found"}')),
 };
 
@@ -52,6 +54,7 @@ const FAILED = {
   'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
   'aws-forbidden': () => front({}),
   'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
+  'table-unavailable': () => tableAway('DynamoDB does not answer.'),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
   'token-response-unusable': () => withWorld(serviceAnswering(200, '{"a":"marked-value"}')),
@@ -150,6 +153,10 @@ describe('doctor --auth-url', () => {
 async function front(...[options, env = {}]: [Parameters<typeof startFront>[0], Record<string, string>?]) {
   const { url } = await startFront(options);
   return { env: { TOKEN_BROKER_URL: url, AWS_ENDPOINT_URL_STS: url, ...env } };
+}
+
+function tableAway(detail: string): Promise<Situation> {
+  return front({ call: problem('table-unavailable', { 'retry-after': '5' }, detail) });
 }
 
 /** The real local broker after an event. */

@@ -23,6 +23,15 @@ const [STATUS, DRIFTS] = ['DescribeStackDriftDetectionStatus', 'DescribeStackRes
 const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
 const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
 const DIRECT = `POST ${FUNCTION}-dev/invocations`;
+const REFUSED = 'DynamoDB refuses dynamodb:GetItem (AccessDeniedException)';
+const MISSED = `"missed":${JSON.stringify([
+  {
+    pair: { client: 'acme', service: 'customer-insights' },
+    reason: 'failed',
+    failure: 'table-unavailable',
+    detail: REFUSED,
+  },
+])}`;
 const RULE = { clients: 'all', services: 'all', operations: ['check'] };
 const LINES =
   'alarms aws-credentials call clock connection direct-invoke drift health-run identity subscriptions unsigned-call url versions words-deleted words-denied words-disabled'.split(
@@ -177,6 +186,7 @@ describe('doctor --stack', () => {
     ],
     ['health-run', 'did not finish', HEALTH, json(200, { errorType: 'Error' })],
     ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
+    ['health-run', `acme/customer-insights ended with table-unavailable: ${REFUSED}`, HEALTH, ['"missed":[]', MISSED]],
     ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
     ['words-denied', 'says AccessDeniedException, without', 'GetSecretValue', ['not authorized to perform', 'no']],
     ['words-deleted', 'says OtherException for gone', 'GetResourcePolicy', ['InvalidRequest', 'Other']],
@@ -189,10 +199,15 @@ describe('doctor --stack', () => {
     expect(exitCode).toBe(1);
   });
 
-  it('fails the line unsigned-call when anything but a refusal comes', async () => {
-    const { url } = await answering(answerWith(200, world.caller));
+  it.each([200, 404, 500])('takes the status %i of an unsigned call for no refusal', async (status) => {
+    const { url } = await answering((response, request) => {
+      const isSigned = request.headers.authorization !== undefined;
+      answerWith(isSigned ? 200 : status, world.caller)(response, request);
+    });
     const { exitCode, lines } = await doctor('--url', url);
-    expect(lines).toContainEqual(expect.stringMatching(/^FAILED +unsigned-call +It is answered with 200/));
+    expect(lines).toContainEqual(
+      expect.stringMatching(`^FAILED +unsigned-call +It is answered with ${status}\\. Treat it as a breach`),
+    );
     expect(exitCode).toBe(1);
   });
 
