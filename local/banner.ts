@@ -1,9 +1,10 @@
 import type { LocalConfig } from '../lib/settings/local-config.ts';
 import type { LocalBroker } from './broker.ts';
+import { DEFAULT_PORT } from './config.ts';
 import { envCommand, quote, roleName, shellCallers } from './shell.ts';
 
 /** The greeting of `npm start`: addresses, and commands to copy and paste. */
-export function greeting(broker: LocalBroker, pageUrl: string): string {
+export function greeting(broker: LocalBroker, pageUrl: string, platform = process.platform): string {
   const { url, config, tokenServiceUrl, moved } = broker;
   return [
     `token broker ready on ${url}`,
@@ -14,6 +15,7 @@ export function greeting(broker: LocalBroker, pageUrl: string): string {
     ...(tokenServiceUrl === undefined ? [] : ['', `The services' stand-in is ${tokenServiceUrl}`]),
     '',
     ...commandLines(broker),
+    ...(platform === 'win32' ? powershellLines(broker.url) : []),
     '',
     'Ctrl-C ends it.',
     '',
@@ -52,6 +54,15 @@ function operatorLines(url: string, client: string): readonly string[] {
     `  ${envCommand(url, 'operator')}`,
     `  npm run --silent token-broker -- client check ${client}`,
     '  npm run --silent token-broker -- health --run',
+  ];
+}
+
+function powershellLines(url: string): readonly string[] {
+  const { port } = new URL(url);
+  return [
+    '',
+    "In PowerShell write `npm.cmd` for `npm`, whose script loses the `--`, and set a caller's variables with:",
+    `  ${port === DEFAULT_PORT ? '' : `$env:PORT = ${port}; `}npm.cmd run --silent token-broker -- env CALLER --powershell | Invoke-Expression`,
   ];
 }
 

@@ -60,6 +60,15 @@ it('the variables for PowerShell have every kind of its quotes doubled, and no o
   ]);
 });
 
+it.each(['8788', '9000'])('the greeting names npm.cmd in PowerShell, and nowhere else: port %s', (port) => {
+  const parsed = parseLocalConfig(config({ raw: { authUrl: 'http://127.0.0.1:9' } }));
+  const broker = { url: `http://127.0.0.1:${port}`, config: parsed, moved: [] } as never;
+  const prefix = port === '8788' ? '' : `$env:PORT = ${port}; `;
+  const command = `  ${prefix}npm.cmd run --silent token-broker -- env CALLER --powershell | Invoke-Expression`;
+  expect(greeting(broker, '', 'win32').split('\n')).toContain(command);
+  expect(greeting(broker, '', 'linux')).not.toContain('npm.cmd');
+});
+
 it('the greeting says that no caller gets a token when no rule names one', () => {
   const parsed = parseLocalConfig(config({ raw: { authUrl: 'http://127.0.0.1:9' } }, []));
   const text = greeting({ url: 'http://127.0.0.1:8788', config: parsed, moved: [] } as never, '');
