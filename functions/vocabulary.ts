@@ -81,6 +81,15 @@ export const CLOSED_OUTCOMES = { unreadable: 'closed', 'no-key': 'no-key' } as c
 export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
 export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 
+/**
+ * Finds the kind of policy that AWS names in a denial, as the group. The last kind counts, because an endpoint can deny
+ * "transitively through a service control policy".
+ *
+ * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
+ */
+export const POLICY_KIND =
+  /.*\b(((service|resource) control|VPC endpoint|sessions?|deny in an? \w+-based) policy|permissions boundary)/s;
+
 /** The metric that counts each warning. An operator must see a warning although the caller received an answer. */
 export const WARNING_METRICS = {
   /** DynamoDB was down or slow, refused a call, or the sealing key was missing: the instance sent nothing. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreBusy, StoreUnavailable } from '../broker/pair/store.ts';
 import { isPlainWord } from '../broker/plain-word.ts';
 import { isWithin } from '../broker/time.ts';
+import { POLICY_KIND } from '../vocabulary.ts';
 
 /**
  * Runs `call` for at most the smaller of two limits, then throws `OutOfTime`. Without any time, the call is not made.
@@ -91,11 +92,12 @@ export class AwsRefusal extends Error {
 
 /** Returns whether AWS refused a call for a lasting reason. Every other failure is transient. */
 export function isDefinitive(error: unknown): error is AwsRefusal {
-  return error instanceof AwsRefusal && error.status >= 400 && error.status < 500 && DEFINITIVE.has(error.name);
+  if (!(error instanceof AwsRefusal) || error.status < 400 || error.status > 499) return false;
+  return DEFINITIVE.has(error.name) || POLICY_KIND.test(error.name);
 }
 
-/** A statement of the secret's own policy denies the secret. AWS's name for it is the same as for a denied role. */
-export const DENIED_BY_SECRET = 'ExplicitDeny';
+/** The secret is marked for deletion. AWS's name for it is the same as for other states of a secret. */
+export const MARKED_FOR_DELETION = 'MarkedForDeletion';
 
 /** `AccessDeniedException` and `ValidationException` are common errors of AWS, which no operation lists. */
 const DEFINITIVE: ReadonlySet<string> = new Set([
@@ -105,7 +107,7 @@ const DEFINITIVE: ReadonlySet<string> = new Set([
   'ValidationException',
   'AccessDeniedException',
   'NotAuthorized',
-  DENIED_BY_SECRET,
+  MARKED_FOR_DELETION,
 ]);
 
 /** Returns whether a conditional write of DynamoDB found another item than it named. */

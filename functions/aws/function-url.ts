@@ -23,6 +23,7 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
   const { method, sourceIp } = membersOf(http);
   const text = textOf(body) ?? '';
   const isKnown = [rawPath, rawQueryString, body ?? ''].every((part) => typeof part === 'string');
+  const { iam } = membersOf(authorizer);
   return {
     requestId: textOf(requestId) ?? 'none',
     method: textOf(method) ?? '',
@@ -31,7 +32,8 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
     query: textOf(rawQueryString) ?? 'unknown',
     contentType: textOf(membersOf(headers)['content-type']),
     body: isBase64Encoded === true ? decodeBase64(text) : text,
-    caller: isKnown ? parseAuthorizer(authorizer) : undefined,
+    caller: isKnown ? parseIdentity(iam) : undefined,
+    signer: NO_ROLE.exec(`${membersOf(iam).userArn}`)?.[0],
     sourceIp: textOf(sourceIp),
     deadline: callDeadline(now, context.getRemainingTimeInMillis()),
   };
@@ -42,8 +44,8 @@ export function toResult({ status: statusCode, headers, body }: BrokerResponse) 
 }
 
 /** Returns the caller only if the three places in which AWS states the identity agree. */
-function parseAuthorizer(authorizer: unknown): Caller | undefined {
-  const { accessKey, accountId, callerId, principalOrgId, userArn } = membersOf(membersOf(authorizer).iam);
+function parseIdentity(iam: unknown): Caller | undefined {
+  const { accessKey, accountId, callerId, principalOrgId, userArn } = membersOf(iam);
   if (typeof callerId !== 'string' || typeof userArn !== 'string') return undefined;
 
   const caller = parseCaller(userArn);
@@ -52,6 +54,9 @@ function parseAuthorizer(authorizer: unknown): Caller | undefined {
   if (callerId !== `${roleId}:${caller.session}`) return undefined;
   return { ...caller, roleId, principalOrgId: textOf(principalOrgId), accessKeyId: textOf(accessKey) };
 }
+
+/** The ARN of a user, a root, a federated session or a service. Its longest path and name have 576 characters. */
+const NO_ROLE = /^arn:[\w:-]+:(user|root|federated-user)\b[!-~]{0,600}$/;
 
 /** Rejects text that is not base64. Node skips wrong characters, so the bytes are encoded again and compared. */
 function decodeBase64(text: string): Uint8Array | undefined {

@@ -2,8 +2,8 @@ import type { GetSecretValueCommandInput } from '@aws-sdk/client-secrets-manager
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { textOf } from '../broker/json.ts';
 import { Redacted } from '../broker/redacted.ts';
-import { secretName } from '../vocabulary.ts';
-import { causeWord, DENIED_BY_SECRET, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
+import { POLICY_KIND, secretName } from '../vocabulary.ts';
+import { causeWord, isDefinitive, MARKED_FOR_DELETION, withRetry, withTimeLimit } from './calls.ts';
 import { type Access, createJsonApi, SECRETS } from './json-api.ts';
 
 export type SecretsManager = ReturnType<typeof createSecretsManager>;
@@ -20,11 +20,11 @@ export function createSecretsManager(access: Access) {
   };
 }
 
-/** Only the message distinguishes a refusal of the key, or by the secret's own policy, from a refusal of the role. */
+/** Names the causes that only the message distinguishes: deletion, the key, and the kind of policy. */
 function nameRefusal(name: string, message: string): string {
+  if (name === 'InvalidRequestException') return message.includes('for deletion') ? MARKED_FOR_DELETION : name;
   if (name !== 'AccessDeniedException') return name;
-  if (message.startsWith('Access to KMS is not allowed')) return KEY_DENIED;
-  return message.includes('with an explicit deny in a resource-based policy') ? DENIED_BY_SECRET : name;
+  return message.startsWith('Access to KMS is not allowed') ? KEY_DENIED : (POLICY_KIND.exec(message)?.[1] ?? name);
 }
 
 /** A refusal of the key says nothing about the secret. */
@@ -84,17 +84,16 @@ function misread(name: string): Error {
  * answer, throttling, 5xx or a refusal of the key, the secret still exists and is still allowed.
  */
 function readFailure(error: unknown): SecretReading {
-  const cause = causeWord(error);
-  if (!isDefinitive(error)) return { outcome: 'unavailable', cause };
+  if (!isDefinitive(error)) return { outcome: 'unavailable', cause: causeWord(error) };
   switch (error.name) {
     case 'ResourceNotFoundException':
       return { outcome: 'missing' };
-    case 'InvalidRequestException':
+    case MARKED_FOR_DELETION:
       return { outcome: 'deleted' };
     // An operator has written this policy, as `client disable` does.
-    case DENIED_BY_SECRET:
-      return { outcome: 'stopped', cause };
+    case 'deny in a resource-based policy':
+      return { outcome: 'stopped', cause: error.name };
     default:
-      return { outcome: 'denied', cause };
+      return { outcome: 'denied', cause: error.name };
   }
 }

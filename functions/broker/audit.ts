@@ -9,6 +9,8 @@ export interface AuditRecord {
   readonly outcome: 'issued' | 'identified' | Finding | ProblemType;
   readonly milliseconds: number;
   readonly caller?: Caller | undefined;
+  /** The ARN of a signer that is not a role, and so no caller. */
+  readonly signer?: string | undefined;
   readonly sourceIp?: string | undefined;
   readonly pair?: Pair | undefined;
   readonly forced?: boolean | undefined;

@@ -44,8 +44,13 @@ function isFor(caller: Caller, { roleId = caller.roleId }: AccessRule, organizat
   return roleId === caller.roleId && organization === caller.principalOrgId;
 }
 
-/** Returns the same problem for unknown and forbidden pairs. No caller can find out which clients or services exist. */
-export function accessDenied(): Problem {
+/**
+ * Returns the same problem for unknown and forbidden pairs. No caller can find out which clients or services exist.
+ *
+ * @param signer the ARN of a signer that is not a role
+ */
+export function accessDenied(signer?: string): Problem {
+  if (signer !== undefined) return new Problem('access-denied', 'Only roles may call: assume one.');
   const denied = 'No access rule lets this role do this for this client on this service';
   const advice = 'POST /whoami lists its rules. Ask the operators of the broker for a rule.';
   return new Problem('access-denied', `${denied}; ${advice}`);

@@ -28,7 +28,7 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Words of these files that are our own, or name no error. */
-const OWN_WORDS = /^(OutOfTime|KMSAccessDenied|ExplicitDeny|AnotherSecret|NoSecretValue|GetSecretValue)$/;
+const OWN_WORDS = /^(OutOfTime|KMSAccessDenied|MarkedForDeletion|AnotherSecret|NoSecretValue|GetSecretValue)$/;
 
 /** One Python for each release of botocore, whose data are AWS's service models. */
 const judges = ['python3', '/usr/bin/python3'].flatMap((python): [string, string][] => {

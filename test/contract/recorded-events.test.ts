@@ -11,18 +11,21 @@ import iamUserOfOrganization from './recorded-events/iam-user-of-organization.js
 import noAuthorizer from './recorded-events/no-authorizer.json' with { type: 'json' };
 
 /** Published calls of a Function URL and their callers. Accounts, ids, addresses and names are reserved ones. */
-const EVENTS: readonly { readonly source: string; readonly event: object; readonly caller?: object }[] = [
-  ...[assumedRole, assumedRoleAlone, iamUser, iamUserOfOrganization, noAuthorizer],
-];
+const EVENTS: readonly {
+  readonly source: string;
+  readonly event: object;
+  readonly caller?: object;
+  readonly signer?: string;
+}[] = [...[assumedRole, assumedRoleAlone, iamUser, iamUserOfOrganization, noAuthorizer]];
 
-describe.each(EVENTS)('a recorded event of a Function URL: $source', ({ event, caller }) => {
+describe.each(EVENTS)('a recorded event of a Function URL: $source', ({ event, caller, signer }) => {
   const { rawPath: path, rawQueryString: query, body, headers, requestContext } = membersOf(event);
   const { http, requestId } = membersOf(requestContext);
   const { method, sourceIp } = membersOf(http);
 
   it('is read as the request that it is, with the role that signed it and no other caller', () => {
     const contentType = membersOf(headers)['content-type'];
-    const request = { requestId, method, path, query, body: body ?? '', contentType, sourceIp, caller };
+    const request = { requestId, method, path, query, body: body ?? '', contentType, sourceIp, caller, signer };
     expect(parseEvent(event, CONTEXT, START)).toEqual({ ...request, deadline: START + 14_500 });
   });
 

@@ -20,7 +20,7 @@ const CAUSES = {
   'clock-behind': "Set this machine's clock forward (timedatectl shows it): AWS accepts signatures for 5 minutes.",
   'clock-ahead': "Set this machine's clock back (timedatectl shows it): AWS accepts signatures for 5 minutes.",
   'secret-denied':
-    "The broker's own role may not read the secret: check that the secret is encrypted with the key of the stack (output KeyArn), the stack is deployed, and the client is enabled (client enable).",
+    "AWS refuses the secret to the broker's own role. If the broker names a kind of policy, that policy denies it. Otherwise check that the stack is deployed and gives its role secretsmanager:GetSecretValue.",
   'table-denied':
     "The broker's own role may not use its table, or the table is gone: the version in use is faulty. An operator deploys, or goes back to an earlier version (release back).",
   'sealing-key-missing':

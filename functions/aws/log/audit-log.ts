@@ -41,6 +41,7 @@ export function createAuditLog(options: Options): Audit {
       requestId: record.requestId,
       operation: record.operation,
       caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
+      signer: record.signer,
       roleId: caller?.roleId,
       accessKeyId: caller?.accessKeyId,
       sourceIp: record.sourceIp,

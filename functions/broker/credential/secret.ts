@@ -48,7 +48,8 @@ export function secretProblem(reading: FailedReading, name: string, stage: Secre
   const [type, state] = READING_PROBLEMS[outcome];
   const cause = 'cause' in reading ? reading.cause : undefined;
   const retryAfterSeconds = outcome === 'unavailable' ? 1 : undefined;
-  return new Problem(type, `The secret "${name}" (${stage}) ${state}.`, { retryAfterSeconds, cause });
+  const detail = `The secret "${name}" (${stage}) ${state}${outcome === 'denied' ? cause : ''}.`;
+  return new Problem(type, detail, { retryAfterSeconds, cause });
 }
 
 const READING_PROBLEMS = {
@@ -58,11 +59,8 @@ const READING_PROBLEMS = {
   ],
   deleted: ['credential-missing', 'is marked for deletion: an operator must restore it, or disable the client'],
   binary: ['credential-malformed', 'is binary: an operator must store it as text (JSON)'],
-  stopped: [
-    'client-disabled',
-    'may not be read: a statement of its own policy denies it to the broker, as client disable writes one',
-  ],
-  denied: ['secrets-unavailable', 'may not be read by the broker: its role needs secretsmanager:GetSecretValue on it'],
+  stopped: ['client-disabled', 'is denied to the broker by a statement of its own policy, as client disable writes it'],
+  denied: ['secrets-unavailable', 'is refused to the broker by AWS: '],
   unavailable: ['secrets-unavailable', 'could not be read from Secrets Manager'],
 } as const satisfies Record<FailedReading['outcome'], readonly [ProblemType, string]>;
 

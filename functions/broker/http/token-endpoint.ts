@@ -20,6 +20,8 @@ export interface BrokerRequest {
   readonly body: string | Uint8Array | undefined;
   /** `undefined` when the request was not signed by an AWS role. */
   readonly caller: Caller | undefined;
+  /** The ARN of a signer that is not a role. */
+  readonly signer?: string | undefined;
   readonly sourceIp?: string | undefined;
   /** The latest time for the answer, in epoch milliseconds. */
   readonly deadline: number;
@@ -49,10 +51,10 @@ export function createTokenEndpoint(dependencies: Dependencies) {
   const { broker, accessRules, principalOrgId, rulesDigest, audit, inTime, now } = dependencies;
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
-    const { requestId, method, path, contentType, body, caller, sourceIp } = request;
+    const { requestId, method, path, contentType, body, caller, signer, sourceIp } = request;
     const isToken = method === 'POST' && path === '/token' && body !== undefined;
     const tokenBody = isToken ? readTokenBody(contentType, body) : undefined;
-    const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
+    const record: Draft = { requestId, caller, signer, sourceIp, trace: newTrace() };
     try {
       // Bounds the wait for a request that another call has started. The deadline bounds only this call's own work.
       const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, tokenBody, record));
@@ -68,7 +70,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
 
   async function answerTo(request: BrokerRequest, tokenBody: TokenBody | undefined, record: Draft): Promise<Answer> {
     const { caller, method, path, query, contentType, body, deadline } = request;
-    if (caller === undefined) throw accessDenied();
+    if (caller === undefined) throw accessDenied(request.signer);
     if (path !== '/token' && path !== '/check' && path !== '/whoami') {
       throw new Problem('not-found', 'The broker answers POST /token, POST /check and POST /whoami.');
     }

@@ -74,6 +74,21 @@ describe('there is no caller', () => {
     expect(parse({ requestContext: requestContext({ iam }) })).toMatchObject({ caller: undefined, method: 'POST' });
   });
 
+  it.each([
+    ['arn:aws:iam::111111111111:user/team/alice', true],
+    ['arn:aws:iam::111111111111:root', true],
+    ['arn:aws-cn:sts::111111111111:federated-user/alice', true],
+    ['arn:aws:iam::cloudfront:user/origin', true],
+    ['arn:aws:sts::111111111111:assumed-role/user/root:root', false],
+    ['arn:aws:iam::111111111111:user/two words', false],
+    [`arn:aws:iam::111111111111:user/${'a'.repeat(601)}`, false],
+    ['anonymous', false],
+  ])('for an event that %s has signed, and whether the signer is named: %s', (userArn, isNamed) => {
+    const iam = { ...signedBy(userArn).iam, callerId: 'AIDAEXAMPLE' };
+    const signer = isNamed ? userArn : undefined;
+    expect(parse({ requestContext: requestContext({ iam }) })).toMatchObject({ caller: undefined, signer });
+  });
+
   it.each([undefined, { lambda: IAM }])('for the authorizer %j', (authorizer) => {
     expect(parse({ requestContext: requestContext(authorizer) })).toMatchObject({ caller: undefined, path: '/token' });
   });
@@ -81,7 +96,7 @@ describe('there is no caller', () => {
   it.each([undefined, null, 'event', {}, { source: 'aws.scheduler', detail: {} }])('for the event %j', (event) => {
     expect(parseEvent(event, CONTEXT, START)).toEqual({
       ...{ requestId: 'none', method: '', path: '', query: 'unknown', body: '', deadline: START + 14_500 },
-      ...{ contentType: undefined, caller: undefined, sourceIp: undefined },
+      ...{ contentType: undefined, caller: undefined, signer: undefined, sourceIp: undefined },
     });
   });
 });

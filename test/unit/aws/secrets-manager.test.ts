@@ -11,6 +11,32 @@ const V2 = '22222222-2222-4222-8222-222222222222';
 const DENIED = 'AccessDeniedException';
 const STOP = 'with an explicit deny in a resource-based policy';
 
+const MANAGED = 'The secret is managed by another service, and you must use that service to update it.';
+const INVALID = { outcome: 'denied', cause: 'InvalidRequestException' } as const;
+
+/**
+ * AWS's words for denials, and the cause that each becomes. The last words of the denial are those of 2026.
+ *
+ * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
+ */
+const DENIALS = {
+  'because no service control policy allows the secretsmanager:GetSecretValue action': 'service control policy',
+  'with an explicit deny in a service control policy': 'service control policy',
+  'with an explicit deny in a resource control policy: arn:aws:organizations::1:policy/p': 'resource control policy',
+  'because no VPC endpoint policy allows the secretsmanager:GetSecretValue action': 'VPC endpoint policy',
+  'with an explicit deny in a VPC endpoint policy': 'VPC endpoint policy',
+  'with an explicit deny in a VPC endpoint policy transitively through a service control policy':
+    'service control policy',
+  'because no permissions boundary allows the secretsmanager:GetSecretValue action': 'permissions boundary',
+  'with an explicit deny in a permissions boundary: arn:aws:iam::111111111111:policy/a': 'permissions boundary',
+  'because no session policy allows the secretsmanager:GetSecretValue action': 'session policy',
+  'with an explicit deny in a sessions policy': 'sessions policy',
+  'with an explicit deny in an identity-based policy': 'deny in an identity-based policy',
+  'because no identity-based policy allows the secretsmanager:GetSecretValue action': DENIED,
+  'because no resource-based policy allows the secretsmanager:GetSecretValue action': DENIED,
+  'with an explicit deny in a new kind of policy': DENIED,
+};
+
 describe('reading the secret of a client', () => {
   it('finds the version that has the stage', async () => {
     const { read, acme } = await start();
@@ -60,13 +86,25 @@ describe('reading the secret of a client', () => {
 
   it.each<[number, object, SecretReading]>([
     [400, { __type: 'ResourceNotFoundException' }, { outcome: 'missing' }],
-    [400, { __type: 'InvalidRequestException' }, { outcome: 'deleted' }],
+    ...['marked for deletion.', 'scheduled for deletion.'].map((state): [number, object, SecretReading] => {
+      return [400, { __type: 'InvalidRequestException', Message: `It was ${state}` }, { outcome: 'deleted' }];
+    }),
+    // @see cloud-custodian/cloud-custodian#11035 for a secret that another service manages
+    [400, { __type: 'InvalidRequestException', Message: MANAGED }, INVALID],
+    [400, { __type: 'InvalidRequestException' }, INVALID],
     ...['InvalidParameterException', 'ValidationException', DENIED, 'NotAuthorized'].map(
       (cause): [number, object, SecretReading] => [400, { __type: cause }, { outcome: 'denied', cause }],
     ),
     [400, { __type: DENIED, Message: NAMED_LIKE_KMS }, { outcome: 'denied', cause: DENIED }],
     // As an operator's stop is written.
-    [400, { __type: DENIED, Message: `User: … ${STOP}` }, { outcome: 'stopped', cause: 'ExplicitDeny' }],
+    [
+      400,
+      { __type: DENIED, Message: `User: … ${STOP}` },
+      { outcome: 'stopped', cause: 'deny in a resource-based policy' },
+    ],
+    ...Object.entries(DENIALS).map(([words, cause]): [number, object, SecretReading] => {
+      return [400, { __type: DENIED, Message: `User: … ${words}` }, { outcome: 'denied', cause }];
+    }),
     // The secret still exists, and may be read.
     ...['Message', 'message'].map((member): [number, object, SecretReading] => {
       const members = { __type: DENIED, [member]: 'Access to KMS is not allowed: garbage' };

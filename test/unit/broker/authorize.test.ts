@@ -59,6 +59,10 @@ describe('an access rule', () => {
   });
 });
 
+it('tells a signer that is not a role to assume a role', () => {
+  expect(accessDenied('arn:aws:iam::111111111111:root').detail).toBe('Only roles may call: assume one.');
+});
+
 it('tells a refused caller whom to ask', () => {
   expect(accessDenied().detail).toMatch(/Ask the operators of the broker for a rule\.$/);
 });

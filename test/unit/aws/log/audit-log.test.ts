@@ -52,6 +52,12 @@ describe('the audit line', () => {
     });
   });
 
+  it('names a signer that is not a role', () => {
+    const signer = 'arn:aws:iam::111111111111:user/alice';
+    expect(JSON.parse(written({ ...DENIED, signer }))).toMatchObject({ outcome: 'access-denied', signer });
+    expect(written(ISSUED)).not.toContain('signer');
+  });
+
   it('marks the refusal that the probe asks for, and neither its success nor the refusal of another role', () => {
     const probe = { partition: 'aws', account: '111111111111', role: 'probe', session: 'run-1' };
     expect(JSON.parse(written({ ...DENIED, caller: probe }))).toMatchObject({ outcome: 'access-denied', probe: true });

@@ -158,7 +158,7 @@ it('a stop that one reading heard is not forgotten by a slower one that failed',
   await readNow();
   now += SECOND_MS;
   const [stopped, slow] = [readNow(), readNow()];
-  gates[1]?.resolve({ outcome: 'stopped', cause: 'ExplicitDeny' });
+  gates[1]?.resolve({ outcome: 'stopped', cause: 'deny in a resource-based policy' });
   await stopped;
   now += SECOND_MS;
   gates[2]?.resolve(SECRETS_DOWN);
@@ -204,16 +204,19 @@ describe('the secret of a client', () => {
     [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable', undefined],
     [{ outcome: 'stopped', cause: 'AccessDeniedException' }, 'client-disabled', undefined],
     [{ outcome: 'unavailable', cause: 'ECONNRESET' }, 'secrets-unavailable', 1],
-  ])('that is %j is a problem which names it; why is for the log', (reading, type, retryAfterSeconds) => {
-    const cause = 'cause' in reading ? reading.cause : undefined;
-    const problem = secretProblem(reading, name, 'AWSPENDING');
-    expect(problem).toMatchObject({ type, retryAfterSeconds, cause });
-    expect(problem.detail).toContain('The secret "token-broker/dev/acme" (AWSPENDING) ');
-    expect(problem.detail).not.toContain(cause ?? 'undefined');
-  });
+  ])(
+    'that is %j is a problem which names it; why is for the log, unless AWS denies it',
+    (reading, type, retryAfterSeconds) => {
+      const cause = 'cause' in reading ? reading.cause : undefined;
+      const problem = secretProblem(reading, name, 'AWSPENDING');
+      expect(problem).toMatchObject({ type, retryAfterSeconds, cause });
+      expect(problem.detail).toContain('The secret "token-broker/dev/acme" (AWSPENDING) ');
+      expect(problem.detail.includes(`${cause}`)).toBe(reading.outcome === 'denied');
+    },
+  );
 
   it('which its own policy denies to the broker was stopped by client disable, or in the same way', () => {
     const { detail } = secretProblem({ outcome: 'stopped', cause: 'no' }, name, 'AWSCURRENT');
-    expect(detail).toMatch(/a statement of its own policy denies it to the broker.* client disable/);
+    expect(detail).toMatch(/denied to the broker by a statement of its own policy, as client disable/);
   });
 });

@@ -207,6 +207,11 @@ describe('a bad request', () => {
   it.each(['/token', '/check', '/whoami', '/'])('that no role has signed is denied: %s', async (path) => {
     const denied = { status: 403, json: { type: 'access-denied' } };
     expect(await createBrokerWorld().post(PAIR, { caller: undefined, path })).toMatchObject(denied);
+    const world = createBrokerWorld();
+    const detail = 'Only roles may call: assume one.';
+    const signer = 'arn:aws:iam::111111111111:user/alice';
+    expect(await world.post(PAIR, { caller: undefined, signer, path })).toMatchObject({ json: { detail } });
+    expect(world.audited.at(-1)).toMatchObject({ outcome: 'access-denied', signer, caller: undefined });
   });
 });
 
