@@ -6,19 +6,28 @@ import { findingsTable, runHealth, summaryOf } from '../cli/shared/health-run.ts
 import { CommandFailure } from '../client/commands/failure.ts';
 import { note } from '../client/commands/output.ts';
 import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
-import { functionName, healthFunctionName, stackName } from '../lib/settings/names.ts';
+import { causeWord } from '../functions/aws/calls.ts';
+import { ALIAS, functionName, healthFunctionName, SETTINGS_VARIABLE, stackName } from '../lib/settings/names.ts';
 import type { Environment } from '../lib/settings/settings.ts';
 
 /**
- * Checks the account's quota, clears a failed first deployment, deploys with `runCdk` and runs health once. Returns the
- * exit code.
+ * Checks the account's quota and the stack, clears a failed first deployment, deploys with `runCdk` and runs health
+ * once. Returns the exit code.
  */
 export async function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
   try {
     if (!(await hasConcurrency(shell, environment))) return 1;
-    if (!(await clearFailedCreation(shell, environment))) return 1;
+    const { status, isProtected } = await readStack(shell, environment);
+    const obstacle = obstacleOf(shell, environment, status);
+    if (obstacle !== undefined) {
+      note(shell, `error: ${obstacle}`);
+      return 1;
+    }
+    const isFirst = status !== undefined && /^$|^ROLLBACK_|^REVIEW_|^CREATE_FAILED$/.test(status);
+    if (isProtected && /^ROLLBACK_/.test(`${status}`) && !(await clearFailedCreation(shell, environment))) return 1;
+    if (!isFirst && !(await hasProvisionedInstances(shell, environment))) return 2;
     const exitCode = await runCdk();
-    if (exitCode === 0) return await proveDeployed(shell, environment);
+    if (exitCode === 0) return await proveDeployed(shell, environment, isFirst);
     note(shell, 'What to do now: docs/deploy.md, "When a deployment fails".');
     return exitCode;
   } catch (error) {
@@ -67,43 +76,110 @@ async function hasConcurrency(shell: Shell, environment: Environment): Promise<b
   }
 }
 
-/**
- * Unprotects the empty stack that a failed first deployment leaves behind, so that the CDK can replace it. Returns
- * false when the person at the terminal does not agree. A stack that cannot be read is left to the CDK.
- */
-async function clearFailedCreation(shell: Shell, { name, region }: Environment): Promise<boolean> {
+/** Opens CloudFormation in the region of the environment. A missing stack is a type of failure of its own. */
+function openCloudFormation(shell: Shell, { name, region }: Environment): CloudFormation {
+  const missing = (error: unknown) =>
+    causeWord(error) === 'ValidationError' ? new CommandFailure(MISSING, 'There is no stack', 'Deploy.') : undefined;
   const place = { environment: name, region };
-  const cloudformation = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place);
-  const StackName = stackName(name);
-  const send = { abortSignal: shell.signal };
-  const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName }, send).catch((error) => {
+  return openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place, missing);
+}
+
+const MISSING = 'stack-missing';
+
+/** Returns the status `''` before the first deployment. The CDK decides about a stack that AWS does not show. */
+async function readStack(shell: Shell, environment: Environment) {
+  const cloudformation = openCloudFormation(shell, environment);
+  const StackName = stackName(environment.name);
+  try {
+    const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName }, { abortSignal: shell.signal });
+    return { status: stack?.StackStatus, isProtected: stack?.EnableTerminationProtection ?? false };
+  } catch (error) {
     if (!isRefused(error)) throw error;
-    return { Stacks: [] };
-  });
-  if (stack?.StackStatus !== 'ROLLBACK_COMPLETE' || !stack.EnableTerminationProtection) return true;
+    return { status: error.type === MISSING ? '' : undefined, isProtected: false };
+  }
+}
+
+/** Returns why CloudFormation would refuse a deployment of a stack with this status, and what to do first. */
+function obstacleOf({ env }: Shell, { name }: Environment, status = ''): string | undefined {
+  // The CDK itself replaces a stack that was never created, and continues after `--no-rollback`.
+  if (/^$|_COMPLETE$|^REVIEW_IN_PROGRESS$|^(?:CREATE|ROLLBACK|UPDATE)_FAILED$/.test(status)) return undefined;
+  const refused = `${stackName(name)} is in ${status}, in which CloudFormation accepts no deployment: nothing was done.`;
+  if (status.endsWith('_IN_PROGRESS')) return `${refused} Wait until that has ended, then deploy again.`;
+  const settings = env[SETTINGS_VARIABLE] === undefined ? '' : `, with ${SETTINGS_VARIABLE}=${env[SETTINGS_VARIABLE]}`;
+  const run = (verb: string) => `npm run cdk -- ${verb} ${stackName(name)}${settings}`;
+  if (status === 'UPDATE_ROLLBACK_FAILED') {
+    return `${refused} Finish its rollback first: ${run('rollback')}. Where a resource fails again, add --orphan <logical id>, which the events of the stack name.`;
+  }
+  return `${refused} Its events say why.${status === 'DELETE_FAILED' ? ` Finish its deletion first: ${run('destroy --exclusively')}.` : ''}`;
+}
+
+/**
+ * Unprotects the stack that a failed first deployment leaves behind, so that the CDK can replace it. Returns false when
+ * the person at the terminal does not agree.
+ */
+async function clearFailedCreation(shell: Shell, environment: Environment): Promise<boolean> {
+  const StackName = stackName(environment.name);
   note(
     shell,
-    `The first deployment of ${StackName} failed, and CloudFormation rolled everything back. This removes the protection from the empty stack that is left; then the CDK deletes it and creates it again.`,
+    `The first deployment of ${StackName} failed, and CloudFormation rolled it back. This removes the protection from the stack that is left; then the CDK deletes it and creates it again.`,
   );
   if (isTerminal(shell) && !(await isYes(shell, 'Continue?'))) {
     note(shell, 'Nothing was changed.');
     return false;
   }
-  await cloudformation.updateTerminationProtection({ StackName, EnableTerminationProtection: false }, send);
+  const unprotected = { StackName, EnableTerminationProtection: false };
+  await openCloudFormation(shell, environment).updateTerminationProtection(unprotected, { abortSignal: shell.signal });
   return true;
 }
 
+/**
+ * Returns false if the provisioned instances of the deployed template are gone. CloudFormation then fails to update the
+ * alias.
+ *
+ * @see serverless/serverless#10897
+ */
+async function hasProvisionedInstances(shell: Shell, environment: Environment): Promise<boolean> {
+  const { name, region, canary, provisionedConcurrency: wanted } = environment;
+  if (wanted === 0) return true;
+  const send = { abortSignal: shell.signal };
+  const alias = { FunctionName: functionName(name), Qualifier: ALIAS };
+  try {
+    const cloudformation = openCloudFormation(shell, environment);
+    const { TemplateBody = '' } = await cloudformation.getTemplate({ StackName: stackName(name) }, send);
+    const deployed = Number(/"ProvisionedConcurrentExecutions": *(\d+)/.exec(TemplateBody)?.[1] ?? 0);
+    if (deployed !== wanted && canary !== 'off') note(shell, `${MIXED} (docs/deploy.md, "Settings").`);
+    if (deployed === 0) return true;
+    const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment: name, region });
+    await lambda.getProvisionedConcurrencyConfig(alias, send);
+    return true;
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    if (error.type !== 'aws-not-found') {
+      const rights = 'policy --deploy prints the rights for it';
+      note(shell, `The provisioned instances were not checked (${error.message}): ${rights}.`);
+      return true;
+    }
+    note(
+      shell,
+      `error: the provisioned instances of ${name} were deleted by hand, so CloudFormation would fail: nothing was done. Put them back, and deploy again:`,
+    );
+    const put = `aws lambda put-provisioned-concurrency-config --function-name ${alias.FunctionName} --qualifier ${ALIAS}`;
+    note(shell, `${put} --provisioned-concurrent-executions ${wanted} --region ${region}`);
+    return false;
+  }
+}
+
+const MIXED = "provisionedConcurrency changes: deploy that alone, with canary: 'off'";
+
 /** Runs health once. Without a canary, nothing else calls the new version before a caller does. */
-async function proveDeployed(shell: Shell, environment: Environment): Promise<number> {
+async function proveDeployed(shell: Shell, environment: Environment, isFirst: boolean): Promise<number> {
   note(shell, `${stackName(environment.name)} is deployed. Running health once, which takes at most twelve minutes:`);
   const { pairs, faults } = await runHealth(shell, environment);
   if (pairs.length > 0) shell.stdout.write(findingsTable(pairs));
   note(shell, pairs.length > 0 ? summaryOf(pairs) : 'There is no client yet.');
   for (const fault of faults) note(shell, `error: ${fault}`);
   if (faults.length === 0) return 0;
-  note(
-    shell,
-    `The version that callers get is faulty: fix it, or go back to the previous version (release back --environment ${environment.name}).`,
-  );
+  const back = `, or go back to the previous version (release back --environment ${environment.name})`;
+  note(shell, `The version that callers get is faulty: fix it${isFirst ? ', and deploy again' : back}.`);
   return 1;
 }

@@ -36,7 +36,8 @@ export function ownPolicies(
   clients = EVERY_CLIENT,
 ) {
   const document = (Statement: readonly object[]) => ({ Version: '2012-10-17', Statement });
-  const fits = (Statement: readonly object[]) => JSON.stringify(document(Statement)).length <= MAX_CHARACTERS;
+  const fits = (Statement: readonly object[]) =>
+    JSON.stringify(document(Statement)).length <= MAX_CHARACTERS - SPARE_CHARACTERS;
   const [, statementsOf] = OWN_POLICIES[kind];
   const parts: object[][] = [[]];
   for (const statement of statementsOf(environment, bootstrap, clients)) {
@@ -50,6 +51,9 @@ export function ownPolicies(
 /** The longest managed policy. AWS does not count white space. */
 export const MAX_CHARACTERS = 6_144;
 
+/** Room for an addition in each document. */
+const SPARE_CHARACTERS = 60;
+
 /** Allows the roles of a single bootstrap. That of another could be an administrator's. */
 function deploy(environment: Environment, { qualifier }: Bootstrap): readonly object[] {
   const { account, region } = environment;
@@ -59,15 +63,17 @@ function deploy(environment: Environment, { qualifier }: Bootstrap): readonly ob
   );
   return [
     allow('UseTheBootstrap', 'sts', 'AssumeRole', roles),
-    allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
+    allow('ReadTheStack', 'cloudformation', 'DescribeStacks GetTemplate', stack),
     allow('UndoAFailedCreation', 'cloudformation', 'UpdateTerminationProtection', stack),
     // `doctor` asks without a client, so the role needs no access rule.
     ...identityPolicy(alias).Statement,
     allow('RunHealthOnce', 'lambda', 'InvokeFunction', health),
-    allow('CountTheConcurrency', 'lambda', 'GetFunctionConcurrency', [...functions, health]),
+    allow('CountTheConcurrency', 'lambda', CONCURRENCIES, [...functions, health]),
     allow('ReadTheQuota', 'lambda', 'GetAccountSettings', '*'),
   ];
 }
+
+const CONCURRENCIES = 'GetFunctionConcurrency GetProvisionedConcurrencyConfig';
 
 function operator(environment: Environment, _: unknown, clients: readonly string[]): readonly object[] {
   const { name } = environment;

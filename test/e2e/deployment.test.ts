@@ -11,6 +11,7 @@ const DEV = parseEnvironment('dev', environments.dev);
 const PROD = parseEnvironment('prod', environments.prod);
 const ROLLED_BACK = { StackStatus: 'ROLLBACK_COMPLETE', EnableTerminationProtection: 'true' };
 const GIVEN = { condition: 'not-denied', said: 'a-token' } as const;
+const DEPLOYED = { StackStatus: 'UPDATE_COMPLETE', EnableTerminationProtection: 'true' };
 const UNPROTECTED = { ...ROLLED_BACK, EnableTerminationProtection: 'false' };
 
 describe('npm run deploy', () => {
@@ -42,7 +43,7 @@ describe('npm run deploy', () => {
     ],
     ['gets a token without a rule', { probe: GIVEN }, /error: a role .* was not refused: a-token\n.*release back/],
   ])('fails, and asks for no other run, when the run %s', async (_, run, said) => {
-    const { deployTo, state } = await startWorld();
+    const { deployTo, state } = await startWorld(DEPLOYED);
     state.run = run;
     const { exitCode, told } = await deployTo(DEV);
     expect({ exitCode, runs: state.runs.length }).toEqual({ exitCode: 1, runs: 1 });
@@ -127,6 +128,11 @@ describe('npm run deploy after a first deployment that failed', () => {
     }
   });
 
+  it('clears a stack whose rollback failed too', async () => {
+    const { deployTo } = await startWorld({ ...ROLLED_BACK, StackStatus: 'ROLLBACK_FAILED' });
+    expect(await deployTo(DEV)).toMatchObject({ exitCode: 0, found: { EnableTerminationProtection: 'false' } });
+  });
+
   it.each([
     ['that is deployed', { StackStatus: 'UPDATE_COMPLETE', EnableTerminationProtection: 'true' }, undefined],
     ['that is not protected', UNPROTECTED, undefined],
@@ -135,6 +141,119 @@ describe('npm run deploy after a first deployment that failed', () => {
     const { deployTo, state } = await startWorld(stack, denied);
     expect(await deployTo(DEV)).toMatchObject({ exitCode: 0, found: stack });
     expect(state.stack).toEqual(stack);
+  });
+});
+
+describe('npm run deploy reads the status of the stack', () => {
+  it.each([
+    'CREATE_IN_PROGRESS',
+    'UPDATE_IN_PROGRESS',
+    'UPDATE_COMPLETE_CLEANUP_IN_PROGRESS',
+    'UPDATE_ROLLBACK_IN_PROGRESS',
+    'UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS',
+    'ROLLBACK_IN_PROGRESS',
+    'DELETE_IN_PROGRESS',
+    'IMPORT_ROLLBACK_IN_PROGRESS',
+  ])('and waits for no other deployment, in %s', async (status) => {
+    const { exitCode, told, toldBefore } = await deployIn(status);
+    expect({ exitCode, toldBefore }).toEqual({ exitCode: 1, toldBefore: undefined });
+    expect(told).toEqual([
+      `error: TokenBroker-dev is in ${status}, in which CloudFormation accepts no deployment: nothing was done. Wait until that has ended, then deploy again.`,
+    ]);
+  });
+
+  /** @see org-formation/org-formation-cli#455 */
+  it.each<[status: string, advice: RegExp]>([
+    ['UPDATE_ROLLBACK_FAILED', /npm run cdk -- rollback TokenBroker-dev\. .* --orphan <logical id>/],
+    ['DELETE_FAILED', /npm run cdk -- destroy --exclusively TokenBroker-dev\.$/],
+    ['IMPORT_ROLLBACK_FAILED', /nothing was done\. Its events say why\.$/],
+  ])('and names the way out of %s', async (status, advice) => {
+    const { exitCode, told, toldBefore } = await deployIn(status);
+    expect({ exitCode, toldBefore }).toEqual({ exitCode: 1, toldBefore: undefined });
+    expect(told.at(-1)).toMatch(advice);
+  });
+
+  it('and names the file of the settings, which the CDK takes from its variable', async () => {
+    const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: '../environments.mts' };
+    const { told } = await deployIn('UPDATE_ROLLBACK_FAILED', env);
+    expect(told.at(-1)).toContain('TokenBroker-dev, with TOKEN_BROKER_ENVIRONMENTS_FILE=../environments.mts. ');
+  });
+
+  // The CDK deletes a stack that was never created, and asks before it continues after --no-rollback.
+  it.each([
+    'CREATE_COMPLETE',
+    'UPDATE_COMPLETE',
+    'UPDATE_ROLLBACK_COMPLETE',
+    'IMPORT_COMPLETE',
+    'REVIEW_IN_PROGRESS',
+    'CREATE_FAILED',
+    'UPDATE_FAILED',
+  ])('and leaves %s to the CDK', async (status) => {
+    expect(await deployIn(status)).toMatchObject({ exitCode: 0, toldBefore: [''] });
+  });
+
+  async function deployIn(StackStatus: string, env = {}) {
+    const { deployTo } = await startWorld({ StackStatus, EnableTerminationProtection: 'true' });
+    return deployTo(DEV, { env });
+  }
+});
+
+describe('npm run deploy after a health run that failed', () => {
+  it.each([
+    ['the first deployment', undefined, undefined, 'fix it, and deploy again.'],
+    ['a deployment after a failed first one', ROLLED_BACK, undefined, 'fix it, and deploy again.'],
+    ['a later deployment', DEPLOYED, undefined, 'release back --environment dev).'],
+    ['a stack that it may not see', DEPLOYED, 'DescribeStacks', 'release back --environment dev).'],
+  ])('advises what there is to do after %s', async (_, stack, denied, advice) => {
+    const { deployTo, state } = await startWorld(stack, denied);
+    state.run = failedWith('internal');
+    expect((await deployTo(DEV)).told.at(-1)).toContain(advice);
+  });
+});
+
+/** @see serverless/serverless#10897, aws/aws-cdk#29992, aws/serverless-application-model#1353 */
+describe('npm run deploy with provisioned concurrency', () => {
+  const THREE = { ...DEV, provisionedConcurrency: 3 };
+  const WITH_CANARY = { ...THREE, canary: { percent: 10, minutes: 5 } };
+
+  it('stops before CloudFormation where the instances were deleted by hand, and prints what puts them back', async () => {
+    const { deployTo } = await startWorld(DEPLOYED, undefined, { inTemplate: 3 });
+    const { exitCode, told, toldBefore } = await deployTo(THREE);
+    expect({ exitCode, toldBefore }).toEqual({ exitCode: 2, toldBefore: undefined });
+    expect(told).toEqual([
+      'error: the provisioned instances of dev were deleted by hand, so CloudFormation would fail: nothing was done. Put them back, and deploy again:',
+      'aws lambda put-provisioned-concurrency-config --function-name token-broker-dev --qualifier live --provisioned-concurrent-executions 3 --region eu-west-1',
+    ]);
+  });
+
+  it.each([
+    ['they are there', DEPLOYED, THREE, { inTemplate: 3, isThere: true }],
+    ['the deployed template has none yet', DEPLOYED, THREE, { inTemplate: 0 }],
+    ['there is no stack yet', undefined, WITH_CANARY, { inTemplate: 0 }],
+    ['the settings have none', DEPLOYED, DEV, { inTemplate: 3 }],
+  ])('goes on when %s', async (_, stack, environment, instances) => {
+    const { deployTo } = await startWorld(stack, undefined, instances);
+    expect(await deployTo(environment)).toMatchObject({ exitCode: 0, toldBefore: [''] });
+  });
+
+  it.each([
+    ['GetTemplate', 'cloudformation:GetTemplate'],
+    ['GetProvisionedConcurrencyConfig', 'lambda:GetProvisionedConcurrencyConfig'],
+  ])('goes on with a role of the release before, which may not %s, and says so', async (denied, action) => {
+    const { deployTo } = await startWorld(DEPLOYED, denied, { inTemplate: 3 });
+    const { exitCode, toldBefore } = await deployTo(THREE);
+    expect({ exitCode, toldBefore }).toEqual({
+      exitCode: 0,
+      toldBefore: [expect.stringMatching(`not checked \\(aws-access-denied: .*${action}.*policy --deploy prints`)],
+    });
+  });
+
+  it('says that a change belongs into a deployment of its own', async () => {
+    const { deployTo } = await startWorld(DEPLOYED, undefined, { inTemplate: 2, isThere: true });
+    const { toldBefore } = await deployTo(WITH_CANARY);
+    expect(toldBefore).toEqual([
+      'provisionedConcurrency changes: deploy that alone, with canary: \'off\' (docs/deploy.md, "Settings").',
+    ]);
   });
 });
 
@@ -168,23 +287,34 @@ function concurrencyOf(
 type Outcome = Partial<HealthRun> | 'crashed' | 'denied' | 'down';
 type Stack = Readonly<Record<'StackStatus' | 'EnableTerminationProtection', string>>;
 
+/** The instances in the deployed template, and whether the alias still has them. */
+interface Instances {
+  readonly inTemplate?: number;
+  readonly isThere?: boolean;
+}
+
+function templateWith({ inTemplate = 0 }: Instances): string {
+  const Alias = { Properties: { ProvisionedConcurrencyConfig: { ProvisionedConcurrentExecutions: inTemplate } } };
+  return JSON.stringify({ Resources: inTemplate > 0 ? { Alias } : {} }, undefined, 1).replaceAll('"', '&quot;');
+}
+
 /** Stands in for what CloudFormation and Lambda are asked beside the CDK; `denied` is an operation that the identity may not use. */
-async function startWorld(stack?: Stack, denied?: string) {
+async function startWorld(stack?: Stack, denied = '', instances: Instances = {}) {
   const state = { stack, runs: [] as string[], run: {} as Outcome, concurrency: ROOMY as Concurrency };
-  const { url, close } = await serve(async (request, response) => {
-    const text = Buffer.from(request.body).toString();
-    if (headerValue(request, 'content-type') !== 'application/x-www-form-urlencoded') {
-      await signerOf(request, 'lambda', { keys: [SHELL_KEY] });
-      if (request.method === 'GET') return concurrencyOf(request.path, state);
-      state.runs.push(request.path.split('/')[3] ?? '');
-      if (state.run === 'down') return json(503, {});
-      if (state.run === 'denied') response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
-      if (state.run === 'denied') return json(403, {});
-      if (state.run === 'crashed') return json(200, { errorType: 'Error', errorMessage: 'broken' });
-      return json(200, { ...RUN, ...state.run });
-    }
-    await signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
-    const { Action, EnableTerminationProtection = '' } = Object.fromEntries(new URLSearchParams(text));
+  const runOf = (name: string) => {
+    state.runs.push(name);
+    if (state.run === 'down') return json(503, {});
+    if (state.run === 'denied') return json(403, { __type: 'AccessDeniedException' });
+    if (state.run === 'crashed') return json(200, { errorType: 'Error', errorMessage: 'broken' });
+    return json(200, { ...RUN, ...state.run });
+  };
+  const lambda = (method: string, path: string) => {
+    if (method === 'POST') return runOf(path.split('/')[3] ?? '');
+    if (!path.includes('/provisioned-concurrency')) return concurrencyOf(path, state);
+    if (denied.includes('Provisioned')) return json(403, { __type: 'AccessDeniedException' });
+    return instances.isThere ? json(200, {}) : json(404, { __type: 'ProvisionedConcurrencyConfigNotFoundException' });
+  };
+  const cloudformation = ({ Action = '', EnableTerminationProtection = '' }: Readonly<Record<string, string>>) => {
     const refuse = (status: number, code: string) => {
       return { status, body: `<ErrorResponse><Error><Code>${code}</Code></Error></ErrorResponse>` };
     };
@@ -192,8 +322,16 @@ async function startWorld(stack?: Stack, denied?: string) {
     if (state.stack === undefined) return refuse(400, 'ValidationError');
     if (Action === 'UpdateTerminationProtection') state.stack = { ...state.stack, EnableTerminationProtection };
     const elements = Object.entries(state.stack).map(([name, value]) => `<${name}>${value}</${name}>`);
-    const result = `<${Action}Result><Stacks><member>${elements.join('')}</member></Stacks></${Action}Result>`;
-    return { status: 200, body: `<${Action}Response>${result}</${Action}Response>` };
+    const template = `<TemplateBody>${templateWith(instances)}</TemplateBody>`;
+    const result = Action === 'GetTemplate' ? template : `<Stacks><member>${elements.join('')}</member></Stacks>`;
+    return { status: 200, body: `<${Action}Response><${Action}Result>${result}</${Action}Result></${Action}Response>` };
+  };
+  const { url, close } = await serve(async (request) => {
+    const isForm = headerValue(request, 'content-type') === 'application/x-www-form-urlencoded';
+    await signerOf(request, isForm ? 'cloudformation' : 'lambda', { keys: [SHELL_KEY] });
+    return isForm
+      ? cloudformation(Object.fromEntries(new URLSearchParams(Buffer.from(request.body).toString())))
+      : lambda(request.method, request.path);
   });
   onTestFinished(close);
   const env = { AWS_ENDPOINT_URL_CLOUDFORMATION: url, AWS_ENDPOINT_URL_LAMBDA: url };
@@ -203,10 +341,11 @@ async function startWorld(stack?: Stack, denied?: string) {
     /** Runs a deployment, with a CDK that only ends. */
     async deployTo(
       environment: typeof DEV,
-      { cdkExitCode = 0, typed }: { cdkExitCode?: number; typed?: string | undefined } = {},
+      options: { cdkExitCode?: number; typed?: string | undefined; env?: Readonly<Record<string, string>> } = {},
     ) {
+      const { cdkExitCode = 0, typed } = options;
       const keyboard = typed === undefined ? undefined : keyboardOf([['[y/N] ', typed]]);
-      const { shell, output } = openShell(env, keyboard);
+      const { shell, output } = openShell({ ...env, ...options.env }, keyboard);
       const toldTo = () => output.stderr.trimEnd().split('\n');
       let atCdk: { readonly toldBefore: readonly string[]; readonly found: Stack | undefined } | undefined;
       const exitCode = await deploy(shell, environment, async () => {

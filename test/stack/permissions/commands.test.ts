@@ -76,10 +76,12 @@ it('the policy for the role that deploys lets it see the stack, count the concur
   const health = at('lambda', 'function:token-broker-health-test');
   for (const [action, resource] of [
     ['cloudformation:DescribeStacks', STACK],
+    ['cloudformation:GetTemplate', STACK],
     ['cloudformation:UpdateTerminationProtection', STACK],
     ['lambda:InvokeFunction', health],
     ['lambda:GetFunctionConcurrency', health],
     ['lambda:GetFunctionConcurrency', FUNCTION],
+    ['lambda:GetProvisionedConcurrencyConfig', `${FUNCTION}:live`],
     ['lambda:GetAccountSettings', '*'],
   ] as const) {
     expect(isAllowed(policies, { requester: ROLE, action, resource }), action).toBe(true);
