@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { boundaryStatements } from '../../../cli/policy/boundary.ts';
 import { ownPolicies } from '../../../cli/policy/own-policies.ts';
 import { permissionsBoundary } from '../../../cli/policy.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import type { Deployed } from '../../support/aws/cloudformation.ts';
+import { isAllowed } from '../../support/aws/iam.ts';
 import { policiesOf, withDefaultKeyPolicy } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
@@ -12,13 +14,14 @@ import { type Actor, assumeRoles, can, canDo, STEPS, type World } from './iam-st
 import { requestsTo } from './role-requests.ts';
 
 const environment = parseEnvironment('test', exampleForm());
-const context = { '@aws-cdk/core:permissionsBoundary': { name: 'bounds' } };
+const context = { '@aws-cdk/core:permissionsBoundary': { name: 'team/bounds' } };
 const boundary = permissionsBoundary(environment, context);
 const plain = deployStack('test', exampleForm());
 const bounded = deployStack('test', exampleForm(), { context });
 const requests = new Map(requestsTo(plain).map((row) => [row.what, row]));
 
 type Statements = readonly object[];
+const UNTAGGED = { Null: { 'aws:ResourceTag/application': 'true' } };
 const allow = (Action: string | readonly string[], Resource: string = '*') => ({ Effect: 'Allow', Action, Resource });
 const deployerOf = (qualifier: string) =>
   allow('sts:AssumeRole', `arn:aws:iam::111111111111:role/cdk-${qualifier}-deploy-role-111111111111-eu-west-1`);
@@ -95,6 +98,17 @@ it.each<[actions: string[], thing: string, way: string]>([
   expect(ways[Object.keys(THINGS).indexOf(thing)]).toBe(way);
 });
 
+// The lock-out check of CreateKey would also be passed by such a statement.
+it.each<[what: string, more: Statements, reached: boolean]>([
+  ['the printed policy', [], false],
+  ['a statement for keys without the tag', [{ ...allow('kms:PutKeyPolicy'), Condition: UNTAGGED }], true],
+])('%s, next to %j, reaches the untagged key of another team: %s', (_, more, reached) => {
+  const world = worldOf([[...printed('execution'), ...more]]);
+  const policies = withDefaultKeyPolicy(world.policies);
+  const key = 'arn:aws:kms:eu-west-1:111111111111:key/of-another-team';
+  expect(can({ ...world, policies }, 'kms:PutKeyPolicy', key, { 'kms:CallerAccount': '111111111111' })).toBe(reached);
+});
+
 it('with a permissions boundary no role is made without it, or loses it', () => {
   const role = 'arn:aws:iam::111111111111:role/TokenBroker-test-Made0123';
   const world = worldOf([printed('execution', boundary)], bounded);
@@ -105,6 +119,74 @@ it('with a permissions boundary no role is made without it, or loses it', () => 
     expect([action, ...allowed]).toEqual([action, true, false, false]);
   }
   expect(may('DeleteRolePermissionsBoundary', boundary)).toBe(false);
+});
+
+/** A boundary of an organisation, as this project's page prescribed it before. */
+const WITHOUT_EXCEPTIONS = [allow('*'), { ...allow(['iam:*', 'sts:AssumeRole']), Effect: 'Deny' }];
+const LOOKUP = 'cdk-broker1-lookup-role-111111111111-eu-west-1';
+
+/** @see aws/aws-cdk#31161, aws/aws-cdk#28453 */
+describe('under a boundary with a path, which the bootstrap gives to its roles too', () => {
+  const roles = bounded.resources.flatMap(({ type, arn = '' }) => (type === 'AWS::IAM::Role' ? [arn] : []));
+  const probe = bounded.arnOf('CredentialHealthProbe', 'AWS::IAM::Role');
+  const health = bounded.arnOf('CredentialHealthRole', 'AWS::IAM::Role');
+  const passed = { 'iam:PassedToService': 'cloudformation.amazonaws.com' };
+  const request = (kind: string, action: string, resource: string, context = {}) =>
+    ({ requester: roleArn(`cdk-broker1-${kind}-role-111111111111-eu-west-1`), action, resource, context }) as const;
+  const making = (within: string | undefined) =>
+    roles.map((role) =>
+      request('cfn-exec', 'iam:CreateRole', role, within === undefined ? {} : { 'iam:PermissionsBoundary': within }),
+    );
+  const assuming = (resource: string) => ({ requester: health, action: 'sts:AssumeRole', resource });
+  const count = (bounds: Statements, requests: readonly Parameters<typeof isAllowed>[1][]) => {
+    const { policies } = worldOf([], bounded, [], bounds);
+    return requests.filter((one) => isAllowed(policies, one)).length;
+  };
+
+  it.each<[what: string, bounds: Statements, made: number, other: number]>([
+    ['the printed one', boundaryStatements(environment, 'broker1'), roles.length, 1],
+    [
+      'an own one with the printed denials',
+      [allow('*'), ...boundaryStatements(environment, 'broker1').slice(1)],
+      roles.length,
+      1,
+    ],
+    ['one without the exceptions', WITHOUT_EXCEPTIONS, 0, 0],
+    ['one with the exceptions of another bootstrap', boundaryStatements(environment, 'other'), 0, 1],
+  ])(
+    '%s: CloudFormation makes the roles of the stack with it alone, and health assumes its probe',
+    (_, bounds, made, probed) => {
+      expect(roles.length).toBeGreaterThan(4);
+      expect(count(bounds, making(boundary))).toBe(made);
+      for (const within of [undefined, `${boundary}-2`, boundary?.replace('team/', '')]) {
+        expect(count(bounds, making(within))).toBe(0);
+      }
+      expect(count(bounds, [assuming(probe)])).toBe(probed);
+    },
+  );
+
+  it('the printed one lets the bootstrap have all its roles under it', () => {
+    const bounds = boundaryStatements(environment, 'broker1');
+    const execution = roleArn('cdk-broker1-cfn-exec-role-111111111111-eu-west-1');
+    expect(count(bounds, [request('deploy', 'iam:PassRole', execution, passed)])).toBe(1);
+    expect(count(WITHOUT_EXCEPTIONS, [request('deploy', 'iam:PassRole', execution, passed)])).toBe(0);
+  });
+
+  it('the printed one leaves a role of the stack neither roles to change nor others to assume, whatever it is given', () => {
+    const { policies } = worldOf([], bounded);
+    const empowered = { ...policies, ofRole: () => policies.ofRole(roleArn('administrator')) };
+    const others = [roleArn('cdk-hnb659fds-deploy-role-111111111111-eu-west-1'), roleArn(LOOKUP), health];
+    const reached = [
+      ...others.map(assuming),
+      ...['CreateRole', 'PassRole', 'GetRole', 'CreateUser'].map((action) => ({
+        requester: health,
+        action: `iam:${action}`,
+        resource: probe,
+      })),
+    ].filter((one) => isAllowed(empowered, one));
+    expect(reached).toEqual([]);
+    expect(isAllowed(empowered, assuming(probe))).toBe(true);
+  });
 });
 
 /** The things that only the token function's role may have, and the ways to them. */
@@ -159,7 +241,12 @@ function stepsFrom(world: World) {
 }
 
 /** An account with the stack, a client, two bootstraps of the CDK, an administrator, and one person with a role for each policy. */
-function worldOf(policies: readonly Statements[], stack = plain, functions: readonly Actor[] = []): World {
+function worldOf(
+  policies: readonly Statements[],
+  stack = plain,
+  functions: readonly Actor[] = [],
+  bounds: Statements = boundaryStatements(environment, 'broker1'),
+): World {
   const own = policies.map((Statement, index) => [roleArn(`own-${index}`), Statement] as const);
   const boundedBy = stack === bounded ? boundary : undefined;
   const account = [
@@ -170,46 +257,48 @@ function worldOf(policies: readonly Statements[], stack = plain, functions: read
       arn: requests.get('store a client’s secret')?.resource,
       properties: {},
     },
-    ...bootstrap('broker1', printed('execution', boundedBy)),
+    ...bootstrap('broker1', printed('execution', boundedBy), boundedBy),
     // The default bootstrap, of another app.
     ...bootstrap('hnb659fds', [allow('*')]),
     ...role('administrator', { Service: 'lambda.amazonaws.com' }, [allow('*')]),
   ];
   const resources = [...stack.resources, ...account];
   const others = own.map(([arn, Statement]) => [arn, { Version: '2012-10-17', Statement }] as const);
-  const bounds = {
-    Version: '2012-10-17',
-    Statement: [allow('*'), { ...allow(['iam:*', 'sts:AssumeRole']), Effect: 'Deny' }],
-  };
   return {
     stack: resources,
-    policies: policiesOf(resources, { ...Object.fromEntries(others), ...(boundary && { [boundary]: bounds }) }),
+    policies: policiesOf(resources, {
+      ...Object.fromEntries(others),
+      ...(boundary && { [boundary]: { Version: '2012-10-17', Statement: bounds } }),
+    }),
     actors: [...own.map(([requester]) => ({ requester })), ...functions],
   };
 }
 
-/** The roles of the CDK's bootstrap, as far as they lead to CloudFormation's. */
-function bootstrap(qualifier: string, execution: Statements): readonly Deployed[] {
-  const deployer = `cdk-${qualifier}-deploy-role-111111111111-eu-west-1`;
+/** The roles of the CDK's bootstrap, as far as they lead to CloudFormation's, with the boundary on each of them. */
+function bootstrap(qualifier: string, execution: Statements, boundedBy?: string): readonly Deployed[] {
+  const named = (kind: string) => `cdk-${qualifier}-${kind}-role-111111111111-eu-west-1`;
   const [ofCloudFormation, ofAccount] = [
     { Service: 'cloudformation.amazonaws.com' },
     { AWS: 'arn:aws:iam::111111111111:root' },
   ];
   return [
-    ...role(deployer, ofAccount, [
-      allow('cloudformation:CreateChangeSet'),
-      allow('iam:PassRole', roleArn(`cdk-${qualifier}-cfn-exec`)),
-    ]),
-    ...role(`cdk-${qualifier}-cfn-exec`, ofCloudFormation, execution),
+    ...role(
+      named('deploy'),
+      ofAccount,
+      [allow('cloudformation:CreateChangeSet'), allow('iam:PassRole', roleArn(named('cfn-exec')))],
+      boundedBy,
+    ),
+    ...role(named('cfn-exec'), ofCloudFormation, execution, boundedBy),
   ];
 }
 
-function role(name: string, Principal: object, Statement: Statements): readonly Deployed[] {
+function role(name: string, Principal: object, Statement: Statements, boundedBy?: string): readonly Deployed[] {
   const document = (statements: Statements) => ({ Version: '2012-10-17', Statement: statements });
   const AssumeRolePolicyDocument = document([{ Effect: 'Allow', Principal, Action: 'sts:AssumeRole' }]);
   const properties = { Roles: [name], PolicyDocument: document(Statement) };
+  const ofRole = { AssumeRolePolicyDocument, ...(boundedBy && { PermissionsBoundary: boundedBy }) };
   return [
-    { id: name, type: 'AWS::IAM::Role', ref: name, arn: roleArn(name), properties: { AssumeRolePolicyDocument } },
+    { id: name, type: 'AWS::IAM::Role', ref: name, arn: roleArn(name), properties: ofRole },
     { id: `${name}Policy`, type: 'AWS::IAM::Policy', ref: `${name}Policy`, arn: undefined, properties },
   ];
 }

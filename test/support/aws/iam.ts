@@ -62,12 +62,13 @@ function isRole(requester: string): boolean {
   return requester.startsWith('arn:');
 }
 
-function applies({ Principal, Action, Resource, Condition }: Statement, request: Request): boolean {
+function applies({ Principal, Action, Resource, NotResource, Condition }: Statement, request: Request): boolean {
   const { requester, action, resource, context } = request;
   return (
     (Principal === undefined || principalMatch(Principal, requester) !== undefined) &&
     Action.some((pattern) => globMatches(pattern, action)) &&
     (Resource === undefined || Resource.some((pattern) => arnMatches(pattern, resource))) &&
+    !NotResource?.some((pattern) => arnMatches(pattern, resource)) &&
     conditionsHold(Condition, { 'aws:SecureTransport': 'true', 'aws:PrincipalArn': requester, ...context })
   );
 }
@@ -118,6 +119,7 @@ const OPERATORS: Readonly<Record<string, readonly [Matches, { absent: true; not?
   ArnEquals: [arnMatches],
   ArnLike: [arnMatches],
   ArnNotEquals: [arnMatches, { absent: true, not: true }],
+  ArnNotLike: [arnMatches, { absent: true, not: true }],
   Bool: [(pattern, value) => pattern === value],
   BoolIfExists: [(pattern, value) => pattern === value, { absent: true }],
   'ForAllValues:StringLike': [globMatches, { absent: true, all: true }],
@@ -194,6 +196,7 @@ const statement = z.strictObject({
   Action: texts,
   /** Absent in a role's trust policy. */
   Resource: texts.optional(),
+  NotResource: texts.optional(),
   Condition: z.record(z.string(), z.record(z.string(), texts)).default({}),
 });
 
