@@ -19,7 +19,8 @@ export function execution(environment: Environment, { qualifier, boundary }: Boo
   const { name, account, region, keyArn, logDestinationArn } = environment;
   const { functions, health, table, sealingKey } = resourcesOf(environment);
   const others = [health, arn(environment, 'lambda', `function:${releaseCheckName(name)}`)];
-  const own = `${stackName(name)}-*`;
+  // CloudFormation cuts the name of a stack to fit the names that it makes: a role has 64 characters, a bucket 63.
+  const own = `${`${stackName(name)}-`.slice(0, 25)}*`;
   const roles = [own, tokenRoleName(name)].map((role) => arn(environment, 'iam', `role/${role}`, ''));
   const at = (service: string, ...resources: readonly string[]) =>
     resources.map((name) => arn(environment, service, name));
@@ -31,7 +32,10 @@ export function execution(environment: Environment, { qualifier, boundary }: Boo
   const life = (Sid: string, service: keyof typeof LIFE, Resource: string | readonly string[], Condition?: object) =>
     allow(Sid, service, LIFE[service], Resource, Condition);
   return [
-    allow('ReadTheAssets', 's3', 'GetObject', `${bucket}cdk-${qualifier}-assets-${account}-${region}/*`),
+    // A bucket of this name in another account could be a stranger's.
+    allow('ReadTheAssets', 's3', 'GetObject', `${bucket}cdk-${qualifier}-assets-${account}-${region}/*`, {
+      StringEquals: { 'aws:ResourceAccount': account },
+    }),
     allow('ReadTheBootstrap', 'ssm', 'GetParameters', at('ssm', `parameter/cdk-bootstrap/${qualifier}/*`)),
     life('Functions', 'lambda', [...functions, ...others.flatMap((name) => [name, `${name}:*`])]),
     life('Roles', 'iam', roles),
@@ -71,7 +75,7 @@ export function execution(environment: Environment, { qualifier, boundary }: Boo
     STOP_A_DEPLOYMENT,
     ...trail.flatMap(() => [
       life('Trail', 'cloudtrail', at('cloudtrail', `trail/${functionName(name)}`)),
-      life('Records', 's3', `${bucket}${own.toLowerCase()}`),
+      life('Records', 's3', `${bucket}${own.slice(0, 24).toLowerCase()}*`),
     ]),
     // AWS defines no narrower resource for these lists.
     { ...allow('Look', '', '', '*'), Action: [...LOOK, ...trail.map((service) => `${service}:DescribeTrails`)] },

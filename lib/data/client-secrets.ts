@@ -7,7 +7,7 @@ import {
   PolicyStatement,
   ServicePrincipal,
 } from 'aws-cdk-lib/aws-iam';
-import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
+import { CfnKey, type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { secretPrefix, urlSuffixOf } from '../../functions/vocabulary.ts';
 import { functionName, topicName } from '../settings/names.ts';
@@ -34,17 +34,23 @@ export class ClientSecrets extends Construct {
     super(scope, id);
     this.#environment = environment;
     this.namePrefix = secretPrefix(environment);
-    this.key =
-      keyArn !== undefined
-        ? Key.fromKeyArn(this, 'Key', keyArn)
-        : new Key(this, 'Key', {
-            description: `Encrypts the client secrets ${secretPrefix(environment)}* and what the token broker keeps`,
-            enabled: true,
-            enableKeyRotation: true,
-            // The secrets outlive the stack. A failed creation deletes the key, which has not encrypted anything yet.
-            removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-            policy: keyPolicy(Stack.of(this), environment),
-          });
+    this.key = keyArn !== undefined ? Key.fromKeyArn(this, 'Key', keyArn) : this.#createKey();
+  }
+
+  #createKey(): IKey {
+    const key = new Key(this, 'Key', {
+      description: `Encrypts the client secrets ${this.namePrefix}* and what the token broker keeps`,
+      enabled: true,
+      enableKeyRotation: true,
+      // The secrets outlive the stack. A failed creation deletes the key, which has not encrypted anything yet.
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+      policy: keyPolicy(Stack.of(this), this.#environment),
+    });
+    // KMS checks before the tags count whether CloudFormation's role may change the policy, which it may by tags only.
+    // The policy leaves the key to the account. @see aws-solutions/innovation-sandbox-on-aws#31
+    const { defaultChild } = key.node;
+    if (defaultChild instanceof CfnKey) defaultChild.bypassPolicyLockoutSafetyCheck = true;
+    return key;
   }
 
   /** Lets a role read every client's secret, only as the token function, and use the key only for that. */
@@ -115,6 +121,7 @@ export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
     }),
     statement('LendToTheTable', ofAccount, ['CreateGrant'], {
       StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': via('dynamodb') },
+      Bool: { 'kms:GrantIsForAWSResource': 'true' },
     }),
     // Alarms publish as CloudWatch, which is not covered by the policies of this account's roles.
     statement('UseForAlarms', new ServicePrincipal('cloudwatch.amazonaws.com'), DATA_KEY_USE, {

@@ -7,7 +7,7 @@ import { policiesOf } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
 
-const ROLE = 'arn:aws:iam::111111111111:role/cdk-x-cfn-exec';
+const ROLE = 'arn:aws:iam::111111111111:role/cdk-hnb659fds-cfn-exec-role-111111111111-eu-west-1';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const logDestinationArn = 'arn:aws:logs:eu-west-1:111111111111:destination:siem';
 const slo = { answered: 99.9, withinMs: 1_000 };
@@ -17,9 +17,9 @@ const stack = deployStack('test', form);
 const policies = policiesFor(form);
 const KEY = stack.arnOf('ClientSecrets', 'AWS::KMS::Key');
 
-function policiesFor(settings: EnvironmentForm) {
-  const Statement = ownPolicies('execution', parseEnvironment('test', settings)).flatMap((one) => one.Statement);
-  return policiesOf(stack.resources, { [ROLE]: { Version: '2012-10-17', Statement } });
+function policiesFor(settings: EnvironmentForm, name = 'test', { resources } = stack) {
+  const Statement = ownPolicies('execution', parseEnvironment(name, settings)).flatMap((one) => one.Statement);
+  return policiesOf(resources, { [ROLE]: { Version: '2012-10-17', Statement } });
 }
 
 function may(action: string, resource: string, context: Context = {}, own = policies): boolean {
@@ -114,14 +114,27 @@ const RESOURCES: Readonly<Record<string, (one: Deployed) => string>> = {
 const EVERYWHERE =
   'cloudwatch:DescribeAlarms cloudtrail:DescribeTrails codedeploy:ListDeploymentConfigs codedeploy:StopDeployment ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs kms:ListAliases logs:DescribeIndexPolicies logs:DescribeLogGroups logs:DescribeResourcePolicies secretsmanager:GetRandomPassword';
 
-it('CloudFormation may make, read back, change and remove every resource of the template', () => {
-  const refused = stack.resources.flatMap((one) => {
+/** The calls for the resources of a stack that the printed policy refuses. */
+function refusedFor(resources: readonly Deployed[], own = policies, context = TAGGED) {
+  return resources.flatMap((one) => {
     const calls = CALLS[one.type] ?? `no calls are known for ${one.type}`;
     const [service = '', ...actions] = calls.split(/:? /);
     const arn = RESOURCES[one.type]?.(one) ?? one.arn ?? '';
-    return actions.map((action) => `${service}:${action}`).filter((action) => !may(action, arn, TAGGED));
+    return actions.map((action) => `${service}:${action}`).filter((action) => !may(action, arn, context, own));
   });
-  expect(refused).toEqual([]);
+}
+
+// CloudFormation cuts the stack's name in the names that it makes.
+it('a long name of an environment leaves CloudFormation all that it may do for a short one', () => {
+  const long = deployStack('abcdefghijklmnopqrst', form);
+  const context = tags('ResourceTag', { ...TAGS, environment: 'abcdefghijklmnopqrst' });
+  const role = long.arnOf('CredentialHealthProbe', 'AWS::IAM::Role');
+  expect(role).toMatch(/:role\/TokenBroker-abcdefghijklm-CredentialHealthProbe/);
+  expect(refusedFor(long.resources, policiesFor(form, 'abcdefghijklmnopqrst', long), context)).toEqual([]);
+});
+
+it('CloudFormation may make, read back, change and remove every resource of the template', () => {
+  expect(refusedFor(stack.resources)).toEqual([]);
   expect(stack.resources.filter(({ type }) => CALLS[type] === undefined)).toEqual([]);
   expect(may('logs:PutSubscriptionFilter', logDestinationArn)).toBe(true);
   expect(EVERYWHERE.split(' ').filter((action) => !may(action, '*'))).toEqual([]);
@@ -141,6 +154,7 @@ const tags = (of: string, values: Readonly<Record<string, string>>) =>
 const TAGGED: Context = tags('ResourceTag', TAGS);
 const through = (service: string) => ({ 'kms:ViaService': `${service}.eu-west-1.amazonaws.com` });
 const sealing = { 'kms:EncryptionContext:SecretARN': stack.arnOf('PairTable', 'AWS::SecretsManager::Secret') };
+const FOR_AWS = { 'kms:GrantIsForAWSResource': 'true' };
 const requested = tags('RequestTag', TAGS);
 const OTHERS = { application: 'token-broker', environment: 'prod' };
 
@@ -155,7 +169,8 @@ it.each<[verdict: 'may' | 'may not', what: string, actions: string, resource: st
   // As it does in the same minute.
   ['may', 'finish the fresh key before its tags count', FINISH, KEY, {}],
   ['may', 'store the sealing key', 'GenerateDataKey Decrypt', KEY, { ...through('secretsmanager'), ...sealing }],
-  ['may', 'make the table', 'CreateGrant DescribeKey Encrypt Decrypt', KEY, through('dynamodb')],
+  ['may', 'make the table', 'CreateGrant DescribeKey Encrypt Decrypt', KEY, { ...through('dynamodb'), ...FOR_AWS }],
+  ['may not', 'lend the key to a person', 'CreateGrant', KEY, through('dynamodb')],
   ['may not', 'use the key by hand', 'GenerateDataKey Decrypt CreateGrant', KEY, {}],
   [
     'may not',
@@ -169,6 +184,29 @@ it.each<[verdict: 'may' | 'may not', what: string, actions: string, resource: st
 ])('CloudFormation %s %s', (verdict, _, actions, resource, context) => {
   const allowed = actions.split(' ').filter((action) => may(`kms:${action}`, resource, context));
   expect(allowed).toEqual(verdict === 'may' ? actions.split(' ') : []);
+});
+
+/**
+ * CreateKey refuses a key whose maker may not change its policy afterwards, and no tag counts yet. A statement for keys
+ * without the tag would also reach those of others.
+ *
+ * @see aws-solutions/innovation-sandbox-on-aws#31, aws-solutions/innovation-sandbox-on-aws#117
+ */
+it('the first deployment passes the lock-out check of KMS, and reaches no key of others for it', () => {
+  const [key] = stack.resources.filter(({ type }) => type === 'AWS::KMS::Key');
+  const { BypassPolicyLockoutSafetyCheck, KeyPolicy } = key?.properties ?? {};
+  expect([BypassPolicyLockoutSafetyCheck, may('kms:PutKeyPolicy', KEY)]).toEqual([true, false]);
+  // The account keeps the key all the same.
+  const ofAccount = KeyPolicy.Statement.find(({ Sid }: { Sid: string }) => Sid === 'AdministerByIam');
+  expect(ofAccount).toMatchObject({ Effect: 'Allow', Principal: { AWS: 'arn:aws:iam::111111111111:root' } });
+  expect(ofAccount.Action).toContain('kms:PutKeyPolicy');
+});
+
+/** @see aws/aws-cdk#31885 */
+it('CloudFormation reads no code from a bucket of the right name that a stranger has made', () => {
+  const asset = 'arn:aws:s3:::cdk-hnb659fds-assets-111111111111-eu-west-1/0123.zip';
+  const owned = ['111111111111', '999999999999'].map((account) => ({ 'aws:ResourceAccount': account }));
+  expect(owned.map((context) => may('s3:GetObject', asset, context))).toEqual([true, false]);
 });
 
 it('with a key of its own it neither makes nor changes one', () => {

@@ -23,6 +23,7 @@ const REACHED = {
   'another policy of the key': ['change the key’s policy'],
   'the key by hand': ['decrypt a client’s secret by hand', 'encrypt by hand', 'encrypt anew by hand'],
   'the key lent to another service': ['lend the key to Secrets Manager'],
+  'the key lent to a person': ['lend the key to a person'],
   'the rights of the token function': ['become the token function'],
   'the rights of the probe': ['become the probe'],
 } as const;

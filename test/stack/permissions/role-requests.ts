@@ -94,7 +94,9 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
   }
   use('encrypt by hand', 'Encrypt', []);
   use('encrypt anew by hand', 'ReEncryptFrom', [], undefined, { SecretARN: acme });
-  use('lend the key', 'CreateGrant', [], 'dynamodb');
+  use('lend the key to a person', 'CreateGrant', [], 'dynamodb');
+  const ofDynamoDB = { 'kms:CallerAccount': account, 'kms:ViaService': `dynamodb.${region}.amazonaws.com` };
+  ask('lend the key', 'kms:CreateGrant', key, [], { ...tags, ...ofDynamoDB, 'kms:GrantIsForAWSResource': 'true' });
   use('lend the key to Secrets Manager', 'CreateGrant', [], 'secretsmanager', { SecretARN: acme });
   use('change the key’s policy', 'PutKeyPolicy', []);
 

@@ -38,8 +38,7 @@ export function deploy({ Resources }: TemplateText, { stackName, account, region
     const property = (name: string) => resolve(Object(Properties)[name]);
     const [nameProperty, form, ref] = IDENTITIES[Type] ?? [];
     if (nameProperty === undefined) return undefined;
-    // A name that the template leaves out begins as CloudFormation begins it; its random end is made up here.
-    const madeUp = `${stackName}-${id}-${Buffer.from(id).toString('hex').slice(-12)}`;
+    const madeUp = makeUpName(stackName, id, LONGEST_NAMES[Type]);
     const name = `${property(nameProperty) ?? (Type === 'AWS::S3::Bucket' ? madeUp.toLowerCase() : madeUp)}`;
     const known: Readonly<Record<string, string>> = { name, account, place: `${region}:${account}` };
     const arn = form && `arn:aws:${form.replace(/<(\w+)>/g, (_, part: string) => known[part] ?? `${property(part)}`)}`;
@@ -70,6 +69,26 @@ export function deploy({ Resources }: TemplateText, { stackName, account, region
     return { id, type: Type, properties: resolve(Properties), ref, arn };
   });
 }
+
+/**
+ * A name that the template leaves out begins as CloudFormation begins it, and its random end is made up here. Where the
+ * type has a longest name, each of the two parts keeps at least half of the room.
+ *
+ * @see aws/aws-cdk#30179, data-dot-all/dataall#1233
+ */
+function makeUpName(stackName: string, id: string, longest = Number.POSITIVE_INFINITY): string {
+  const random = Buffer.from(id).toString('hex').slice(-12);
+  const room = longest - random.length - 2;
+  const stack = stackName.slice(0, Math.max(Math.floor(room / 2), room - id.length));
+  return [stack, id.slice(0, room - stack.length), random].join('-');
+}
+
+const LONGEST_NAMES: Readonly<Record<string, number>> = {
+  'AWS::Events::Rule': 64,
+  'AWS::IAM::Role': 64,
+  'AWS::S3::Bucket': 63,
+  'AWS::SQS::Queue': 80,
+};
 
 function unknown(what: unknown): never {
   throw new Error(`What is ${JSON.stringify(what)}?`);
