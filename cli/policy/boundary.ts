@@ -3,9 +3,9 @@ import type { Environment } from '../../lib/settings/settings.ts';
 import { arn } from './statements.ts';
 
 /**
- * Returns the statements of the permissions boundary that every role of an account's stacks has: all rights, except
- * those with which a role gains more. The bootstrap's roles still make the roles of a stack, although the bootstrap puts
- * the boundary on them too, and health assumes its probe. The denials come last.
+ * Returns the permissions boundary of every role of an account's stacks: all rights, except those with which a role
+ * gains more. The roles of the bootstrap, which may be bounded too, still make the roles of a stack. Health still
+ * assumes its probe. The denials come last.
  *
  * @see aws/aws-cdk#31161
  */
