@@ -42,7 +42,7 @@ export function refuseForeign({ headers, headersDistinct }: IncomingMessage): vo
 }
 
 export function unauthorized(
-  detail = 'Send the key: as client_secret, as X-Token-Broker-Key, or as the password of HTTP Basic.',
+  detail = 'Send the key: as client_secret, as X-Token-Broker-Key, as the password of HTTP Basic, or as a bearer token.',
 ): Refusal {
   return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
 }
@@ -62,8 +62,10 @@ export function createAccess(key: string) {
   return {
     /** Returns `undefined` when the headers contain no key. @throws Refusal for a wrong key */
     inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders) {
+      // A generated client has a place for a bearer token.
+      const bearer = /^Bearer +(.*)$/i.exec(authorization ?? '')?.[1];
       const basic = authorization === undefined ? undefined : parseBasic(authorization);
-      const keys = [basic?.password, header].flat().filter((text) => text !== undefined);
+      const keys = [bearer ?? basic?.password, header].flat().filter((text) => text !== undefined);
       if (keys.length === 0) return undefined;
       if (!keys.every(isKey)) throw wrong();
       return { clientId: basic?.user };

@@ -10,6 +10,7 @@ import {
 import { Problem } from '../../functions/broker/problem.ts';
 import { type IssuedToken, TokenBrokerError } from '../index.ts';
 import { Refusal } from './access.ts';
+import { UNREACHABLE } from './forward.ts';
 
 /** Returns a token in the members of the broker's contract, without `passThrough`. */
 export function tokenMembers(token: IssuedToken) {
@@ -36,8 +37,9 @@ export function failureAnswer(error: unknown, dialect: Dialect): { answer: Broke
   }
   const { type, detail, retryable, retryAfterSeconds, message: line } = error;
   // The status of the broker: 5xx where a repetition makes sense, 424 where an operator must act.
-  const status = retryable ? 503 : 424;
-  const own = { type, title: 'The broker did not answer', status, detail, retryable, request_id };
+  const isApi = type === UNREACHABLE;
+  const status = isApi ? 502 : retryable ? 503 : 424;
+  const own = { type, title: `The ${isApi ? 'API' : 'broker'} did not answer`, status, detail, retryable, request_id };
   // The detail of the error also names a refused role and its rules.
   const members = error.problem ? { ...error.problem, detail: error.caller ? detail : error.problem.detail } : own;
   const waiting = retryAfter(retryAfterSeconds);

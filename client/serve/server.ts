@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { oauthToken } from '../../functions/broker/http/oauth.ts';
 import type { Dialect } from '../../functions/broker/http/request.ts';
@@ -13,8 +13,10 @@ import {
 import { type BrokerResponse, respond } from '../../functions/broker/http/token-endpoint.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenBroker } from '../index.ts';
-import { createAccess, refuseForeign, unauthorized } from './access.ts';
+import { createAccess, Refusal, refuseForeign, unauthorized } from './access.ts';
 import { failureAnswer, tokenMembers } from './answers.ts';
+import { readBody } from './body.ts';
+import { createForwarding, type Forwarding } from './forward.ts';
 
 interface Options {
   readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
@@ -24,10 +26,14 @@ interface Options {
   readonly port: number;
   /** Logs a failure, once for all callers that waited. The line contains no token and no key. */
   readonly note: (line: string) => void;
+  /** `false`: issues no tokens to callers. */
+  readonly hasToken?: boolean | undefined;
+  /** The APIs that calls are forwarded to. Default: none. */
+  readonly forwarding?: Forwarding | undefined;
 }
 
 /** Serves the broker's contract on 127.0.0.1 to callers with the key. @throws Node's error when it cannot listen */
-export async function startServer({ broker, note, ...options }: Options) {
+export async function startServer({ broker, note, hasToken = true, forwarding, ...options }: Options) {
   const noted = new WeakSet<Error>();
   let isEnding = false;
 
@@ -39,10 +45,19 @@ export async function startServer({ broker, note, ...options }: Options) {
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   const key = options.key ?? `tbk-${port}-${randomBytes(32).toString('base64url')}`;
   const access = createAccess(key);
+  const forward = forwarding && createForwarding({ ...forwarding, key });
   server.on('request', async (request, response) => {
-    const { status, headers, body } = await answer(request);
-    const ending = isEnding ? { connection: 'close' } : {};
-    response.writeHead(status, { ...headers, ...ending, 'content-length': Buffer.byteLength(body) }).end(body);
+    // A call may have begun before the end.
+    response.once('close', () => isEnding && request.socket.end());
+    const reply = await answer(request, response);
+    if (isEnding) response.shouldKeepAlive = false;
+    if (reply !== undefined) {
+      const { status, headers, body } = reply;
+      response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
+    }
+    // The caller may still send the body of a request that has its answer.
+    request.resume();
+    if (!request.complete) setTimeout(() => request.destroy(), BODY_LIMIT_MS).unref();
   });
 
   return {
@@ -60,16 +75,21 @@ export async function startServer({ broker, note, ...options }: Options) {
     },
   };
 
-  /** Answers every failure, and never throws. */
-  async function answer(request: IncomingMessage): Promise<BrokerResponse> {
+  /** Answers every failure, and never throws. Returns no answer after a call that was forwarded. */
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<BrokerResponse | undefined> {
     try {
       const { method, url: path, headers } = request;
       refuseForeign(request);
       // At `/ping` too, where another server asks whose key a file contains.
       const shown = access.inHeaders(headers);
       if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
+      if (forward !== undefined && shown !== undefined && path?.startsWith('/api/')) {
+        await forward(request, response);
+        return undefined;
+      }
       admit(request, shown);
-      const body = await readBody(request);
+      const body = await readBody(request, MAX_BODY_BYTES, BODY_LIMIT_MS);
+      if (body === undefined) throw new Problem('content-too-large', `The body has more than ${MAX_BODY_BYTES} bytes.`);
       if (path === '/token') return await answerToken(headers['content-type'], body, shown);
       parseWhoamiRequest(body);
       const { role, account, rules, rulesDigest } = await broker.whoami();
@@ -88,6 +108,7 @@ export async function startServer({ broker, note, ...options }: Options) {
       throw new Problem('not-found', 'The server answers POST /token, POST /whoami and GET /ping.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
+    if (path === '/token' && !hasToken) throw new Refusal(403, 'no-token', NO_TOKEN);
   }
 
   /** Answers failures too, in the dialect of the request. @throws Refusal without the key */
@@ -121,24 +142,15 @@ export async function startServer({ broker, note, ...options }: Options) {
 /** Milliseconds. Most clients close an idle connection earlier, so that no request meets a closing connection. */
 const LIMITS = {
   headersTimeout: 2_000,
-  requestTimeout: 3_000,
+  // A call of an API may upload for long: the limit of other bodies is `BODY_LIMIT_MS`.
+  requestTimeout: 0,
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 65_000,
 };
 
+const BODY_LIMIT_MS = 3_000;
+
+const NO_TOKEN = 'This server was started with --no-token: call /api/CLIENT/SERVICE/….';
+
 /** The broker's own limit. The rest of a larger body is read and dropped. */
 const MAX_BODY_BYTES = 16 * 1024;
-
-function readBody(request: IncomingMessage): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    request.on('data', (chunk: Uint8Array) => {
-      size += chunk.byteLength;
-      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
-      else reject(new Problem('content-too-large', `The body has more than ${MAX_BODY_BYTES} bytes.`));
-    });
-    request.on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', () => reject(new Problem('invalid-request', 'The body is incomplete.')));
-  });
-}

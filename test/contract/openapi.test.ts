@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { startServer } from '../../client/serve/server.ts';
+import { parseApi } from '../../client/serve/target.ts';
 import { createFakeBroker } from '../../client/testing.ts';
 import { parseCheckRequest, parseIssueRequest } from '../../functions/broker/http/request.ts';
 import { Problem } from '../../functions/broker/problem.ts';
@@ -114,6 +115,11 @@ describe('docs/serve.yaml', () => {
     ['a web page', 'GET', '/ping', { origin: 'https://example.com' }, '', 403, 'foreign-origin'],
     ['another host', 'GET', '/ping', { host: 'example.com' }, '', 421, 'foreign-host'],
     ['a proxy', 'POST', '/whoami', { via: '1.1 proxy' }, '', 400, 'forwarded'],
+    ['a call without the key', 'GET', '/api/acme/customer-insights/x', {}, '', 401, 'unauthorized'],
+    ['a call of no API', 'GET', '/api/acme/other/x', key, '', 404, 'not-found'],
+    ['a call that leaves its API', 'GET', '/api/acme/customer-insights/%2e%2e/x', key, '', 404, 'not-found'],
+    ['a WebSocket', 'GET', '/api/acme/customer-insights/x', { ...key, upgrade: 'websocket' }, '', 501, 'not-forwarded'],
+    ['a call of an API that is away', 'GET', '/api/acme/customer-insights/x', key, '', 502, 'api-unreachable'],
   ])('describes the answer of the server to %s', async (_, method, path, headers, body, status, type) => {
     const fake = createFakeBroker();
     const token: typeof fake.broker.token = (request) => {
@@ -121,13 +127,22 @@ describe('docs/serve.yaml', () => {
       return fake.broker.token(request);
     };
     const broker = { token, whoami: fake.broker.whoami };
-    const server = await startServer({ broker, key: key['x-token-broker-key'], port: 0, note: () => undefined });
+    const forwarding = {
+      broker: fake.broker,
+      apis: new Map([parseApi('customer-insights=http://127.0.0.1:9')]),
+      silenceMs: 60_000,
+      log: () => undefined,
+    };
+    const note = () => undefined;
+    const server = await startServer({ broker, key: key['x-token-broker-key'], port: 0, note, forwarding });
     onTestFinished(() => server.close(0));
     const answer = await send({ method, url: server.url + path, headers, body });
     const told = JSON.parse(answer.body);
     expect([answer.status, told.type ?? '']).toEqual([status, type]);
 
-    const operation = Object(SERVE.paths[path])[method.toLowerCase()];
+    const template = path.startsWith('/api/') ? '/api/{client}/{service}/{path}' : path;
+    const operation = Object(SERVE.paths[template])[method.toLowerCase()];
+    expect(operation.responses).toHaveProperty(status === 200 ? '200' : 'default');
     const { content } = status === 200 ? operation.responses[200] : Object(SERVE.components.responses.Failure);
     const pointer = status === 200 ? `/paths/~1${path.slice(1)}/${method.toLowerCase()}/responses/200` : FAILURE;
     const media = `${answer.headers['content-type']}`;

@@ -1,0 +1,166 @@
+import { type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http';
+import { request as requestWithTls } from 'node:https';
+import { pipeline } from 'node:stream/promises';
+import { Problem } from '../../functions/broker/problem.ts';
+import { type IssuedToken, safeCause, type TokenBroker, TokenBrokerError, TokenRefused } from '../index.ts';
+import { Refusal } from './access.ts';
+import { readBody } from './body.ts';
+import { type ApiCall, type Apis, parseTarget } from './target.ts';
+
+export interface Forwarding {
+  readonly broker: Pick<TokenBroker, 'withToken'>;
+  readonly apis: Apis;
+  /** The limit for a pause of the API, and of a caller in its body. */
+  readonly silenceMs: number;
+  /** Logs a call that has ended. It contains no path, header or body. */
+  readonly log: (call: { client: string; service: string; method: string; status: number; ms: number }) => void;
+}
+
+/**
+ * Forwards calls to the APIs of services, with the token of the pair in place of the key, and streams the answers back.
+ * After a 401, reports the token and repeats the call once, if its body was small enough to keep.
+ */
+export function createForwarding({ broker, key, apis, silenceMs, log }: Forwarding & { readonly key: string }) {
+  /** Throws only before an answer has begun. @throws Refusal, Problem, TokenBrokerError */
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { url, ...pair } = admit(request);
+    const startedAt = performance.now();
+    const gone = new AbortController();
+    const { signal } = gone;
+    response.once('close', () => {
+      gone.abort();
+      // 499 stands for a caller that left before its answer, as in the logs of other proxies.
+      const status = response.headersSent ? response.statusCode : 499;
+      log({ ...pair, method: request.method ?? '', status, ms: Math.round(performance.now() - startedAt) });
+    });
+    try {
+      const body = await readBody(request, MAX_KEPT_BYTES, silenceMs);
+      if (body?.includes(key)) throw new Problem('invalid-request', 'The key must not be in the body.');
+      let refusal: IncomingMessage | undefined;
+      const use = async (token: IssuedToken) => {
+        // The body has been sent. The report of the refused token serves the next call.
+        if (refusal !== undefined && body === undefined) return refusal;
+        refusal?.resume();
+        const answer = await send(url, request, body, token, signal);
+        if (answer.statusCode !== 401) return answer;
+        refusal = answer;
+        throw new TokenRefused();
+      };
+      const answer = await broker.withToken({ ...pair, signal }, use).catch((error: unknown) => {
+        if (refusal !== undefined && (body === undefined || error instanceof TokenRefused)) return refusal;
+        throw error;
+      });
+      await handBack(answer, response);
+    } catch (error) {
+      if (!response.destroyed) throw error;
+    }
+  };
+
+  /** @throws Refusal, Problem */
+  function admit({ url = '', method = '', headers }: IncomingMessage): ApiCall {
+    const call = parseTarget(apis, url);
+    if (call === undefined) throw new Problem('not-found', 'Call /api/CLIENT/SERVICE/… of a service that --api names.');
+    if (decodeBytes(url).includes(key)) throw new Problem('invalid-request', 'The key must not be in the URL.');
+    const coding = headers['transfer-encoding'] ?? '';
+    if (method === 'TRACE' || /websocket/i.test(headers.upgrade ?? '') || !/^(chunked)?$/i.test(coding)) {
+      const detail = 'TRACE, WebSocket and transfer encodings other than chunked are not forwarded.';
+      throw new Refusal(501, 'not-forwarded', detail);
+    }
+    const hasBody = coding !== '' || Number(headers['content-length'] ?? 0) > 0;
+    if (hasBody && /^(GET|HEAD)$/.test(method)) throw new Problem('invalid-request', `A ${method} has no body.`);
+    return call;
+  }
+
+  /** Sends a call. Returns the answer when that begins. @throws TokenBrokerError `api-unreachable` */
+  function send(url: URL, request: IncomingMessage, body: Buffer | undefined, token: IssuedToken, signal: AbortSignal) {
+    const { method = '' } = request;
+    const headers = headersOf(url, request, body, token);
+    const attempt = (isRepeated: boolean): Promise<IncomingMessage> =>
+      new Promise((resolve, reject) => {
+        const call = url.protocol === 'https:' ? requestWithTls : requestPlain;
+        const outgoing = call(url, { method, headers, signal });
+        const fail = (reason: string, cause?: Error) =>
+          reject(
+            new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, { retryable: true, cause }),
+          );
+        const timer = setTimeout(() => {
+          fail(`silent for ${silenceMs / 1_000} s`);
+          outgoing.destroy();
+        }, silenceMs);
+        const refresh = () => void timer.refresh();
+        outgoing
+          .on('response', resolve)
+          .on('response', () => clearTimeout(timer))
+          .on('error', (error) => {
+            // The API may close an idle connection at the moment when a call takes it (RFC 9110 §9.2.2).
+            const isStale = outgoing.reusedSocket && Object(error).code === 'ECONNRESET' && body !== undefined;
+            if (isStale && !isRepeated && /^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method)) resolve(attempt(true));
+            else fail(safeCause(error).message, error);
+          })
+          .on('close', () => {
+            clearTimeout(timer);
+            fail('it ended the connection');
+            if (body === undefined) request.off('data', refresh).unpipe(outgoing).resume();
+          });
+        if (body === undefined) request.on('data', refresh).pipe(outgoing);
+        else outgoing.end(body);
+      });
+    return attempt(false);
+  }
+
+  /** Returns the headers for the API: those of the caller without its key, and the token. */
+  function headersOf(url: URL, request: IncomingMessage, body: Buffer | undefined, token: IssuedToken): string[] {
+    // A client must not use a token of a type that it does not know (RFC 6749 §7.1).
+    const isBearer = token.tokenType.toLowerCase() === 'bearer';
+    if (!isBearer) throw new Problem('token-response-unusable', 'The token is not a bearer token.');
+    const { headers, method = '', rawHeaders } = request;
+    const kept = endToEnd(rawHeaders, OWN_HEADERS).filter(
+      ([, value]) => !value.includes(key) && value !== headers.authorization,
+    );
+    const length = body === undefined ? headers['content-length'] : `${body.byteLength}`;
+    const isEmpty = length === '0' && /^(GET|HEAD|OPTIONS|DELETE)$/.test(method);
+    const framing = length === undefined ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', length];
+    const own = ['Accept-Encoding', 'identity', 'Authorization', `Bearer ${token.accessToken}`];
+    return ['Host', url.host, ...kept.flat(), ...own, ...(isEmpty ? [] : framing)];
+  }
+
+  /** Streams an answer back as fast as the caller reads. An answer that breaks off breaks off for the caller, too. */
+  async function handBack(answer: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.writeHead(answer.statusCode ?? 502, endToEnd(answer.rawHeaders, []).flat());
+    // An event stream may begin with silence.
+    response.flushHeaders();
+    const timer = setTimeout(() => answer.destroy(), silenceMs);
+    answer.on('data', () => timer.refresh());
+    await pipeline(answer, response).catch(() => undefined);
+    clearTimeout(timer);
+  }
+}
+
+/** The type of the failure of an API. */
+export const UNREACHABLE = 'api-unreachable';
+
+/** The limit of a body that can be sent twice. */
+const MAX_KEPT_BYTES = 64 * 1024;
+
+/** Headers of a request that concern this server, or that this server writes itself. */
+const OWN_HEADERS = ['host', 'authorization', 'x-token-broker-key', 'accept-encoding', 'content-length', 'expect'];
+
+const HOP_BY_HOP = [
+  ...['connection', 'proxy-connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...['http2-settings', 'proxy-authorization', 'proxy-authenticate'],
+];
+
+/** Returns the headers that a proxy passes on, with their names as they came. @see RFC 9110 §7.6.1 */
+function endToEnd(raw: readonly string[], others: readonly string[]): readonly (readonly [string, string])[] {
+  const all = raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? ''] as const] : []));
+  const connection = all
+    .filter(([name]) => name.toLowerCase() === 'connection')
+    .flatMap(([, value]) => value.split(','));
+  const left = new Set([...HOP_BY_HOP, ...others, ...connection.map((name) => name.trim().toLowerCase())]);
+  return all.filter(([name]) => !left.has(name.toLowerCase()));
+}
+
+/** Replaces escapes by their bytes, so that no spelling hides a text in ASCII. */
+function decodeBytes(text: string): string {
+  return text.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+}

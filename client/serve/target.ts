@@ -1,0 +1,69 @@
+import { serviceUrlFault } from '../../functions/service-url.ts';
+import { NAME_PATTERN } from '../../functions/vocabulary.ts';
+
+/** The API of each service that calls are forwarded to. */
+export type Apis = ReadonlyMap<string, URL>;
+
+/** Reads the API of a service: `SERVICE=URL`. @throws TypeError that says what to write instead */
+export function parseApi(text: string): readonly [service: string, api: URL] {
+  const [, service = '', url = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+  if (!NAME_PATTERN.test(service)) throw new TypeError('Write SERVICE=URL: customer-insights=https://api.example.com');
+  const fault = serviceUrlFault(url, { allowLoopback: true });
+  if (fault !== undefined) throw new TypeError(`The URL of ${service} ${fault}.`);
+  return [service, new URL(url)];
+}
+
+/** A call of an API, with the token of a pair. */
+export interface ApiCall {
+  readonly client: string;
+  readonly service: string;
+  readonly url: URL;
+}
+
+/**
+ * Reads `/api/CLIENT/SERVICE/rest` as a call of that service's API. Returns `undefined` for any other target, and for a
+ * target that some server may read as a path outside of the API. The host never comes from the target.
+ */
+export function parseTarget(apis: Apis, target: string): ApiCall | undefined {
+  const [, client = '', service = '', path = '', query = ''] = TARGET.exec(target) ?? [];
+  const api = apis.get(service);
+  if (api === undefined || !NAME_PATTERN.test(client) || mayLeave(path)) return undefined;
+  const base = api.href.replace(/\/$/, '');
+  const url = new URL(base + path + query);
+  const isWithin = [api.href, base].includes(url.href) || [`${base}/`, `${base}?`].some((s) => url.href.startsWith(s));
+  return isWithin ? { client, service, url } : undefined;
+}
+
+/** Visible ASCII without a fragment, which no request has. */
+const TARGET = /^\/api\/([^/?]{1,63})\/([^/?]{1,63})((?:\/[!"$->@-~]*)?)((?:\?[!"$-~]*)?)$/;
+
+/** Returns whether a server can find a step to the parent in a path. Servers decode it once, twice, or in Unicode. */
+function mayLeave(path: string): boolean {
+  // Bytes that are no UTF-8 contain a dot for some old servers (`%c0%ae`).
+  if (/\/\/|[\\@]/.test(path) || !isDecodable(path)) return true;
+  let text = path;
+  for (let round = 0; round < MAX_ENCODINGS; round += 1) {
+    text = text.normalize('NFKC');
+    if (STEP.test(text)) return true;
+    const decoded = text.replace(/(?:%[0-9a-f]{2})+/gi, (part) =>
+      isDecodable(part) ? decodeURIComponent(part) : part,
+    );
+    if (decoded === text) return false;
+    text = decoded;
+  }
+  return true;
+}
+
+/** A segment `.` or `..`, also before parameters (`..;x`) and with blanks around it, a backslash, or a control. */
+const STEP = /(?:^|\/)\s*\.{1,2}\s*(?:[/;?#]|$)|[\\\p{Cc}]/u;
+
+const MAX_ENCODINGS = 5;
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

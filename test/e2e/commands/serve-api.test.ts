@@ -1,0 +1,226 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runs } from '../../support/aws/signers.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { issued } from '../../unit/client/broker-answers.ts';
+import { answerWith } from '../../unit/client/loopback-server.ts';
+import { answering, ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
+
+const KEY = 'a-key-of-at-least-thirty-two-characters';
+const AUTHORIZATION = { authorization: `Bearer ${KEY}` };
+
+describe('token-broker serve --api', () => {
+  it('forwards calls with the token, prints a line for each, and issues no token with --no-token', async () => {
+    const { url, output, received } = await begin('--no-token', '--log');
+    const answer = await fetch(`${url}/api/acme/customer-insights/reports?name=private`, { headers: AUTHORIZATION });
+    expect([answer.status, await answer.text()]).toEqual([200, '']);
+    expect(received).toMatchObject([{ url: '/v1/reports?name=private', authorization: 'Bearer the-token' }]);
+    const form = { method: 'POST', body: new URLSearchParams({ client: 'acme', service: 'customer-insights' }) };
+    const refusal = await fetch(`${url}/token`, { ...form, headers: AUTHORIZATION });
+    expect([refusal.status, await refusal.json()]).toMatchObject([403, { type: 'no-token' }]);
+    while (!output.stdout.endsWith(' ms\n')) await turn();
+    const printed = output.stdout;
+    expect(printed).toMatch(
+      /^Calls of \S+\/api\/CLIENT\/customer-insights go to http:\S+\/v1, with the token of CLIENT/m,
+    );
+    expect(printed).toMatch(/--noproxy '\*' http:\S+\/api\/CLIENT\/customer-insights\//);
+    expect(printed).toMatch(/\nacme customer-insights GET 200 \d+ ms\n$/);
+    expect(printed).not.toMatch(new RegExp(`/token|private|the-token|${KEY}`));
+  });
+
+  it('prints its lines in JSON with --json', async () => {
+    const { url, output } = await begin('--log', '--json');
+    await (await fetch(`${url}/api/acme/customer-insights`, { headers: AUTHORIZATION })).text();
+    while (!output.stdout.includes('"ms"')) await turn();
+    const line = output.stdout.split('\n').at(-2) ?? '';
+    const pair = { client: 'acme', service: 'customer-insights' };
+    expect(JSON.parse(line)).toEqual({ ...pair, method: 'GET', status: 200, ms: expect.any(Number) });
+  });
+
+  it.each([
+    [['--api', 'https://insights.example.com'], /Write SERVICE=URL/],
+    [['--api', 'customer-insights=http://insights.example.com'], /The URL of customer-insights must be an https URL/],
+    [['--api', 'a=https://a.example.com', '--api', 'a=https://b.example.com'], /Name each service once/],
+    [['--api', 'a=https://user:marked-password@a.example.com'], /must not contain a user name/],
+    [['--api', 'a=https://a.example.com', '--api-timeout', '0'], /Give whole seconds, 1 to 3600/],
+    [['--no-token'], /--no-token and --log need an --api/],
+  ])('refuses %j, and says why', async (args, message) => {
+    const result = await runCommandLine(['serve', ...args], { TOKEN_BROKER_URL: 'http://127.0.0.1:9' });
+    expect(result).toEqual(ended(2, '', message));
+    expect(result.stderr).not.toContain('marked-password');
+  });
+
+  it('answers 100 calls under way after SIGTERM, and ends with 0', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { api, received } = await startApi((_, response) => {
+      response.write('first ');
+      gate.promise.then(() => response.end('last'));
+    });
+    const broker = await answering(answerWith(200, issued(Date.now())));
+    const env = { TOKEN_BROKER_URL: broker.url, TOKEN_BROKER_SERVE_KEY: KEY };
+    const child = startCommandLine(['serve', '--port', '0', '--json', '--api', `customer-insights=${api}`], env);
+    const end = finished(child);
+    const { url } = JSON.parse(`${(await once(child.stdout, 'data'))[0]}`);
+    const answers = Array.from({ length: 100 }, () =>
+      fetch(`${url}/api/acme/customer-insights`, { headers: AUTHORIZATION }),
+    );
+    const texts = (await Promise.all(answers)).map((answer) => answer.text());
+    expect(received).toHaveLength(100);
+    child.kill('SIGTERM');
+    await once(child.stderr, 'data');
+    gate.resolve();
+    expect(new Set(await Promise.all(texts))).toEqual(new Set(['first last']));
+    expect(await end).toMatchObject({ exitCode: 0 });
+  });
+});
+
+const GO = { GO111MODULE: 'off', GOCACHE: join(tmpdir(), 'token-broker-go-cache'), HOME: tmpdir() };
+
+/** Programs that print the status and length of a GET, of a POST of 1 MB, and of an answer of 20 MB. */
+const PROGRAMS: Readonly<Record<string, { file: string; command: readonly string[]; text: string }>> = {
+  curl: {
+    file: 'call.sh',
+    command: ['sh', 'call.sh'],
+    text: `
+head -c 1000000 /dev/zero > body
+call() { curl -s --noproxy '*' -H "Authorization: Bearer $KEY" -o answer -w '%{http_code} %{size_download}\\n' "$@"; }
+call "$API/small" && call --data-binary @body "$API/echo" && call "$API/large"
+`,
+  },
+  "Python's urllib": {
+    file: 'call.py',
+    command: ['python3', 'call.py'],
+    text: `
+import os, urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+for path, body in (("/small", None), ("/echo", bytes(1000000)), ("/large", None)):
+    headers = {"Authorization": "Bearer " + os.environ["KEY"]}
+    with opener.open(urllib.request.Request(os.environ["API"] + path, body, headers)) as answer:
+        print(answer.status, len(answer.read()))
+`,
+  },
+  "Java's HttpClient": {
+    file: 'Call.java',
+    command: ['java', 'Call.java'],
+    text: `
+import java.net.URI;
+import java.net.http.*;
+
+class Call {
+  public static void main(String[] args) throws Exception {
+    var client = HttpClient.newHttpClient();
+    var none = HttpRequest.BodyPublishers.noBody();
+    var bodies = new Object[][] {
+      {"GET", "/small", none}, {"POST", "/echo", HttpRequest.BodyPublishers.ofByteArray(new byte[1000000])}, {"GET", "/large", none},
+    };
+    for (var body : bodies) {
+      var request = HttpRequest.newBuilder(URI.create(System.getenv("API") + body[1]))
+          .header("Authorization", "Bearer " + System.getenv("KEY"))
+          .method((String) body[0], (HttpRequest.BodyPublisher) body[2]).build();
+      var answer = client.send(request, HttpResponse.BodyHandlers.ofByteArray());
+      System.out.println(answer.statusCode() + " " + answer.body().length);
+    }
+  }
+}
+`,
+  },
+  Go: {
+    file: 'call.go',
+    command: ['go', 'run', 'call.go'],
+    text: `
+package main
+
+import ("bytes"; "fmt"; "io"; "net/http"; "os")
+
+func main() {
+	bodies := map[string][]byte{"/echo": make([]byte, 1000000)}
+	for _, path := range []string{"/small", "/echo", "/large"} {
+		method, body := "GET", io.Reader(nil)
+		if bodies[path] != nil {
+			method, body = "POST", bytes.NewReader(bodies[path])
+		}
+		request, _ := http.NewRequest(method, os.Getenv("API")+path, body)
+		request.Header.Set("Authorization", "Bearer "+os.Getenv("KEY"))
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			panic(err)
+		}
+		bytes, _ := io.ReadAll(answer.Body)
+		fmt.Println(answer.StatusCode, len(bytes))
+	}
+}
+`,
+  },
+  "Node's fetch": {
+    file: 'call.mjs',
+    command: [process.execPath, 'call.mjs'],
+    text: `
+for (const [path, body] of [['/small'], ['/echo', new Uint8Array(1_000_000)], ['/large']]) {
+  const headers = { authorization: \`Bearer \${process.env.KEY}\` };
+  const answer = await fetch(process.env.API + path, { method: body ? 'POST' : 'GET', headers, body });
+  console.log(answer.status, (await answer.arrayBuffer()).byteLength);
+}
+`,
+  },
+};
+
+describe.each(Object.entries(PROGRAMS))('a program with %s', (name, { file, command, text }) => {
+  const [program = '', ...args] = command;
+  const isThere =
+    runs(program, program === 'java' ? '-version' : program === 'go' ? 'version' : '--version') || program === 'sh';
+  it.skipIf(!isThere)(
+    `calls the API with the key in the token's place${isThere ? '' : ' (skipped: not installed)'}`,
+    async () => {
+      const { url, received } = await begin();
+      const cwd = temporaryFolder();
+      writeFileSync(join(cwd, file), text);
+      const env = { PATH: process.env.PATH, ...GO, KEY, API: `${url}/api/acme/customer-insights` };
+      const result = await finished(spawn(program, args, { cwd, env }));
+      expect([name, result]).toEqual([name, ended(0, '200 5\n200 1000000\n200 20000000\n')]);
+      expect(new Set(received.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer the-token']));
+    },
+    120_000,
+  );
+});
+
+/** An API on loopback, and what it has received. */
+async function startApi(answer: (request: IncomingMessage, response: ServerResponse) => void) {
+  const received: { readonly url: string | undefined; readonly authorization: string | undefined }[] = [];
+  const server = createServer((request, response) => {
+    received.push({ url: request.url, authorization: request.headers.authorization });
+    answer(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close().closeAllConnections());
+  return { api: `http://127.0.0.1:${Object(server.address()).port}`, received };
+}
+
+/** Begins the command in front of an API that answers \`hello\`, 20 MB, or with the body. Waits until it listens. */
+async function begin(...args: readonly string[]) {
+  const { api, received } = await startApi((request, response) => {
+    if (request.url === '/v1/small') response.end('hello');
+    else if (request.url === '/v1/large') response.end(Buffer.alloc(20_000_000));
+    else request.pipe(response);
+  });
+  const broker = await answering(answerWith(200, issued(Date.now(), { access_token: 'the-token' })));
+  const env = { TOKEN_BROKER_URL: broker.url, TOKEN_BROKER_SERVE_KEY: KEY };
+  const child = startCommandLine(['serve', '--port', '0', '--api', `customer-insights=${api}/v1`, ...args], env);
+  const output = { stdout: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text;
+  });
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    await once(child, 'close');
+  });
+  await once(child.stdout, 'data');
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output.stdout)?.[0];
+  return { url, output, received };
+}

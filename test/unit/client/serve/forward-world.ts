@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { onTestFinished } from 'vitest';
+import type { Forwarding } from '../../../../client/serve/forward.ts';
+import { startServer } from '../../../../client/serve/server.ts';
+import { parseApi } from '../../../../client/serve/target.ts';
+import { createFakeBroker } from '../../../../client/testing.ts';
+
+export const KEY = 'a-key-of-at-least-thirty-two-characters';
+export const PREFIX = '/api/acme/customer-insights';
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+}
+
+interface Options extends Partial<Omit<Forwarding, 'apis'>> {
+  readonly base?: string;
+  readonly api?: Handler;
+}
+
+/** A server that forwards to an API on loopback, with the tokens of a broker in memory. */
+export async function startForwarding({ base = '', api = ok, silenceMs = 60_000, ...options }: Options = {}) {
+  const received: Received[] = [];
+  const service = createServer((request, response) => {
+    const { method = '', url = '', headers, rawHeaders } = request;
+    received.push({ method, url, headers, rawHeaders });
+    api(request, response);
+  });
+  service.listen(0, '127.0.0.1');
+  await once(service, 'listening');
+  onTestFinished(() => void service.close().closeAllConnections());
+  const apiUrl = `http://127.0.0.1:${Object(service.address()).port}`;
+
+  const fake = createFakeBroker();
+  const { token, withToken, whoami } = fake.broker;
+  const [notes, calls]: [string[], Parameters<Forwarding['log']>[0][]] = [[], []];
+  const apis = new Map([parseApi(`customer-insights=${apiUrl}${base}`)]);
+  const log: Forwarding['log'] = (call) => void calls.push(call);
+  const forwarding = { broker: { withToken }, apis, silenceMs, log, ...options };
+  const server = await startServer({
+    broker: { token, whoami },
+    key: KEY,
+    port: 0,
+    note: (line) => void notes.push(line),
+    forwarding,
+  });
+  onTestFinished(() => server.close(0));
+  return { ...server, fake, service, apiUrl, received, notes, calls };
+}
+
+/** An API that reads the body and answers with it. */
+function ok(request: IncomingMessage, response: ServerResponse): void {
+  request.pipe(response);
+}

@@ -1,0 +1,566 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type RequestToSend, send } from '../../../support/requests.ts';
+import { KEY, PREFIX, startForwarding } from './forward-world.ts';
+
+const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+const BEARER = { authorization: `Bearer ${KEY}` };
+
+type World = Awaited<ReturnType<typeof startForwarding>>;
+type Asked = Partial<RequestToSend> & { readonly path?: string };
+
+/** Calls the API through the server, with the key as a bearer token. */
+function call({ url }: World, { path = '/reports', method = 'GET', headers = BEARER, body = '' }: Asked = {}) {
+  return send({ method, url: url + PREFIX + path, headers, body });
+}
+
+describe('a call', () => {
+  it('reaches the API with its method, path, query, headers and body, and the token in place of the key', async () => {
+    const world = await startForwarding({ base: '/v1' });
+    const headers = { ...BEARER, 'X-One': '1', 'Content-Type': 'text/plain', 'x-many': ['a', 'b'], cookie: 'c=1' };
+    const answer = await call(world, {
+      method: 'PATCH',
+      path: '/a%2Fb?q=é'.replace('é', '%C3%A9'),
+      headers,
+      body: 'hello',
+    });
+    expect(answer).toMatchObject({ status: 200, body: 'hello' });
+    const { host } = new URL(world.apiUrl);
+    expect(world.received).toMatchObject([{ method: 'PATCH', url: '/v1/a%2Fb?q=%C3%A9' }]);
+    expect(world.received[0]?.headers).toEqual({
+      host,
+      'x-one': '1',
+      'content-type': 'text/plain',
+      'x-many': 'a, b',
+      cookie: 'c=1',
+      'content-length': '5',
+      'accept-encoding': 'identity',
+      authorization: 'Bearer fake-token-1',
+      connection: 'keep-alive',
+    });
+    // A hand-made server may know the names in their usual capitals alone.
+    expect(world.received[0]?.rawHeaders).toEqual(expect.arrayContaining(['Host', 'X-One', 'Authorization']));
+  });
+
+  it.each([
+    ['X-Token-Broker-Key', { 'x-token-broker-key': KEY }],
+    ['the password of HTTP Basic', { authorization: basic('acme', KEY) }],
+    ['a bearer token', { authorization: `bearer ${KEY}` }],
+    ['both', { authorization: `Bearer ${KEY}`, 'x-token-broker-key': KEY }],
+  ])('shows the key as %s, which does not reach the API', async (_, headers) => {
+    const world = await startForwarding();
+    const more = { 'x-api-key': KEY, cookie: `session=${KEY}`, 'x-copy': Object(headers).authorization ?? 'none' };
+    expect(await call(world, { headers: { ...headers, ...more } })).toMatchObject({ status: 200 });
+    const [received] = world.received;
+    const copies = received?.rawHeaders.filter((text) => text.includes(KEY) || text === basic('acme', KEY));
+    expect([copies, received?.headers.authorization]).toEqual([[], 'Bearer fake-token-1']);
+  });
+
+  it.each([
+    ['without the key', {}, 401],
+    ['with a wrong bearer token', { authorization: `Bearer ${KEY}x` }, 401],
+    ['with a wrong key beside the right one', { ...BEARER, 'x-token-broker-key': 'x' }, 401],
+    ['of a page', { ...BEARER, origin: 'http://127.0.0.1' }, 403],
+    ['for another host', { ...BEARER, host: 'attacker.example.com' }, 421],
+    ['of a proxy', { ...BEARER, 'x-forwarded-for': '127.0.0.1' }, 400],
+  ])('%s is refused, and nothing is sent', async (_, headers, status) => {
+    const world = await startForwarding();
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      expect(await call(world, { method, headers, body: method === 'GET' ? '' : 'x' })).toMatchObject({ status });
+    }
+    expect([world.received, world.fake.requests, world.calls]).toEqual([[], [], []]);
+  });
+
+  it.each([
+    ['the path', `/${KEY}/x`, ''],
+    ['the query', `/x?key=${KEY}`, ''],
+    ['an escaped query', `/x?key=%61${KEY.slice(1)}`, ''],
+    ['a body', '/x', `grant_type=client_credentials&client_secret=${KEY}`],
+  ])('with the key in %s is refused, because it would leave this machine', async (_, path, body) => {
+    const world = await startForwarding();
+    expect(await call(world, { method: 'POST', path, body })).toMatchObject({ status: 400 });
+    expect(world.received).toEqual([]);
+  });
+
+  it.each([
+    // @see golang/go#46313
+    [
+      'an empty Connection before another',
+      ['Connection', '', 'Connection', 'X-Secret, authorization', 'X-Secret', '1'],
+    ],
+    ['Connection names the length', ['Connection', 'content-length, X-Secret', 'X-Secret', '1']],
+    ['TE, Trailer and Keep-Alive', ['TE', 'trailers', 'Trailer', 'X-Secret', 'Keep-Alive', 'timeout=5']],
+    ['for a proxy', ['Proxy-Authorization', 'Basic YTpi', 'Proxy-Connection', 'keep-alive']],
+    // @see dapr/dapr#9758, and the first request of Java's HttpClient
+    ['the offer of h2c', ['Connection', 'Upgrade, HTTP2-Settings', 'Upgrade', 'h2c', 'HTTP2-Settings', 'AAEAAEAA']],
+  ])('loses the headers of its connection: %s', async (_, headers) => {
+    const world = await startForwarding();
+    const answer = await sendRaw(world.port, 'POST', [...headers, 'Content-Length', '5'], 'hello');
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n.*hello/s);
+    const expected = ['host', 'accept-encoding', 'authorization', 'content-length', 'connection'];
+    expect(Object.keys(world.received[0]?.headers ?? {}).sort()).toEqual(expected.sort());
+    expect(world.received[0]?.headers).toMatchObject({
+      connection: 'keep-alive',
+      authorization: 'Bearer fake-token-1',
+    });
+  });
+
+  it.each([
+    ['TRACE', [], 501],
+    ['GET', ['Connection', 'Upgrade', 'Upgrade', 'websocket'], 501],
+    ['GET', ['Connection', 'Upgrade', 'Upgrade', 'h2c, WebSocket'], 501],
+    ['POST', ['Transfer-Encoding', 'gzip, chunked'], 501],
+    ['GET', ['Content-Length', '5'], 400],
+    ['HEAD', ['Content-Length', '5'], 400],
+    ['GET', ['Transfer-Encoding', 'chunked'], 400],
+    // Two framings are how requests are smuggled (RFC 9112 §11.2).
+    ['POST', ['Content-Length', '5', 'Transfer-Encoding', 'chunked'], 400],
+    ['POST', ['Content-Length', '5', 'Content-Length', '6'], 400],
+    ['POST', ['Content-Length', '+5'], 400],
+    ['POST', ['Transfer-Encoding', ' xchunked'], 400],
+    ['POST', ['Expect', 'the-unexpected', 'Content-Length', '5'], 417],
+  ])('%s with %j is answered with %i, and nothing is sent', async (method, headers, status) => {
+    const world = await startForwarding();
+    expect(await sendRaw(world.port, method, headers, '')).toMatch(`HTTP/1.1 ${status} `);
+    expect([world.received, world.fake.requests]).toEqual([[], []]);
+  });
+
+  it('CONNECT gets no connection', async () => {
+    const { port, received } = await startForwarding();
+    const socket = connect(port, '127.0.0.1').resume();
+    socket.write(`CONNECT ${PREFIX}/x HTTP/1.1\r\nHost: localhost\r\nX-Token-Broker-Key: ${KEY}\r\n\r\n`);
+    await once(socket, 'close');
+    expect(received).toEqual([]);
+  });
+
+  it('expects 100-continue, which this server answers', async () => {
+    const world = await startForwarding();
+    const answer = await sendRaw(world.port, 'PUT', ['Expect', '100-continue', 'Content-Length', '5'], 'hello');
+    expect(answer).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+    expect(world.received[0]?.headers).not.toHaveProperty('expect');
+  });
+
+  it.each([
+    ['GET', ['Content-Length', '0'], undefined],
+    ['DELETE', [], undefined],
+    ['POST', [], '0'],
+    ['QUERY', [], '0'],
+  ])('%s without a body, with %j, has the length %s', async (method, headers, length) => {
+    const world = await startForwarding();
+    expect(await sendRaw(world.port, method, headers, '')).toMatch('HTTP/1.1 200 ');
+    const { 'content-length': sent, 'transfer-encoding': coding } = world.received[0]?.headers ?? {};
+    expect([sent, coding]).toEqual([length, undefined]);
+  });
+});
+
+describe('an answer', () => {
+  it('comes back with its status, its headers and each cookie, without those of the connection', async () => {
+    const world = await startForwarding({
+      api: (_, response) => {
+        const headers = ['Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'Connection', 'X-Hop', 'X-Hop', '1', 'ETag', '"x"'];
+        response
+          .writeHead(418, [...headers, 'Proxy-Authenticate', 'Basic', 'Content-Encoding', 'gzip'])
+          .end('not gzip');
+      },
+    });
+    const { status, headers, body } = await call(world);
+    expect({ status, body }).toEqual({ status: 418, body: 'not gzip' });
+    expect(headers).toMatchObject({ 'set-cookie': ['a=1', 'b=2'], etag: '"x"', 'content-encoding': 'gzip' });
+    expect(Object.keys(headers)).not.toEqual(expect.arrayContaining(['x-hop']));
+    expect(headers).not.toHaveProperty('proxy-authenticate');
+  });
+
+  it('that redirects is handed back, and nobody follows it with the token', async () => {
+    const world = await startForwarding({
+      api: (_, response) => void response.writeHead(302, { location: 'https://example.org/' }).end(),
+    });
+    expect(await call(world)).toMatchObject({ status: 302, headers: { location: 'https://example.org/' } });
+    expect(world.received).toHaveLength(1);
+  });
+
+  it.each([
+    ['HEAD', 200, { 'content-length': '1000' }],
+    ['GET', 204, {}],
+    ['GET', 304, { etag: '"x"' }],
+  ])('to %s of %i has no body, and the connection goes on', async (method, status, headers) => {
+    const world = await startForwarding({ api: (_, response) => void response.writeHead(status, headers).end() });
+    const socket = connect(world.port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    for (let n = 0; n < 2; n += 1) {
+      socket.write(`${method} ${PREFIX}/x HTTP/1.1\r\nHost: localhost\r\nX-Token-Broker-Key: ${KEY}\r\n\r\n`);
+      const [answer] = await once(socket, 'data');
+      expect(`${answer}`).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\n\r\n$`, 's'));
+      for (const [name, value] of Object.entries(headers)) expect(`${answer}`).toContain(`${name}: ${value}`);
+    }
+  });
+
+  it('of 20 MB streams through as fast as the caller reads, and no faster', async () => {
+    const chunk = Buffer.alloc(64 * 1024, 'x');
+    let sent = 0;
+    const world = await startForwarding({
+      api: async (_, response) => {
+        for (; sent < 320; sent += 1) if (!response.write(chunk)) await once(response, 'drain');
+        response.end();
+      },
+    });
+    const answer = await open(world);
+    // The kernel keeps some megabytes between the three.
+    await settled(() => sent);
+    expect(sent).toBeLessThan(250);
+    let bytes = 0;
+    for await (const part of answer) bytes += part.length;
+    expect(bytes).toBe(320 * chunk.byteLength);
+  });
+
+  // @see dapr/dapr#9626, awslabs/aws-sigv4-proxy#250
+  it('that is an event stream arrives event by event, after head without an event', async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const world = await startForwarding({
+      api: async (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+        for (const [n, gate] of gates.entries()) {
+          await gate.promise;
+          response.write(`data: ${n}\n\n`);
+        }
+      },
+    });
+    const answer = await open(world);
+    expect(answer.headers['content-type']).toBe('text/event-stream');
+    for (const [n, gate] of gates.entries()) {
+      gate.resolve();
+      const [event] = await once(answer, 'data');
+      expect(`${event}`).toBe(`data: ${n}\n\n`);
+    }
+    answer.destroy();
+  });
+
+  it('that breaks off at the API breaks off for the caller, and is not taken for a whole one', async () => {
+    const world = await startForwarding({
+      api: (_, response) => void response.write('half', () => response.destroy()),
+    });
+    await expect(call(world)).rejects.toThrow(/aborted/);
+    while (world.calls.length === 0) await turn();
+    expect(world.calls).toMatchObject([{ status: 200 }]);
+    expect(await (await fetch(`${world.url}/ping`)).json()).toEqual({ ok: true });
+  });
+
+  it('of an early refusal reaches a caller that still sends its body', async () => {
+    const world = await startForwarding({
+      api: (_, response) => void response.writeHead(413).end('too large'),
+    });
+    const body = Buffer.alloc(1_000_000);
+    expect(await call(world, { method: 'POST', body })).toMatchObject({ status: 413, body: 'too large' });
+  });
+});
+
+describe('a token that the API refuses', () => {
+  it('is replaced once for 300 callers at once, each of which gets its answer', async () => {
+    const world: World = await startForwarding({ api: accepting(() => world.fake) });
+    await call(world);
+    world.fake.revoke();
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, n) => call(world, { method: 'POST', body: `call ${n}` })),
+    );
+    expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map((_, n) => [200, `call ${n}`]));
+    expect(world.fake.requests.map(({ members }) => 'refused' in members)).toEqual([false, true]);
+  });
+
+  it.each([
+    ['there is no successor', 1],
+    ['the successor is refused, too', 2],
+  ])('is the answer when %s', async (reason, sent) => {
+    const world = await startForwarding({ api: (_, response) => void response.writeHead(401).end('no') });
+    await world.fake.broker.token({ client: 'acme', service: 'customer-insights' });
+    if (sent === 1) world.fake.fail('refused-again');
+    expect([reason, await call(world)]).toMatchObject([reason, { status: 401, body: 'no' }]);
+    expect(world.received).toHaveLength(sent);
+  });
+
+  it('is the problem of the broker when that has another reason', async () => {
+    const world = await startForwarding({ api: (_, response) => void response.writeHead(401).end('no') });
+    await world.fake.broker.token({ client: 'acme', service: 'customer-insights' });
+    world.fake.fail('credential-rejected');
+    const { status, body } = await call(world);
+    expect([status, JSON.parse(body)]).toMatchObject([424, { type: 'credential-rejected' }]);
+  });
+
+  it.each([
+    [64 * 1024, 200],
+    [64 * 1024 + 1, 401],
+  ])('and a body of %i bytes: the answer is %i, and the next call has the successor', async (size, status) => {
+    const world: World = await startForwarding({ api: accepting(() => world.fake) });
+    await call(world);
+    world.fake.revoke();
+    const body = Buffer.alloc(size, 'x');
+    expect(await call(world, { method: 'PUT', body })).toMatchObject({ status });
+    expect(await call(world, { method: 'PUT', body })).toMatchObject({ status: 200, body: `${body}` });
+    expect(world.fake.requests).toHaveLength(2);
+  });
+});
+
+describe('a body', () => {
+  // @see dapr/dapr#9627
+  it('of megabytes streams through: 200 uploads at once need little memory', async () => {
+    const size = 1_000_000;
+    const allHere = Promise.withResolvers<void>();
+    const world: World = await startForwarding({
+      api: async (request, response) => {
+        if (world.received.length === 200) allHere.resolve();
+        await allHere.promise;
+        let bytes = 0;
+        for await (const part of request) bytes += part.length;
+        response.end(`${bytes}`);
+      },
+    });
+    const body = Buffer.alloc(size);
+    const peak = peakMemory();
+    const answers = await Promise.all(Array.from({ length: 200 }, () => call(world, { method: 'POST', body })));
+    expect(new Set(answers.map((answer) => answer.body))).toEqual(new Set([`${size}`]));
+    // Together the bodies have 200 MB.
+    expect(peak()).toBeLessThan(250_000_000);
+  });
+
+  it('without a length is sent without one', async () => {
+    const world = await startForwarding();
+    const answer = open(
+      world,
+      { method: 'POST', headers: { ...BEARER, 'transfer-encoding': 'chunked' } },
+      (request) => {
+        request.write(Buffer.alloc(100_000, 'x'));
+        setImmediate(() => request.end('end'));
+      },
+    );
+    let text = '';
+    for await (const part of await answer) text += part;
+    expect([text.length, text.slice(-3)]).toEqual([100_003, 'end']);
+    expect(world.received[0]?.headers).toMatchObject({ 'transfer-encoding': 'chunked' });
+  });
+});
+
+describe('the end of a call', () => {
+  it('comes when its caller leaves: before the token, before the answer, and in its midst', async () => {
+    for (const phase of ['token', 'upload', 'head', 'stream']) {
+      const reached = Promise.withResolvers<void>();
+      const ended = Promise.withResolvers<void>();
+      const world: World = await startForwarding({
+        api: (request, response) => {
+          request.on('error', () => undefined).resume();
+          response.once('close', () => ended.resolve());
+          if (phase === 'stream') response.write('first');
+          if (phase !== 'token') reached.resolve();
+        },
+        ...(phase === 'token' && {
+          broker: {
+            withToken: ({ signal }) => {
+              signal?.addEventListener('abort', () => ended.resolve());
+              reached.resolve();
+              return new Promise(() => undefined);
+            },
+          },
+        }),
+      });
+      const headers = { 'X-Token-Broker-Key': KEY, ...(phase === 'upload' && { 'content-length': 1_000_000 }) };
+      const request = httpRequest(world.url + PREFIX, { method: 'POST', headers, agent: false });
+      request.on('error', () => undefined).on('response', (answer) => answer.on('error', () => undefined).resume());
+      if (phase === 'upload') request.write(Buffer.alloc(200_000));
+      else request.end();
+      await reached.promise;
+      request.destroy();
+      await ended.promise;
+      while (world.calls.length === 0) await turn();
+      expect([phase, world.calls[0]?.status, world.notes]).toEqual([phase, phase === 'stream' ? 200 : 499, []]);
+    }
+  });
+
+  it('is 502 when nothing listens, with the name of the host and no more', async () => {
+    const world = await startForwarding();
+    world.service.close();
+    const { status, headers, body } = await call(world, { path: '/private?name=1' });
+    const detail = `No answer from ${new URL(world.apiUrl).host} (ECONNREFUSED)`;
+    expect([status, headers['content-type'], JSON.parse(body)]).toMatchObject([
+      502,
+      'application/problem+json',
+      { type: 'api-unreachable', status: 502, detail, retryable: true },
+    ]);
+    expect(world.notes).toEqual([`api-unreachable: ${detail}`]);
+  });
+
+  it.each<[string, (socket: IncomingMessage['socket']) => unknown]>([
+    ['what is not HTTP', (socket) => socket.end('SSH-2.0-OpenSSH\r\n')],
+    ['nothing', (socket) => socket.destroy()],
+    [
+      'another protocol',
+      (socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'),
+    ],
+    ['two lengths', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab')],
+  ])('is 502 when the API answers with %s', async (_, answer) => {
+    const world = await startForwarding({ api: ({ socket }) => void answer(socket) });
+    expect(await call(world)).toMatchObject({ status: 502, body: expect.stringContaining('api-unreachable') });
+  });
+
+  it('is 502 when the API stays silent for too long, and a cut when it falls silent later', async () => {
+    const reached = Promise.withResolvers<void>();
+    for (const isLater of [false, true]) {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => void vi.useRealTimers());
+      const world = await startForwarding({
+        silenceMs: 60_000,
+        api: (_, response) => {
+          if (isLater) response.write('first');
+          reached.resolve();
+        },
+      });
+      const answer = open(world);
+      await reached.promise;
+      const begun = isLater ? await answer : undefined;
+      if (begun) await once(begun, 'data');
+      for (let n = 0; n < 20; n += 1) await turn();
+      vi.advanceTimersByTime(60_000);
+      if (begun) await expect(once(begun, 'end')).rejects.toThrow('aborted');
+      else expect((await answer).statusCode).toBe(502);
+      vi.useRealTimers();
+    }
+  });
+
+  it('is not before the end of a stream that says something each minute, also for hours', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let write: (text: string) => void = () => undefined;
+    const world = await startForwarding({
+      api: (_, response) => {
+        response.flushHeaders();
+        write = (text) => void response.write(text);
+      },
+    });
+    const answer = await open(world);
+    for (let minute = 0; minute < 120; minute += 1) {
+      vi.advanceTimersByTime(59_000);
+      write(`data: ${minute}\n\n`);
+      expect(`${(await once(answer, 'data'))[0]}`).toBe(`data: ${minute}\n\n`);
+    }
+    answer.destroy();
+  });
+
+  it('waits for calls under way when the server ends, and closes their connections then', async () => {
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    const world = await startForwarding({
+      api: async (_, response) => {
+        response.write('first ');
+        begun += 1;
+        await gate.promise;
+        response.end('last');
+      },
+    });
+    const texts = Array.from({ length: 50 }, async () =>
+      (await fetch(`${world.url}${PREFIX}`, { headers: BEARER })).text(),
+    );
+    while (begun < 50) await turn();
+    const closed = world.close(60_000);
+    gate.resolve();
+    expect(new Set(await Promise.all(texts))).toEqual(new Set(['first last']));
+    await closed;
+  });
+
+  it.each([
+    ['GET', 200, 2],
+    ['POST', 502, 1],
+  ])('%s on a connection that the API had just closed is answered with %i', async (method, status, sent) => {
+    // @see caddyserver/caddy#6452
+    let calls = 0;
+    const world = await startForwarding({
+      api: (request, response) => {
+        calls += 1;
+        // The second request arrives on the connection of the first.
+        if (calls === 2) request.socket.resetAndDestroy();
+        else request.resume().once('end', () => response.end('ok'));
+      },
+    });
+    await call(world, { method });
+    for (let n = 0; n < 20; n += 1) await turn();
+    expect(await call(world, { method })).toMatchObject({ status });
+    expect(calls - 1).toBe(sent);
+  });
+});
+
+describe('the log', () => {
+  it('has the pair, method, status and milliseconds of a call, and nothing else of it', async () => {
+    const world = await startForwarding({ api: (_, response) => void response.writeHead(418).end() });
+    await call(world, { method: 'PUT', path: '/private?name=1', body: 'private' });
+    const pair = { client: 'acme', service: 'customer-insights' };
+    expect(world.calls).toEqual([{ ...pair, method: 'PUT', status: 418, ms: expect.any(Number) }]);
+  });
+
+  it('has a call that the broker refused', async () => {
+    const world = await startForwarding();
+    world.fake.fail('access-denied');
+    expect(await call(world)).toMatchObject({ status: 403, body: expect.stringContaining('access-denied') });
+    expect(world.calls).toMatchObject([{ status: 403 }]);
+    expect(world.received).toEqual([]);
+  });
+});
+
+/** An API that reads the body and answers with it, or with 401 to a token that is no longer good. */
+function accepting(fakeOf: () => World['fake']) {
+  return async (request: IncomingMessage, response: import('node:http').ServerResponse) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part);
+    const token = request.headers.authorization?.replace('Bearer ', '') ?? '';
+    response.writeHead(fakeOf().accepts(token) ? 200 : 401).end(Buffer.concat(parts));
+  };
+}
+
+/** Begins a call, and returns its answer when the head has come. */
+async function open(
+  { url }: World,
+  options: object = {},
+  sendBody = (request: ReturnType<typeof httpRequest>) => void request.end(),
+): Promise<IncomingMessage> {
+  const request = httpRequest(url + PREFIX, { headers: BEARER, agent: false, ...options });
+  onTestFinished(() => void request.destroy());
+  sendBody(request);
+  const [answer] = await once(request, 'response');
+  return answer;
+}
+
+/** Sends exactly these headers, and returns the whole answer. */
+async function sendRaw(port: number, method: string, headers: readonly string[], body: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  const lines = headers.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${headers[index + 1]}`] : []));
+  const head = [`${method} ${PREFIX}/x HTTP/1.1`, 'Host: localhost', `X-Token-Broker-Key: ${KEY}`, ...lines];
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+  let answer = '';
+  for await (const part of socket) {
+    answer += part;
+    const isWhole = /^HTTP\/1\.1 [2-5].*\r\n\r\n.*(\}|hello)/ms.test(answer);
+    if (isWhole || /\r\n0\r\n\r\n$|content-length: 0\r\n|417/i.test(answer)) break;
+  }
+  return answer;
+}
+
+/** Waits until a number no longer grows. */
+async function settled(read: () => number): Promise<void> {
+  for (let still = 0, last = -1; still < 200; still = read() === last ? still + 1 : 0) {
+    last = read();
+    await turn();
+  }
+}
+
+/** Watches the memory of this process, and returns by how much it grew at most. */
+function peakMemory() {
+  global.gc?.();
+  const measure = () => process.memoryUsage().rss;
+  const before = measure();
+  let most = before;
+  const watching = setInterval(() => {
+    most = Math.max(most, measure());
+  }, 5);
+  return () => {
+    clearInterval(watching);
+    return Math.max(most, measure()) - before;
+  };
+}
