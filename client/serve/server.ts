@@ -28,7 +28,7 @@ interface Options {
   readonly note: (line: string) => void;
   /** `false`: issues no tokens to callers. */
   readonly hasToken?: boolean | undefined;
-  /** The APIs that calls are forwarded to. Default: none. */
+  /** The APIs that calls are forwarded to, if any. */
   readonly forwarding?: Forwarding | undefined;
 }
 

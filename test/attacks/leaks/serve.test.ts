@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createTokenBroker } from '../../../client/index.ts';
 import { startServer } from '../../../client/serve/server.ts';
+import { parseApi } from '../../../client/serve/target.ts';
 import { ACCESS } from '../../support/example.ts';
 import { send } from '../../support/requests.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
@@ -61,15 +62,65 @@ describe.each(SPELLINGS)('token-broker serve, with %s marks', (spelling) => {
     },
   );
 
-  async function start() {
+  const apis: readonly (readonly [string, Answer])[] = [
+    ['an answer', answerWith(200, { ok: true })],
+    ['a 401', answerWith(401, {})],
+    ['a 500', answerWith(500, {})],
+    ['a redirect', answerWith(302, '', { location: 'https://example.org/' })],
+    ['an answer that breaks off', (response) => void response.writeHead(200).write('half', () => response.destroy())],
+    ['nothing', (response) => void response.destroy()],
+    ['what is not HTTP', (response) => void response.socket?.end('SSH-2.0\r\n')],
+  ];
+
+  it.each(apis)('tells nothing of a token, the key or a call when the API sends %s', async (_, answer) => {
+    part = answers[0]?.[1] ?? part;
+    const api = await startLoopbackServer(answer);
+    onTestFinished(api.close);
+    written = captureOutput();
+    const { ask, notes, calls } = await start(api.url);
+    const bearer = `Bearer ${key}`;
+    const headers = [
+      { 'x-token-broker-key': key, cookie: `k=${key}`, 'x-api-key': key },
+      { authorization: bearer, 'x-copy': bearer },
+      { authorization: `Basic ${Buffer.from(`acme:${encodeURIComponent(key)}`).toString('base64')}` },
+      { authorization: `Bearer ${key}x` },
+    ];
+    const answered = [];
+    for (const path of [`/x?token=${encodeURIComponent(token)}`, `/${encodeURIComponent(key)}`, '/../x', '/x']) {
+      for (const shown of headers) {
+        const body = path === '/x' ? `secret=${key}` : token;
+        answered.push(await ask(shown, body, `/api/acme/customer-insights${path}`).catch(() => undefined));
+      }
+    }
+    const sentOn = api.requests.map(({ url, headers, body }) => ({ url, headers, body }));
+    // The API gets the token that the call has, and the token in its own header.
+    const withoutToken = JSON.stringify(sentOn, (_, value) => (value === `Bearer ${token}` ? '' : value));
+    expect(withoutToken).not.toContain(key);
+    expect(sentOn.every((request) => request.headers.authorization === `Bearer ${token}`)).toBe(true);
+    expect(sentOn.length).toBeGreaterThan(2);
+    const seen = {
+      ...written,
+      notes: notes.join('\n'),
+      calls: JSON.stringify(calls),
+      answered: JSON.stringify(answered),
+    };
+    expect(findLeaks(seen, spelling)).toEqual([]);
+    expect(written.unhandled).toBe('');
+  });
+
+  async function start(api?: string) {
     const notes: string[] = [];
+    const calls: unknown[] = [];
+    const log = (call: unknown) => void calls.push(call);
     const credentials = { ...ACCESS.credentials, sessionToken };
     const client = createTokenBroker({ url: broker.url, credentials, maxAttempts: 1 });
     const note = (line: string) => void notes.push(line);
-    const { url, close } = await startServer({ broker: client, key, port: 0, note });
+    const apis = api === undefined ? undefined : new Map([parseApi(`customer-insights=${api}`)]);
+    const forwarding = apis && { broker: client, apis, silenceMs: 60_000, log };
+    const { url, close } = await startServer({ broker: client, key, port: 0, note, forwarding });
     onTestFinished(() => close(0));
     const ask = (headers: Record<string, string>, body: string, path = '/token') =>
       send({ method: 'POST', url: url + path, headers: { 'content-type': FORM, ...headers }, body });
-    return { ask, notes };
+    return { ask, notes, calls };
   }
 });
