@@ -47,7 +47,9 @@ type Answer struct {
 	retryAfter   time.Duration
 }
 
-func (a Answer) Error() string { return a.Type + " (request " + a.RequestID + "): " + a.Detail }
+func (a Answer) Error() string {
+	return strings.TrimSuffix(a.Type+": "+a.Detail+" (request "+a.RequestID+")", " (request )")
+}
 
 // Get returns the token, or the successor of a token that the service refused. All goroutines that wait share a
 // request. The end of ctx ends the wait, but not the request.
