@@ -1,18 +1,21 @@
-// Checks the language of comments, and of the prose of some Markdown pages: docs/development.md has the rules.
+// Checks the language of comments, of names of tests, and of the prose of Markdown pages: docs/development.md has the
+// rules.
 // Checks the files it is called with, or all, and then also counts the words that may only decrease.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseSync } from 'vite';
+import { parseSync, Visitor } from 'vite';
 
 const ROOMS = ['functions', 'client', 'lib', 'bin', 'cli', 'local'];
-/** The rooms and pages whose sentences are rewritten. */
 const PAGES = readdirSync('docs').filter((file) => file.endsWith('.md') && file !== 'callers.md');
-const DONE = [...ROOMS.flatMap(filesIn), ...PAGES.map((file) => join('docs', file))];
+const ALL = [...[...ROOMS, 'test'].flatMap(filesIn), ...PAGES.map((file) => join('docs', file))];
+/** The words of a sentence: comments are short, the sentences of a page may join, and are short on average. */
+const MOST = { comment: 25, page: 32, average: 18 };
 /** How often the comments of all rooms may use a word. */
 const CEILINGS = { 'ones?': 56, none: 1 };
 
 const BAD_START = /^\s*(of|by|so|for|in|with)\b/i;
 const BAD_WORD = /;|\b(gives|gave|tells|told|whoever|somebody|nobody|mended)\b/i;
+const TEST = /^(it|test|describe)$/;
 const DIRECTIVE = /^(\/\s*<|\s*(biome-|@ts-|@jsx|eslint|Stryker ))/;
 /** Code and addresses, and in a page the blocks that are not prose: no rule is for them. */
 const NO_PROSE = /`[^`]*`|\{@\w+ [^}]*\}|(?<=\])\([^)]*\)|https?:\/\/\S+/g;
@@ -23,7 +26,7 @@ const leaveOut = (text) => text.replace(/[^\n]+/g, '#');
 const BREAK = /((?<=[.!?][)"'*_]*)\s+(?=[^a-z\s])|\n\s*(?=\n|[-*]\s|\d+\.\s|@\w))/;
 
 const given = process.argv.slice(2);
-const found = given.length > 0 ? given.flatMap(faultsIn) : [...DONE.flatMap(faultsIn), ...countedFaults()];
+const found = given.length > 0 ? given.flatMap(faultsIn) : [...ALL.flatMap(faultsIn), ...countedFaults()];
 for (const fault of found) process.stdout.write(`${fault}\n`);
 process.exitCode = found.length === 0 ? 0 : 1;
 
@@ -50,8 +53,10 @@ function textsIn(file) {
 }
 
 function faultsIn(file) {
+  if (/^test\/|\.test\.ts$/.test(file)) return faultsInNames(file);
   const lines = readFileSync(file, 'utf8').split('\n');
   return textsIn(file).flatMap(({ firstLine, text, type }) => {
+    const most = type ? MOST.comment : MOST.page;
     const faults = [];
     const prose = text.replace(NO_PROSE, leaveOut);
     const add = (index, fault) => faults.push(`${file}:${firstLine + index}: ${fault}`);
@@ -63,13 +68,33 @@ function faultsIn(file) {
         add(index, 'a cell of more than 40 words');
       if (part !== '#' && line.length > 120 && !line.includes('https://')) add(index, 'more than 120 characters');
     });
-    prose.split(BREAK).reduce((index, sentence) => {
-      const words = wordsIn(sentence).length;
-      if (words > 25) add(index, `${words} words in a sentence`);
+    const sentences = prose.split(BREAK).map((sentence) => wordsIn(sentence).length);
+    prose.split(BREAK).reduce((index, sentence, n) => {
+      if (sentences[n] > most) add(index, `${sentences[n]} words in a sentence`);
       return index + sentence.split('\n').length - 1;
     }, 0);
+    const average = wordsIn(prose).length / sentences.filter((words) => words > 0).length;
+    if (!type && average > MOST.average) add(0, `${average.toFixed(1)} words in a sentence on average`);
     return faults;
   });
+}
+
+/** Finds the forbidden words in the names of tests. */
+function faultsInNames(file) {
+  const source = readFileSync(file, 'utf8');
+  const faults = [];
+  new Visitor({
+    CallExpression({ callee, arguments: [name] }) {
+      // `it`, `it.each` and `it.each([…])` begin with the same word.
+      let root = callee;
+      while (root !== undefined && root.type !== 'Identifier') root = root.object ?? root.callee ?? root.tag;
+      if (root === undefined || !TEST.test(root.name) || !/Literal$/.test(name?.type)) return;
+      const [word] = BAD_WORD.exec(source.slice(name.start, name.end)) ?? [];
+      const line = source.slice(0, name.start).split('\n').length;
+      if (word !== undefined) faults.push(`${file}:${line}: the name of a test contains "${word}"`);
+    },
+  }).visit(parseSync(file, source).program);
+  return faults;
 }
 
 function wordsIn(text) {

@@ -20,7 +20,7 @@ function answered(changes: Partial<Exchange> = {}, members: object = {}): Exchan
 }
 
 describe('an answer that docs/openapi.yaml describes', () => {
-  it('has no fault when AWS gives it for a function that failed', () => {
+  it('has no fault when AWS sends it for a function that failed', () => {
     const { headers, body } = FUNCTION_FAILED;
     expect(
       faultsOf({ ...answered(), status: 502, headers: { ...headers } as Exchange['headers'], body: `${body}` }),

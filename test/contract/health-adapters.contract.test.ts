@@ -20,7 +20,7 @@ describe.skipIf(!motoIsInstalled)(`the health function, with moto for AWS${noMot
     return moto.close;
   });
 
-  it('has a memory that takes one successor for each service, and gives it back', async () => {
+  it('has a memory that takes one successor for each service, and returns it', async () => {
     const dynamodb = new DynamoDBClient(access);
     await ensurePairTable(dynamodb, 'pairs');
     const memories = createNotificationTable({ dynamodb, tableName: 'pairs', now: () => START });

@@ -152,7 +152,7 @@ export function describePairStore(
         expect((await read()).record.disabled).toBeUndefined();
       });
 
-      it('holds for a pair without a record; its end makes none', async () => {
+      it('holds for a pair without a record, and its end makes none', async () => {
         await underTest.enable(pair);
         expect(await read()).toEqual({ record: EMPTY_RECORD, tag: undefined });
         await underTest.disable(pair);

@@ -7,7 +7,7 @@ import type { Resource } from '../support/stack/synthesise.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runProgram } from './commands/shared/command-line.ts';
 
-it('cdk synth, with no AWS credentials and no network, gives every environment its stack, with its own settings in the code asset', async () => {
+it('cdk synth, with no AWS credentials and no network, makes a stack for every environment, with its own settings in the code asset', async () => {
   const out = temporaryFolder();
   const { exitCode, stderr } = await cdkSynth('--output', out);
   expect(exitCode, stderr).toBe(0);

@@ -145,7 +145,7 @@ it.each<readonly [string, Parameters<typeof runLocalBroker>[0], ReturnType<typeo
     { config: { credentials: { acme: 'marked' } } },
     ended(1, '', /\ncredentials\.acme: must be an object\n/),
   ],
-])('npm start tells %s, and repeats no value', async (_, options, told) => {
+])('npm start reports %s, and repeats no value', async (_, options, told) => {
   const result = await runLocalBroker(options);
   expect(result).toMatchObject(told);
   expect(result.stderr).not.toContain('marked');

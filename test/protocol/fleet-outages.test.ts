@@ -60,7 +60,7 @@ describe.each<[string, StoreFault, number]>([
     }
   });
 
-  it('loses no latch that it had told of, and each instance sends a wrong credential once otherwise', async () => {
+  it('loses no latch that it had reported, and each instance sends a wrong credential once otherwise', async () => {
     const { clock, requests, surroundings, createInstance, instances, askAll } = fleetOf(4, {
       accepted: new Set(),
     });
@@ -75,7 +75,7 @@ describe.each<[string, StoreFault, number]>([
   });
 });
 
-it('200 rejections of instances that are alone are told to the table that is back without a storm of writes', async () => {
+it('200 rejections of instances that are alone reach the table that is back without a storm of writes', async () => {
   const { counts, requests, surroundings, recordNow, askAll } = fleetOf(200, { accepted: new Set() });
   surroundings.storeFault = () => (requests.length < 200 ? 'unavailable' : undefined);
   await askAll();

@@ -8,7 +8,7 @@ import { ask, fleetOf } from '../support/fleet/fleet.ts';
 const { pair } = ISSUE_REQUEST;
 const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
 
-it('a new secret version of which no check tells comes into use with the renewal of the token, with one request', async () => {
+it('a new secret version that no check reports comes into use with the renewal of the token, with one request', async () => {
   const { clock, surroundings, requests, recordNow, askAll } = fleetOf(20);
   const versions = async () => new Set((await askAll()).map(({ issue }) => issue?.token.credentialVersion));
   await askAll();

@@ -64,7 +64,7 @@ describe('a credential that the service rejects', () => {
   it.each([
     ['', {}],
     [', also with a busy read and a busy write at every place', BUSY],
-  ])('is sent once in every interleaving, and every caller is told%s', async (_what, faults) => {
+  ])('is sent once in every interleaving, and every caller hears of it%s', async (_what, faults) => {
     await explore({ ...scenario, ...faults }, ({ answers, requests, record }) => {
       expect(requests).toMatchObject([{ version: 'v1', outcome: 'rejected' }]);
       expect(answers.map(nameOf)).toEqual(['credential-rejected', 'credential-rejected']);
@@ -72,7 +72,7 @@ describe('a credential that the service rejects', () => {
     });
   });
 
-  it('is sent once more at most for each fault, and every rejection that was told is counted', async () => {
+  it('is sent once more at most for each fault, and every rejection that was reported is counted', async () => {
     await explore({ ...scenario, faults: ALL_FAULTS }, async ({ requests, faults, record, later }) => {
       expect(requests.length).toBeLessThanOrEqual(1 + count(faults, COSTLY));
       const counted = record.rejected.get('v1')?.count ?? 0;
@@ -135,7 +135,7 @@ describe('a service that is down', () => {
   it.each([
     ['', {}],
     [', also with a busy read and a busy write at every place', BUSY],
-  ])('is asked once in every interleaving, and every caller is told to come back%s', async (_what, faults) => {
+  ])('is asked once in every interleaving, and every caller hears when to come back%s', async (_what, faults) => {
     await explore({ ...DOWN, ...faults }, ({ answers, requests, record }) => {
       expect(requests).toHaveLength(1);
       expect(answers.map(nameOf)).toEqual(['token-endpoint-unavailable', 'token-endpoint-unavailable']);

@@ -4,11 +4,11 @@ import type { Scale, Way } from '../../bench/day/world.ts';
 
 // A busy machine needs minutes for a day.
 describe('a simulated fleet', { timeout: 3_600_000 }, () => {
-  it.each(['broker', 'memory-only'] as const)('gives the recorded result with a fixed seed: %s', async (way) => {
+  it.each(['broker', 'memory-only'] as const)('has the recorded result with a fixed seed: %s', async (way) => {
     expect(await simulated(way)).toMatchObject(RECORDED[way]);
   });
 
-  it('makes no more token requests with a thousand instances than with one; by memory alone it does', async () => {
+  it('makes no more token requests with a thousand instances than with one, but does by memory alone', async () => {
     const requests = async (way: Way, instances: number) => {
       const { tokenRequests } = await simulated(way, { instances, calm: true, hours: 6 });
       return tokenRequests.all - tokenRequests.ofChecks;

@@ -15,7 +15,7 @@ const alarmOf = (name: string) => named.find(([own]) => own === name)?.[1] ?? ex
 const isOfNewVersion = ([name]: (typeof named)[number]) => name.startsWith('new-version-');
 
 describe('every alarm', () => {
-  it('tells the operators when it begins and when it ends, unless another alarm tells the same', () => {
+  it('notifies the operators when it begins and when it ends, unless another alarm reports the same', () => {
     const topic = ['arn:aws:sns:eu-west-1:111111111111:token-broker-test'];
     for (const [name, alarm] of named.filter((one) => !isOfNewVersion(one))) {
       expect(alarm, name).toMatchObject({ AlarmActions: topic, OKActions: topic });

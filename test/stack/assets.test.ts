@@ -51,7 +51,7 @@ describe('the assets of a deployment, alone in processes of their own', () => {
 });
 
 describe.each(['token', 'health', 'releaseCheck'] as const)('the %s function', (name) => {
-  it('does not start without the variables that the template gives it, and names each of them', async () => {
+  it('does not start without the variables that the template sets, and names each of them', async () => {
     const names = Object.keys(world.variablesOf(name));
     expect(names.length).toBeGreaterThanOrEqual(3);
     const failure = await world.start(name, {}).catch(String);

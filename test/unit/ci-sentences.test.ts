@@ -37,10 +37,33 @@ echo gives; echo ${words(30)}
 \`\`\`
 
 - An item of ${words(10)}
-- Another item of ${words(22)} with an address at https://example.com/;
+- Another item of ${words(26)} with an address at https://example.com/;
 - A line of ${'x'.repeat(120)}
 `,
-    ['3: contains "Nobody"', '11: more than 120 characters', '10: 29 words in a sentence'],
+    ['3: contains "Nobody"', '11: more than 120 characters', '10: 33 words in a sentence'],
+  ],
+  [
+    'on a page of long sentences',
+    'long.md',
+    `A sentence of ${words(15)}.\nA sentence of ${words(16)}.\n\n- A sentence of ${words(16)}.\n`,
+    ['1: 18.7 words in a sentence on average'],
+  ],
+  [
+    'in names of tests',
+    'planted.test.ts',
+    `describe('a word; a word', () => {
+  it.each<number>([1, 2])('gives %i', () => expect('gives').toBe('gives'));
+  it('says that', () => tells(\`somebody\`));
+  test.for\`whoever\`(
+    \`is \${'told'}\`,
+  );
+});
+`,
+    [
+      '1: the name of a test contains ";"',
+      '2: the name of a test contains "gives"',
+      '5: the name of a test contains "told"',
+    ],
   ],
 ])('the check of sentences finds each fault %s', async (_, name, text, faults) => {
   const file = join(temporaryFolder(), name);

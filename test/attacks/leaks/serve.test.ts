@@ -33,34 +33,31 @@ describe.each(SPELLINGS)('token-broker serve, with %s marks', (spelling) => {
   });
   afterAll(() => broker.close());
 
-  it.each(answers)(
-    'tells nothing of a token, the key or the keys of AWS when the broker sends %s',
-    async (_, answer) => {
-      part = answer;
-      written = captureOutput();
-      const { ask, notes } = await start();
-      const asked = [
-        await ask({ 'x-token-broker-key': key }, GRANT),
-        await ask({}, `${GRANT}&client_secret=${encodeURIComponent(key)}`),
-        await ask({ 'x-token-broker-key': key }, `client=acme&service=customer-insights&${token}=1`),
-        await ask({ 'x-token-broker-key': key }, `${GRANT}&client_secret=${token}`),
-        await ask({ 'x-token-broker-key': `${key}x` }, GRANT),
-        await ask({ authorization: `Basic ${Buffer.from(`acme:${key}x`).toString('base64')}` }, GRANT),
-        await ask({}, `grant_type=${encodeURIComponent(key)}&client_secret=${encodeURIComponent(key)}`),
-        await ask({ 'x-token-broker-key': key, origin: key }, GRANT),
-        await ask({ 'x-token-broker-key': key }, '', '/whoami'),
-      ];
-      const answered = asked.map(({ status, headers, body }) => {
-        const { access_token: given, ...rest } = JSON.parse(body);
-        if (status === 200) expect(given).toBe(token);
-        // The one place where a token may stand.
-        return JSON.stringify([headers, status === 200 ? rest : body]);
-      });
-      expect(asked.map(({ status }) => status).slice(2, 8)).toEqual([400, 400, 401, 401, 400, 403]);
-      expect(findLeaks({ ...written, notes: notes.join('\n'), answered: answered.join('\n') }, spelling)).toEqual([]);
-      expect(written.unhandled).toBe('');
-    },
-  );
+  it.each(answers)('shows neither a token, the key nor the keys of AWS when the broker sends %s', async (_, answer) => {
+    part = answer;
+    written = captureOutput();
+    const { ask, notes } = await start();
+    const asked = [
+      await ask({ 'x-token-broker-key': key }, GRANT),
+      await ask({}, `${GRANT}&client_secret=${encodeURIComponent(key)}`),
+      await ask({ 'x-token-broker-key': key }, `client=acme&service=customer-insights&${token}=1`),
+      await ask({ 'x-token-broker-key': key }, `${GRANT}&client_secret=${token}`),
+      await ask({ 'x-token-broker-key': `${key}x` }, GRANT),
+      await ask({ authorization: `Basic ${Buffer.from(`acme:${key}x`).toString('base64')}` }, GRANT),
+      await ask({}, `grant_type=${encodeURIComponent(key)}&client_secret=${encodeURIComponent(key)}`),
+      await ask({ 'x-token-broker-key': key, origin: key }, GRANT),
+      await ask({ 'x-token-broker-key': key }, '', '/whoami'),
+    ];
+    const answered = asked.map(({ status, headers, body }) => {
+      const { access_token: given, ...rest } = JSON.parse(body);
+      if (status === 200) expect(given).toBe(token);
+      // The one place where a token may stand.
+      return JSON.stringify([headers, status === 200 ? rest : body]);
+    });
+    expect(asked.map(({ status }) => status).slice(2, 8)).toEqual([400, 400, 401, 401, 400, 403]);
+    expect(findLeaks({ ...written, notes: notes.join('\n'), answered: answered.join('\n') }, spelling)).toEqual([]);
+    expect(written.unhandled).toBe('');
+  });
 
   const apis: readonly (readonly [string, Answer])[] = [
     ['an answer', answerWith(200, { ok: true })],

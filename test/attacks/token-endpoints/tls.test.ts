@@ -27,7 +27,7 @@ beforeAll(async () => {
   tls.setDefaultCACertificates([known.ca]);
 });
 
-it('gives the credential to a token endpoint with a certificate for its host, of an authority that is known', async () => {
+it('sends the credential to a token endpoint with a certificate for its host, of an authority that is known', async () => {
   expect(await issueFrom({})).toMatchObject({ status: 200, requests: 1 });
 });
 

@@ -70,7 +70,7 @@ it('health repaints while it watches at a terminal', async ({ world: { shell } }
   expect(await watching.finished).toMatchObject({ exitCode: 130 });
 });
 
-it('health --run tells that the local broker is elsewhere, does not answer, or fails', async () => {
+it('health --run reports that the local broker is elsewhere, does not answer, or fails', async () => {
   const order = (url: string) => runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: url });
   expect(await order('http://broker.example.com')).toEqual(ended(1, '', /^error: control-unknown: /));
   const gone = /^error: control-unreachable: Nothing answers at http:\/\/127\.0\.0\.1:19999 /;

@@ -92,7 +92,7 @@ it('begins no more of a long work after a failure', async () => {
   expect(begun.length).toBeLessThan(50);
 });
 
-it('tells how far a long work is every three seconds, and of a short one nothing', () => {
+it('reports the progress of long work every three seconds, and none of short work', () => {
   const stderr = new PassThrough({ encoding: 'utf8' });
   let now = 0;
   const tell = noteProgress({ stderr }, 'Checking', () => now);

@@ -134,7 +134,7 @@ it.each([
   ],
   [{ arn: `arn:aws:iam::${spelled('AWS::AccountId')}:policy/b` }, 'arn:aws:iam::222222222222:policy/b'],
 ])(
-  'with %j in cdk.json --execution demands the boundary %s, as the CDK gives it to the roles',
+  'with %j in cdk.json --execution demands the boundary %s, as the CDK attaches it to the roles',
   (boundary, expected) => {
     const context = { '@aws-cdk/core:permissionsBoundary': boundary };
     expect(permissionsBoundary(parseEnvironment('prod', environments.prod), context)).toBe(expected);

@@ -21,12 +21,15 @@ describe('release back', () => {
   it.each([
     ['prod', /prod \(account 2{12},.*version 9 .*access rules.*\n.*1\. .*canary: 'off'.* 2\. .*health.* 3\. .*again/s],
     ['dev', /dev \(account 111111111111, region eu-west-1\) this command\n.*access rules.*\n$/],
-  ])('gives all calls of %s to the version before, and the next step with a canary', async (environment, said) => {
-    const { env, state } = await startAws();
-    const result = await runCommandLine([...BACK, '--environment', environment, '--yes'], env);
-    expect(result).toEqual(ended(0, 'live: version 9\n', said));
-    expect(state).toMatchObject({ alias: { FunctionVersion: '9', weights: {} }, stopped: [] });
-  });
+  ])(
+    'sends all calls of %s to the previous version, and with a canary names the next step',
+    async (environment, said) => {
+      const { env, state } = await startAws();
+      const result = await runCommandLine([...BACK, '--environment', environment, '--yes'], env);
+      expect(result).toEqual(ended(0, 'live: version 9\n', said));
+      expect(state).toMatchObject({ alias: { FunctionVersion: '9', weights: {} }, stopped: [] });
+    },
+  );
 
   it('stops a deployment that is under way, and leaves the new version no part of the calls', async () => {
     const { env, state } = await startAws(DEPLOYING);

@@ -135,7 +135,7 @@ it('whoami prints the role that signs, and a line for each of its access rules',
   expect(await world.run('whoami', { env: { AWS_ACCESS_KEY_ID: 'AKIDUNKNOWN' } })).toEqual(unknown);
 });
 
-it('whoami is no failure for a role without a rule, and a refused token is told with it', async ({
+it('whoami is no failure for a role without a rule, and shows a refused token too', async ({
   world: { run: runInWorld, stranger },
 }) => {
   const advice = 'No access rule names this role: ask the operators of the broker for one.\n';

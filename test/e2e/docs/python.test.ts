@@ -23,7 +23,7 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
     for (const outcome of Object.values(told)) expect(outcome).toEqual(expected);
   });
 
-  it('shares a failure among all who waited for it; a later call asks anew', async () => {
+  it('shares a failure among all who waited for it, and a later call asks anew', async () => {
     const server = await answering(UNAVAILABLE);
     const told = await python(server.url, SHARED_FAILURE);
     const failure = 'TokenBrokerError secrets-unavailable';

@@ -117,7 +117,7 @@ describe('the function', () => {
     ['a full answer', { statusCode: 201, headers: { 'content-type': 'text/a' }, body: 'b' }, 201, 'text/a', 'b'],
     ['an answer without headers', { statusCode: 403, body: '{}' }, 403, 'application/json', '{}'],
     ['a text', 'plain', 200, 'application/json', 'plain'],
-  ])('gives %s, which becomes HTTP', async (_what, result, status, contentType, body) => {
+  ])('returns %s, which becomes HTTP', async (_what, result, status, contentType, body) => {
     const { call } = await start({ handler: async () => result });
     expect(await call()).toMatchObject({ status, body, headers: { 'content-type': contentType } });
   });
@@ -126,7 +126,7 @@ describe('the function', () => {
     ['an error', () => Promise.reject(new Error('quite secret'))],
     ['no result in time', () => new Promise(() => {})],
     ['a status that does not exist', async () => ({ statusCode: 99 })],
-  ])('that gives %s is an opaque 502', async (_what, handler) => {
+  ])('that returns %s is an opaque 502', async (_what, handler) => {
     const answered: AnsweredRequest[] = [];
     const { call } = await start({ handler, timeoutMs: 20, onAnswer: (answer) => answered.push(answer) });
     expect(await call()).toMatchObject({ status: 502, body: 'Internal Server Error' });

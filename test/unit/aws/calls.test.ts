@@ -9,7 +9,7 @@ describe('a time limit', () => {
   it.each([
     ['that is given', 150, Infinity],
     ['that a deadline leaves', 200, 150],
-  ])('%s ends a call to the millisecond, and tells it so', async (_what, timeoutMs, clockMs) => {
+  ])('%s ends a call to the millisecond, and aborts its signal', async (_what, timeoutMs, clockMs) => {
     stopTime();
     let signal: AbortSignal | undefined;
     const call = (given: AbortSignal) => {
@@ -98,7 +98,7 @@ describe('a call that can be repeated', () => {
   });
 });
 
-it('waits for work in time, also when it fails, and gives nothing when it is late', async () => {
+it('waits for work in time, also when it fails, and returns undefined when it is late', async () => {
   stopTime();
   expect(await inTime(100, Promise.resolve('answer'))).toBe('answer');
   await expect(inTime(100, Promise.reject(new TypeError('no')))).rejects.toThrow(TypeError);

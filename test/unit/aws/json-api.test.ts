@@ -81,7 +81,7 @@ it('the credentials are those of the variables at the time of a call, and withou
 });
 
 describe('an answer', () => {
-  it('gives the item, its bytes as bytes', async () => {
+  it('returns the item, its bytes as bytes', async () => {
     const Item = { B: { S: 'text' }, bytes: { B: 'AAEC' }, list: { L: [{ B: '/w==' }] }, none: { NULL: true } };
     expect(await answered(200, { Item })).toEqual({
       B: { S: 'text' },
@@ -91,7 +91,7 @@ describe('an answer', () => {
     });
   });
 
-  it.each([{}, { Item: null }])('without an item gives none: %j', async (members) => {
+  it.each([{}, { Item: null }])('without an item returns none: %j', async (members) => {
     expect(await answered(200, members)).toBe(undefined);
   });
 
@@ -103,7 +103,7 @@ describe('an answer', () => {
     [{ message: 'no' }],
     [{ Message: 'no' }],
     [{}, { 'x-amzn-errortype': 'ResourceNotFoundException' }],
-  ])('with the status 200 that AWS never gives is no answer: %j %j', async (members, headers) => {
+  ])('with the status 200 that AWS never sends is no answer: %j %j', async (members, headers) => {
     const failure = await answered(200, members, headers);
     expect(failure).toBeInstanceOf(SyntaxError);
     expect(isDefinitive(failure)).toBe(false);

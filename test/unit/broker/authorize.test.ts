@@ -63,7 +63,7 @@ it('tells a signer that is not a role to assume a role', () => {
   expect(accessDenied('arn:aws:iam::111111111111:root').detail).toBe('Only roles may call: assume one.');
 });
 
-it('tells a refused caller whom to ask', () => {
+it('names to a refused caller whom to ask', () => {
   expect(accessDenied().detail).toMatch(/Ask the operators of the broker for a rule\.$/);
 });
 

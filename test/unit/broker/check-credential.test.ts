@@ -61,7 +61,7 @@ describe('a check', () => {
     expect(versions()).toEqual(['v1', 'v2']);
   });
 
-  it('tells that a version was rejected although an operator’s retry has ended its latch before the next look', async () => {
+  it('reports that a version was rejected although an operator’s retry has ended its latch before the next look', async () => {
     const { check, shared, requests } = setUp({ accepted: new Set() });
     const { replace } = shared;
     shared.replace = async (...args) => {

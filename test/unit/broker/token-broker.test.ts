@@ -33,7 +33,7 @@ describe('the token broker', () => {
     expect(await renewing).toMatchObject({ cache: 'none' });
   });
 
-  it('gives no caller a living token that a renewal in vain has outlasted', async () => {
+  it('issues no living token that a renewal in vain has outlasted', async () => {
     const { issue, world, clock } = createBrokerWorld({
       answer: () => exchange(200, { access_token: 'old', expires_in: 60 }),
     });
@@ -47,7 +47,7 @@ describe('the token broker', () => {
     await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
   });
 
-  it('gives no token of its own from memory, because its secret may be gone', async () => {
+  it('issues no token of its own from memory, because its secret may be gone', async () => {
     const replace = () => Promise.reject(new StoreUnavailable('TimeoutError'));
     const { issue, world, clock } = createBrokerWorld({ store: { ...createReferencePairStore(), replace } });
     await issue();
@@ -56,7 +56,7 @@ describe('the token broker', () => {
     for (let n = 0; n < 2; n += 1) await expect(issue()).rejects.toMatchObject({ type: 'credential-missing' });
   });
 
-  it('gives no caller the token of another pair, also of two services that only differ in the scope they ask for', async () => {
+  it('issues no token of another pair, also of two services that only differ in the scope they ask for', async () => {
     const clients = ['acme', 'globex'];
     const services = ['read', 'write'];
     const { issue } = createBrokerWorld({

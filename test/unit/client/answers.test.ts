@@ -31,7 +31,7 @@ const check = async (members = {}) =>
 it.each([
   ['token-broker; hit; detail=memory', true],
   ['token-broker; fwd=miss', false],
-])('tells whether the broker had the token already: %s', async (status, isCached) => {
+])('shows whether the broker had the token already: %s', async (status, isCached) => {
   const { told } = await ask(issued(NOW), (broker) => broker.token(PAIR), { 'cache-status': status });
   expect(told.isCached).toBe(isCached);
 });
@@ -40,12 +40,12 @@ it.each([
   ['30', 30],
   ['in 30', undefined],
   ['30 s', undefined],
-])('tells when a check may find out more: Retry-After %s', async (text, retryAfterSeconds) => {
+])('says when a check may find out more: Retry-After %s', async (text, retryAfterSeconds) => {
   const { told } = await ask(checked(PAIR), (broker) => broker.check(PAIR), { 'retry-after': text });
   expect(told.retryAfterSeconds).toBe(retryAfterSeconds);
 });
 
-it('asking for a token gives it as the broker issued it', async () => {
+it('asking for a token returns it as the broker issued it', async () => {
   expect(await token({ scope: 'read', region_id: 7 })).toMatchObject({
     accessToken: ACCESS_TOKEN,
     tokenType: 'Bearer',
@@ -89,7 +89,7 @@ describe('asking for a check', () => {
     expect(sent).toMatchObject({ url: '/check', asked: { ...PAIR, stage }, told: { stage } });
   });
 
-  it("gives the broker's finding, with the end of the token on this machine's clock", async () => {
+  it("returns the broker's finding, with the expiry of the token on this machine's clock", async () => {
     const credential_expires_at = '2027-03-01T00:00:00.000Z';
     const members = { checked_at: '2026-11-01T09:00:00.000Z', expires_in: 120, credential_expires_at };
     expect(await check(members)).toEqual({
@@ -151,7 +151,7 @@ describe('a 200 that is no answer of a broker', () => {
   });
 });
 
-it('whoami tells the role that signs, its access rules and the digest of all rules', async () => {
+it('whoami returns the role that signs, its access rules and the digest of all rules', async () => {
   const members = { ...CALLER, rules_digest: DIGEST, since: 'later version' };
   const sent = await ask(members, (broker) => broker.whoami());
   expect(sent).toEqual({ told: { ...CALLER, rulesDigest: DIGEST }, url: '/whoami', asked: {} });
@@ -195,7 +195,7 @@ describe('a refusal by the access rules', () => {
   it.each([
     [3_000, 30_000],
     [1_000, 2_000],
-  ])('is told as it is when that answer takes %d ms, in a call of at most %d ms', async (ms, longest) => {
+  ])('stays as it is when that answer takes %d ms, in a call of at most %d ms', async (ms, longest) => {
     const { broker } = await startDenyingWorld(tooLate(ms));
     await expect(broker.token({ ...PAIR, deadline: NOW + longest })).rejects.toThrow(/^access-denied: .*request-1\)$/);
   });

@@ -21,7 +21,7 @@ const breakOff: Answer = (response) => {
 };
 
 describe("the broker's problems", () => {
-  it.each(PROBLEM_TYPES)('"%s" arrives with all that it tells, and is repeated when that helps', async (type) => {
+  it.each(PROBLEM_TYPES)('"%s" arrives with all its members, and is repeated when that helps', async (type) => {
     const { broker, server } = await startClientWorld(problem(type));
     const error = await failureOf(broker.token(PAIR));
     const { status, retryable, title } = PROBLEMS[type];
@@ -136,12 +136,15 @@ describe('AWS credentials', () => {
     expect(server.requests).toEqual([]);
   });
 
-  it.each(['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'])('are told from a missing module: %s', async (code) => {
-    const credentials = () => Promise.reject(Object.assign(new Error('Cannot find package /home/marked'), { code }));
-    const { broker } = await startClientWorld(GOOD, { credentials });
-    const missing = { type: 'aws-sdk-missing', retryable: false, cause: { code, message: code } };
-    expect(await failureOf(broker.token(PAIR))).toMatchObject(missing);
-  });
+  it.each(['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'])(
+    'are unavailable because of a missing module: %s',
+    async (code) => {
+      const credentials = () => Promise.reject(Object.assign(new Error('Cannot find package /home/marked'), { code }));
+      const { broker } = await startClientWorld(GOOD, { credentials });
+      const missing = { type: 'aws-sdk-missing', retryable: false, cause: { code, message: code } };
+      expect(await failureOf(broker.token(PAIR))).toMatchObject(missing);
+    },
+  );
 
   it('that take too long end with the time limit', async () => {
     const { broker } = await startClientWorld(GOOD, { credentials: () => new Promise(() => {}), timeoutMs: 50 });

@@ -18,7 +18,7 @@ it('a fake broker issues a token that its clock brings to its end', async () => 
   expect(requests).toEqual([1, 2].map(() => ({ path: '/token', members: PAIR })));
 });
 
-it('a fake broker gives each pair its own token, renews it in time, and gives a longer living one where it can', async () => {
+it('a fake broker issues a token for each pair, renews it in time, and issues a longer living token where it can', async () => {
   const { broker, advance } = createFakeBroker({ lifetimeSeconds: 600 });
   await broker.token(PAIR);
   expect(await broker.token({ ...PAIR, client: 'globex' })).toMatchObject({ accessToken: 'fake-token-2' });
@@ -80,7 +80,7 @@ it('a fake broker that fails for a moment shows the repetitions of the client, w
   expect(now()).toBeGreaterThanOrEqual(NOW + 6_000);
 });
 
-it('a fake broker checks, and tells who asks', async () => {
+it('a fake broker checks, and names the role that asks', async () => {
   const caller = { role: 'arn:aws:iam::222222222222:role/reporting', account: '222222222222', rules: [] };
   const { broker, fail } = createFakeBroker({ startsAt: NOW, caller });
   expect(await broker.check(PAIR)).toMatchObject({ ...PAIR, finding: 'accepted', checkedAt: NOW });

@@ -118,7 +118,7 @@ describe('a token that lives', () => {
     await expect(nth()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
   });
 
-  it('is rarely asked for when the broker gives the same token again and again', async () => {
+  it('is rarely asked for when the broker issues the same token again and again', async () => {
     const { broker, clock, answer, asked } = await startHolding([]);
     for (let second = 0; second < 3_570; second += 1) {
       clock.now = NOW + second * SECOND_MS;
@@ -212,7 +212,7 @@ describe('minTtl', () => {
     expect(asked().map(({ min_ttl }) => min_ttl)).toEqual([4_000, 5_000]);
   });
 
-  it('causes one request for all callers that give the same', async () => {
+  it('causes one request for all callers that refuse the same', async () => {
     const longer = heldBack(goodAnswer(2, 7_200));
     const { nth, asked } = await startHolding([longer.answer]);
     const asking = Array.from({ length: 9 }, (_, n) => nth({ minTtl: n === 8 ? 7_100 : 7_000 }));

@@ -49,7 +49,7 @@ describe('fetch', () => {
     ['second 401 when the successor is refused, too', goodAnswer(2), 2],
     ['first 401 when the broker stands by the token', problem('refused-again'), 1],
     ['first 401 when the broker gives the same token again', goodAnswer(1), 1],
-  ])('gives the %s', async (_, answer, sent) => {
+  ])('returns the %s', async (_, answer, sent) => {
     const { broker, service, asked } = await startWorlds([], goodAnswer(1), answer);
     const response = await broker.fetch(service.url, undefined, PAIR);
     expect([response.status, await response.json()]).toEqual([401, { isAccepted: false }]);
@@ -92,7 +92,7 @@ describe('fetch', () => {
     ['401 of a host that is not named', (url: string) => url.replace('127.0.0.1', 'localhost'), PAIR],
     ['401 of a host that is named for another service', (url: string) => url, { ...PAIR, service: 'other' }],
     ['403', (url: string) => `${url}/forbidden`, PAIR],
-  ])('gives a %s to its caller, and reports nothing', async (answer, urlOf, pair) => {
+  ])('returns a %s to its caller, and reports nothing', async (answer, urlOf, pair) => {
     const { broker, service, asked } = await startWorlds([]);
     expect((await broker.fetch(urlOf(service.url), undefined, pair)).status).toBe(Number.parseInt(answer, 10));
     expect(service.requests).toHaveLength(1);

@@ -24,7 +24,7 @@ describe('a health run', () => {
     expect(JSON.stringify(await items())).not.toContain('notify');
   });
 
-  it('tells of a rejected credential once, sends it once, and tells when it is accepted again', async () => {
+  it('reports a rejected credential once, sends it once, and reports when it is accepted again', async () => {
     const { run, store, replace, tokenService, messages, items } = await startHealthFunctionWorld();
     await store('acme', CREDENTIALS.wrong);
     const rejected = await run();
@@ -41,7 +41,7 @@ describe('a health run', () => {
 });
 
 describe('the negative check', () => {
-  it('tells when the probe got a token, which is never shown', async () => {
+  it('reports that the probe got a token, which is never shown', async () => {
     const world = await startHealthFunctionWorld({ accessRules: [PROBE_RULE] });
     const { run, store, tokenService, healthLines, messages } = world;
     expect((await run()).line).toMatchObject({ ProbeNotDenied: 1, probe: 'credential-missing' });
@@ -62,7 +62,7 @@ describe('when something around the run fails', () => {
     expect(healthLines).toEqual([]);
   });
 
-  it('sees that no operator would be told, also when SNS does not say', async () => {
+  it('sees that no message would reach an operator, also when SNS does not say', async () => {
     const { run, sns } = await startHealthFunctionWorld();
     sns.failWith('access-denied');
     expect((await run()).line).toMatchObject({ OperatorsUnreachable: 1 });

@@ -50,7 +50,7 @@ describe('a new version of the token function', () => {
     expect(clock.aheadMs - startedMs).toBeLessThanOrEqual(120_000 - REPORT_MS);
   });
 
-  it('gets no caller when it gives a token to a role that may only check, and that token is not shown', async () => {
+  it('gets no caller when it issues a token to a role that may only check, and that token is not shown', async () => {
     const rule = exampleRule({ role: HEALTH.role, services: 'all' });
     const { store, release, written, tokenService } = await startWorld([rule]);
     await store('acme', CREDENTIALS.acme, 'customer-insights');
@@ -60,7 +60,7 @@ describe('a new version of the token function', () => {
     for (const word of written.join('').split(/[^\w-]+/)) expect(tokenService.issued(word)).toBe(false);
   });
 
-  it('gets no caller when its access rules give any role more than was synthesised', async () => {
+  it('gets no caller when its access rules allow any role more than was synthesised', async () => {
     const foreign = exampleRule({ role: 'arn:aws:iam::999999999999:role/foreign', clients: 'all', services: 'all' });
     const { release } = await startWorld([foreign]);
     const digests = [[...SYNTHESISED, foreign], SYNTHESISED].map((accessRules) => rulesDigest({ accessRules }));

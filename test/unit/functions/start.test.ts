@@ -36,7 +36,7 @@ describe('the first reads', () => {
     ['answers', async () => ({}), 10_000],
     ['fails', () => Promise.reject(new Error('no')), 10_000],
     ['is silent', () => new Promise(() => undefined), 20],
-  ])('look into the table and read the sealing key and no client’s secret; AWS %s', async (_, answer, withinMs) => {
+  ])('look into the table and read the sealing key and no client’s secret when AWS %s', async (_, answer, withinMs) => {
     const asked = (await askedFirst(answer, withinMs)).map((input) => JSON.stringify(input));
     expect([...new Set(asked)].toSorted()).toEqual([
       '{"SecretId":"token-broker-keys/test/sealing","VersionStage":"AWSCURRENT"}',

@@ -3,7 +3,7 @@ import { createClientCheck } from '../../../functions/health/rules/check-client.
 import { NotificationFailure } from '../../../functions/health/rules/notify.ts';
 import { about, createHealthWorld, type except } from './health-world.ts';
 
-describe('the operators are told of a new version', () => {
+describe('the operators get a message about a new version', () => {
   it('on each service on which it does not work', async () => {
     const { check, subjects } = createWorld({ one: 'rejected', two: 'accepted', three: 'secret-missing' });
     await check();
@@ -32,7 +32,7 @@ describe('the operators are told of a new version', () => {
   });
 });
 
-describe('an answer that tells nothing about the version of the event', () => {
+describe('an answer that says nothing about the version of the event', () => {
   it.each<readonly [string, Answer, string]>([
     ['is about another version', { finding: 'accepted', version: 'v1' }, 'another-version'],
     ['is about no version', { finding: 'misconfigured', version: undefined }, 'another-version'],

@@ -12,7 +12,7 @@ const RUN: HealthRun = {
   reported: { sent: 0, unsent: 0, failures: [] },
 };
 
-it('the line of a check tells the finding, and which new version led to it, with a metric for its service', () => {
+it('the line of a check has the finding, and which new version led to it, with a metric for its service', () => {
   const { log, lines } = createLog();
   log.check({ pair: PAIR, answer: FOUND, milliseconds: 12, promoted: 'v2' });
   expect(lines()).toEqual([
@@ -31,7 +31,7 @@ it('the line of a check counts a failure of the broker apart from findings', () 
   expect(lines()).toMatchObject([{ outcome: 'failed', Findings: 0, CheckFailures: 1, failure: 'timeout' }]);
 });
 
-it('one line tells why an event is ignored', () => {
+it('one line says why an event is ignored', () => {
   const { log, lines } = createLog();
   log.ignored('foreign');
   expect(lines()).toMatchObject([{ environment: 'dev', service: 'none', outcome: 'foreign', IgnoredEvents: 1 }]);

@@ -15,7 +15,7 @@ const createWorld = () => createHealthWorld({ clients: [{ client: 'acme' }] });
 
 describe('the operators', () => {
   it.each(FINDINGS.filter((finding) => finding !== 'accepted'))(
-    'are told once in twenty runs that a pair is %s, and once that it is accepted again',
+    'get one message in twenty runs that a pair is %s, and one that it is accepted again',
     async (finding) => {
       const { world, run, messages } = createWorld();
       await run();
@@ -46,7 +46,7 @@ describe('the end of a credential', () => {
   const DAY_MS = 24 * HOUR_MS;
   const endsIn = (days: number) => new Date(START + days * DAY_MS).toISOString();
 
-  it('is told 30, 7 and 1 days before and when it is over, once for each version', async () => {
+  it('is reported 30, 7 and 1 days before and when it is over, once for each version', async () => {
     const { world, run, clock, messages } = createWorld();
     const told = async (days: number, version = 'v1') => {
       await clock.advance(START + days * DAY_MS - clock.now());
@@ -72,7 +72,7 @@ describe('the end of a credential', () => {
     ['is in the tag', { credentialExpiresAt: endsIn(99) }, undefined],
     ['has no tag', { credentialExpiresAt: endsIn(98), version: 'v2' }, undefined],
     ['comes from a broker of an earlier release', {}, undefined],
-  ])('that %s is told once, or not', async (_, answer, condition) => {
+  ])('that %s is reported once, or not', async (_, answer, condition) => {
     const expiries = new Map([['v1', `${endsIn(99)} ${endsIn(100)}`]]);
     const { world, run } = createHealthWorld({ clients: [{ client: 'acme', expiries }] });
     world.answer = () => ({ ...answer });

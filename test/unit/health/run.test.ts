@@ -166,7 +166,7 @@ describe('a pair that the memory knows and the list shows no more', () => {
     },
   );
 
-  it('is still told about where it is not gone', async () => {
+  it('is still reported where it is not gone', async () => {
     const { run, world } = await createWorld();
     world.answer = except({ [`acme/${SERVICE}`]: 'misconfigured' });
     expect((await run()).subjects).toEqual([`[token-broker dev] misconfigured: acme on ${SERVICE}`]);

@@ -174,7 +174,7 @@ describe('wrong settings', () => {
     expect(faults.filter((fault) => fault.endsWith(': is set by the broker or by HTTP itself'))).toHaveLength(16);
   });
 
-  it('are all named at once; whether members fit together is only judged where each is right by itself', () => {
+  it('are all named at once, and members that are right are judged together', () => {
     const forms = {
       dev: {
         account: 1,
@@ -210,7 +210,7 @@ describe('wrong settings', () => {
     expect(faultsOf(exampleForm(), name)).toEqual([expect.stringMatching(/: must (not be named|have a name)/)]);
   });
 
-  it('name more accounts than the policy of the function has room for; more roles of an account take none', () => {
+  it('name more accounts than the policy of the function has room for, and more roles of an account take none', () => {
     const faults = (accounts: number, roles: number, form = {}) => {
       const accessRules = Array.from({ length: accounts * roles }, (_, index) => ({
         role: `arn:aws:iam::${200_000_000_000 + (index % accounts)}:role/caller-${index}`,

@@ -99,7 +99,7 @@ describe('client promote --force, when a service answers', () => {
 });
 
 describe('two operators at once', () => {
-  it('do not put the version of the other into use, and are told nothing of a version that is gone', async ({
+  it('do not put the version of the other into use, and read nothing about a version that is gone', async ({
     world,
   }) => {
     for (const options of ['', ' --force', ' --force --accept-rejected']) {
@@ -123,7 +123,7 @@ describe('two operators at once', () => {
   });
 
   it.for(['y', 'n'])(
-    'are told of the version of the other also after the second question, answered with %s',
+    'read of the version of the other also after the second question, answered with %s',
     async (answer, { world }) => {
       const version = await world.store(NEW);
       const current = (await world.describe()).AWSCURRENT;

@@ -206,7 +206,7 @@ describe('client disable, refused or failed', () => {
     expect(await world.run(DISABLE, { env: { AWS_ENDPOINT_URL_DYNAMODB: url } })).toEqual(ended(1, '', told));
   });
 
-  it('stops a client when Secrets Manager does not tell whether there is one', async ({ world }) => {
+  it('stops a client when Secrets Manager does not say whether there is such a client', async ({ world }) => {
     const unknown = /^Whether the client "acme" exists is unknown \(aws-unavailable\)\.\n/;
     expect(await world.run(DISABLE, NO_SECRETS)).toEqual(ended(1, '', unknown));
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);

@@ -50,7 +50,7 @@ describe('a stop', () => {
 });
 
 describe('clearing latches, holds and pauses', () => {
-  it('tells what stood in the way, and touches nothing else: token, lease and stop stay', async () => {
+  it('reports what stood in the way, and touches nothing else: token, lease and stop stay', async () => {
     const { admin, pair, read, write } = await connect();
     await write(fullRecord());
     await admin.disable(pair);

@@ -101,7 +101,7 @@ describe('client put', () => {
     expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, dropped));
   });
 
-  it('tells of another client_id and of blanks, and shows neither', async ({ world }) => {
+  it('reports another client_id and blanks, and shows neither', async ({ world }) => {
     const plan = async (input: object, env = {}) => (await world.run(PUT, { input, env })).stderr.match(/^- .*$/gm);
     const [OTHER, BLANK] = [/changes the client_id: it differs/, /also stores the blank with which/];
     expect(await plan(WRONG)).toEqual([expect.any(String)]);
@@ -127,7 +127,7 @@ describe('client put', () => {
 
   const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
 
-  it('stores the end of a credential, lists it, and health tells of it', async ({ world }) => {
+  it('stores the expiry of a credential, lists it, and health reports it', async ({ world }) => {
     const near = days(31);
     const plan = `\n- stores the end of the credential: ${near}T00:00:00.000Z\n`;
     for (const option of [' --dry-run', '']) {
@@ -172,7 +172,7 @@ describe('client put', () => {
     expect(tagged).toEqual([`${far}T00:00:00.000Z never`, 'malformed']);
   });
 
-  it('waits when the turn of a version comes soon, and says so; Ctrl-C ends that', async ({ world }) => {
+  it('waits when the turn of a version comes soon, and says so, until Ctrl-C', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
     const putting = beginPut(world);
     const waits = /merchant-payment-cleansing: the broker must wait; asking again in \d+ s\.\n/;
@@ -181,7 +181,7 @@ describe('client put', () => {
     expect(await putting.finished).toMatchObject({ exitCode: 130 });
   });
 
-  it('stores a new client, and tells whether its service accepts it', async ({ world }) => {
+  it('stores a new client, and reports whether its service accepts it', async ({ world }) => {
     const create = (client: string) => `client put ${client} --create --yes --services ${INSIGHTS}`;
     const accepted = /AWS made it current at once\. Callers get tokens as soon as/;
     expect(await world.run(create('globex'), { input: NEW })).toEqual(ended(0, /./, accepted));

@@ -191,7 +191,7 @@ it.for([
 it.for([
   ['client promote acme', /^error: version-missing: No version of acme waits to be promoted/],
   ['client rollback acme --yes', /version-missing: No version of acme precedes the current version/],
-] as const)('%s tells when there is no such version', async ([command, message], { world }) => {
+] as const)('%s reports that there is no such version', async ([command, message], { world }) => {
   expect(await world.run(command)).toEqual(ended(1, '', message));
   expect(await world.json(command)).toMatchObject({ type: 'version-missing' });
 });

@@ -111,7 +111,7 @@ describe('doctor', () => {
     expect(await world.run(DOCTOR)).toEqual(ended(0, had, unproven));
   });
 
-  it('tells a secret that is to be deleted from one that does not exist', async ({ world }) => {
+  it('distinguishes a secret that is to be deleted from a missing secret', async ({ world }) => {
     await world.run('client delete acme --yes');
     for (const [client, state] of Object.entries({ acme: 'is marked for deletion', globex: 'does not exist' })) {
       const { stdout } = await world.run(`doctor ${client} ${INSIGHTS}`);
@@ -125,7 +125,7 @@ async function diagnose(env: Situation['env'], ...args: readonly string[]) {
 }
 
 describe('doctor --auth-url', () => {
-  it('tells which of the documented paths there is, with requests that carry nothing', async () => {
+  it('reports which of the documented paths exists, with requests that carry nothing', async () => {
     const { env } = await withWorld(serviceAnswering(404, ''));
     const { url, requests } = await startFront({});
     const { cause, steps } = await diagnose(env, '--auth-url', `${url}/base/`);

@@ -78,7 +78,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await shows(page, GLOBEX, 'ok token: .*');
   });
 
-  it('runs the schedule, folds its checks, and shows what the operators are told with the commands in it', async () => {
+  it('runs the schedule, folds its checks, and shows the message to the operators with its commands', async () => {
     const { page } = await open();
     await page.getByRole('button', { name: 'Run the checks' }).click();
     await said(page, 'Every pair was checked.');

@@ -87,7 +87,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await clipboard()).toBe(command);
   });
 
-  it('shows a token only while it is told to', async () => {
+  it('shows a token only while the visitor wants it', async () => {
     const { page, broker } = await open();
     await press(page, ACME);
     const { json } = await ask(broker, BILLING, ACME);
@@ -185,7 +185,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 });
 
-describe('the commands that the page gives', () => {
+describe('the commands that the page shows', () => {
   const broker = useLocalBroker();
 
   it.each([

@@ -6,7 +6,7 @@ const ACCEPTED = { client: 'acme', service: 'customer-insights', stage: 'AWSCURR
 
 const bad = (word: string) => ({ word, kind: 'bad' });
 
-it('a call is signed as the caller, and tells what was sent and what came back, with neither key, token nor signature', async () => {
+it('a call is signed as the caller, and shows what was sent and what came back, with neither key, token nor signature', async () => {
   const { call, asked } = await startPageWorld();
   const report = await call({ min_ttl: 60 });
 

@@ -48,7 +48,7 @@ function describeAcme({ pair, found, sent = [SENT] }: Known, playing?: ReadonlyM
   });
 }
 
-it('the page is told of services, callers, clients and incidents, and nothing of what is sent to the services', async () => {
+it('the page gets services, callers, clients and incidents, and nothing that is sent to the services', async () => {
   const told = await describeAcme({}, new Map([['billing', 'down']]));
 
   expect(told).toMatchObject({

@@ -29,7 +29,7 @@ it('sends the request as it was built', async () => {
   ]);
 });
 
-it('gives the answer unread: lower-case names, repeated headers joined, the bytes of the body', async () => {
+it('returns the answer unread: lower-case names, repeated headers joined, the bytes of the body', async () => {
   const head = 'HTTP/1.1 200 OK\r\nRetry-After: 1\r\nretry-after: 2\r\nX-Token: a\r\nContent-Length: 3\r\n\r\n';
   const server = await serve({ onRequest: (socket) => socket.write(`${head}\x00\xff\xfe`, 'latin1') });
   const request = exampleRequest(`http://127.0.0.1:${server.port}/`);
@@ -54,7 +54,7 @@ it.each([
 it.each([
   ['a length', http(200, 'abcd')],
   ['chunks', `${CHUNKED_HEAD}\r\n4\r\nabcd\r\n0\r\n\r\n`],
-])('takes a body of the limit and refuses one byte more, told by %s', async (_what, bytes) => {
+])('takes a body of the limit and refuses one byte more, declared by %s', async (_what, bytes) => {
   expect(await receive(bytes, { maxBodyBytes: 4 })).toEqual({ status: 200, text: 'abcd' });
   const refused = { kind: 'too-large', code: 'BODY_TOO_LARGE', status: 200 };
   expect(await receive(bytes, { maxBodyBytes: 3 })).toEqual(refused);

@@ -41,7 +41,7 @@ function written(record: AuditRecord, version?: string, sloWithinMs?: number): s
 }
 
 describe('the audit line', () => {
-  it('tells in one line of JSON who got what, where it came from and how it went', () => {
+  it('writes in one line of JSON who got what, where it came from and how it went', () => {
     expect(written(ISSUED)).toMatch(/^\{[^\n\r]*\}\n$/);
     expect(JSON.parse(written(ISSUED))).toMatchObject({
       ...{ environment: 'prod', service: 'customer-insights', outcome: 'issued', operation: 'token', cache: 'none' },
@@ -126,7 +126,7 @@ describe('the audit line', () => {
     expect(written({ ...ISSUED, ...changes })).not.toContain('Slo');
   });
 
-  it('tells what the caller asked for beside the pair, and leaves out what it did not ask for', () => {
+  it('contains what the caller asked for beside the pair, and leaves out what it did not ask for', () => {
     expect(JSON.parse(written({ ...ISSUED, forced: true, minTtl: 600 }))).toMatchObject({ forced: true, minTtl: 600 });
     for (const name of ['forced', 'minTtl']) {
       expect(JSON.parse(written({ ...ISSUED, forced: false, minTtl: 0 }))).not.toHaveProperty(name);
@@ -158,7 +158,7 @@ it('a record that cannot be opened is a line with a metric of its own', () => {
 it.each<[unknown, string | undefined]>([
   ['AccessDeniedException', 'AccessDeniedException'],
   ...[new Error('marked'), { token: 'marked' }, 7, null].map((cause): [unknown, undefined] => [cause, undefined]),
-])('the cause of a problem is shown when it is a word that the rules gave: %j', (cause, shown) => {
+])('the cause of a problem is shown when it is a word of the rules: %j', (cause, shown) => {
   const line = JSON.parse(written({ ...DENIED, outcome: 'secrets-unavailable', cause }));
   expect(line.cause).toBe(shown);
 });

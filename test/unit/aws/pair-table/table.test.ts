@@ -24,7 +24,7 @@ it('makes one strongly consistent GetItem for a read, and one UpdateItem for eve
   expect(endpoint.calls[0]).toMatchObject({ parameters: { ConsistentRead: true } });
 });
 
-it('gives a record 90 days from its last write; one with a latch or a stop stays for good', async () => {
+it('keeps a record 90 days from its last write, and a record with a latch or a stop for good', async () => {
   const { store, pair, clock, item, write } = await connect();
   const dated = (days: number) => ({ N: `${START / 1_000 + days * 86_400}` });
   const forgetAt = async () => (await item()).forgetAt;
@@ -143,7 +143,7 @@ describe('an item that is not as it should be', () => {
     }
   });
 
-  it('reads what a newer release tells of members that it knows, and keeps what it does not know', async () => {
+  it('reads what a newer release writes in members that it knows, and keeps what it does not know', async () => {
     const { put, item, record, write } = await connect();
     const problem = '{"type":"a type of a newer release","detail":"x"}';
     const wait = `{"until":5,"step":2,"newer":1,"problem":${problem}}`;

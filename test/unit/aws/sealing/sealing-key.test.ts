@@ -107,7 +107,7 @@ describe('reading the sealing key', () => {
     expect(await keys.current()).toMatchObject({ version: V1 });
   });
 
-  it('gives up a known key that it may not read any more, and asks again at once when the clock was set back', async () => {
+  it('drops a known key that it may not read any more, and asks again at once when the clock was set back', async () => {
     const { keys, failWith, clock } = await start();
     await keys.current();
     clock.now += 3_600_000;

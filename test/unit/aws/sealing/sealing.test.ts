@@ -77,7 +77,7 @@ describe('an item of which one bit is different', async () => {
   const sealed = await seal();
   const item: Item = defined(tokenAttributes(sealed.visible, sealed));
 
-  it.each(Object.keys(item))('gives no token when it is in "%s"', async (name) => {
+  it.each(Object.keys(item))('opens no token when it is in "%s"', async (name) => {
     for (const flipped of flips(item[name])) {
       const read = readToken({ ...item, [name]: flipped })?.sealed;
       expect({ flipped, token: read && (await sealer.open(ACME, read)) }).toEqual({ flipped, token: undefined });

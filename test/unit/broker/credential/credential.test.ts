@@ -136,7 +136,7 @@ describe('the services of a client', () => {
     expect(problemOf(secret)).toMatchObject({ type: 'credential-malformed', detail });
   });
 
-  it.each(['hunter2', '["customer-insights"]', 'null', ''])('cannot be told from %j', (text) => {
+  it.each(['hunter2', '["customer-insights"]', 'null', ''])('are unknown in %j', (text) => {
     expect(namesService(new Redacted(text), SERVICE)).toBeUndefined();
   });
 });

@@ -13,7 +13,7 @@ const post = (body: string, world = createBrokerWorld(), more = {}) =>
   world.post({}, { contentType: `${FORM};charset=UTF-8`, body, ...more });
 
 describe('an OAuth 2.0 form', () => {
-  it('names the client as client_id and the service as scope; min_ttl and refused are as in JSON', () => {
+  it('names the client as client_id and the service as scope, and min_ttl and refused as in JSON', () => {
     expect(read(GOOD)).toEqual({ pair: PAIR, minTtlMs: 0, refused: undefined });
     const asked = { minTtlMs: 60_000, refused: '0123456789abcdef' };
     expect(read(`${GOOD}&min_ttl=60&refused=${asked.refused}`)).toEqual({ pair: PAIR, ...asked });
@@ -73,7 +73,7 @@ describe('the answer to an OAuth 2.0 form', () => {
     ],
     [`${GRANT}&client_id=acme&scope=a+b`, 'invalid_scope', 'scope: must be the name of one service, which'],
     ['grant_type=password&client_id=acme', 'unsupported_grant_type', 'grant_type: must be client_credentials.'],
-  ])('tells what is wrong in the words of the standard: %s', async (body, error, description) => {
+  ])('says what is wrong in the words of the standard: %s', async (body, error, description) => {
     const world = createBrokerWorld();
     const { status, headers, json } = await post(body, world);
     expect(status).toBe(400);

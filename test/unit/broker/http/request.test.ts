@@ -33,7 +33,7 @@ describe('a request for a token', () => {
     ...['0123456789abcde', '0123456789abcdef0', 'x0123456789abcdef', '0123456789ABCDEF', ''].map(
       (refused) => [{ ...PAIR, refused }, `refused: ${FINGERPRINT_RULE}.`] as const,
     ),
-  ])('is told every member that is wrong, and why: %j', (members, detail) => {
+  ])('is refused with each wrong member and its reason: %j', (members, detail) => {
     expect(problemOf(() => read(members))).toContain(detail);
   });
 });

@@ -24,7 +24,7 @@ describe('POST /token', () => {
     });
   });
 
-  it('counts the seconds that are left down, and tells no more than the whole life when the clock was set back', async () => {
+  it('counts the seconds that are left down, and shows no more than the whole life when the clock was set back', async () => {
     const { post, clock } = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
     await post(PAIR);
     clock.now = START + 59_001;
@@ -39,7 +39,7 @@ describe('POST /token', () => {
 });
 
 describe('the audit line of a request', () => {
-  it('has its origin, and tells whether it forced a token or asked how long it lives', async () => {
+  it('has its origin, and shows whether it forced a token or asked how long it lives', async () => {
     const { post, audited } = createBrokerWorld();
     const { json } = await post(PAIR, { sourceIp: '192.0.2.1' });
     await post({ ...PAIR, refused: json.fingerprint, min_ttl: 60 });
@@ -70,7 +70,7 @@ describe('the audit line of a request', () => {
   });
 });
 
-it('gives a request that nothing answers a problem shortly after its deadline, which says when to ask again', async () => {
+it('answers a request with a problem shortly after its deadline when nothing else answers it, and says when to ask again', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const answered = vi.fn();
@@ -120,7 +120,7 @@ describe('POST /check', () => {
     expect(audited).toEqual([expect.objectContaining({ outcome: 'throttled', cause: 'service' })]);
   });
 
-  it('needs the operation check, which gives no right to a token', async () => {
+  it('needs the operation check, which is no right to a token', async () => {
     const { post, counts } = createBrokerWorld();
     expect(await post(PAIR, { path })).toMatchObject({ status: 403, json: { type: 'access-denied' } });
     expect(counts).toEqual(NO_CALLS);
@@ -131,7 +131,7 @@ describe('POST /check', () => {
 describe('POST /whoami', () => {
   const path = '/whoami';
 
-  it('tells the role that signed and what its own rules allow it, and asks nothing of AWS', async () => {
+  it('returns the role that signed and what its own rules allow it, and sends nothing to AWS', async () => {
     const accessRules = [
       exampleRule(),
       exampleRule({ role: 'arn:aws:iam::111111111111:role/reporting', clients: ['globex'] }),
@@ -229,7 +229,7 @@ it.each<[number, string, boolean]>([
   expect(headers).toMatchObject({ ...NOT_KEPT, 'retry-after': '1' });
 });
 
-it('keeps a bug opaque to the caller; it is written down for the operator', async () => {
+it('keeps a defect opaque to the caller, and logs it for the operator', async () => {
   const bug = new TypeError('marked-secret');
   const { post, audited } = createBrokerWorld({ secret: () => Promise.reject(bug) });
   const response = await post(PAIR);

@@ -46,7 +46,7 @@ describe('a call that waits', () => {
     expect(slept).toEqual([47.5, 60 - 47.5 + 45]);
   });
 
-  it('sleeps no longer than its call, and is told to come back in a second', async () => {
+  it('sleeps no longer than its call, and hears to come back in a second', async () => {
     const { slept, tableReads, acquire } = createPairWorld({ record: LIVE });
     const problem = { type: 'token-endpoint-timeout', detail: 'No token came in time.', retryAfterSeconds: 1 };
 
@@ -107,7 +107,7 @@ it('a version is sent only if it was read after the look, although an earlier re
   expect(versionsSent()).toEqual(['v1', 'v2']);
 });
 
-it('a latch or a hold is told by the secret of the last minutes', async () => {
+it('a latch or a hold is reported with the secret of the last minutes', async () => {
   const { acquire, readStages, clock } = createPairWorld({ renewals: [REJECTED] });
   await acquire([REQUEST, answer('enough')]);
   const reads = readStages.length;

@@ -24,7 +24,7 @@ import {
 } from './pair-world.ts';
 
 describe('a store that is out of reach', () => {
-  it('leaves the instance to what it knows, in spite of any lease that it saw before, and tells the operator', async () => {
+  it('leaves the instance to what it knows, in spite of any lease that it saw before, and warns the operator', async () => {
     const call = exampleCall();
     const { acquire, memory, views, slept } = createPairWorld({ reads: [DOWN] });
     await memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, ...LIVE, forcedAt: START - 1 }, tag: 'a' }));

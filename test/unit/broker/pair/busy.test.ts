@@ -149,7 +149,7 @@ describe('an outcome whose write is busy', () => {
     expect(clock.now - START).toBe(5_500);
   });
 
-  it('is told to the caller after a second, if it is a rejection and the instance was alone', async () => {
+  it('reaches the caller after a second, if it is a rejection and the instance was alone', async () => {
     const { ask, clock, sent } = createPairWorld({ renewals: [REJECTED], reads: [DOWN, DOWN, BUSY] });
     expect([await ask(), sent.length, clock.now - START]).toEqual(['credential-rejected', 1, SECOND_MS]);
   });
@@ -157,7 +157,7 @@ describe('an outcome whose write is busy', () => {
   it.each<[string, PairWorldOptions]>([
     ['reads', { reads: [DOWN, DOWN, BUSY] }],
     ['writes', { reads: [DOWN, DOWN, {}], onReplace: THROTTLED }],
-  ])('is told for a second in all by an instance that is alone, and then stays untold: busy %s', async (_, options) => {
+  ])('takes a second in all of an instance that is alone, and is not written after it: busy %s', async (_, options) => {
     const { acquire, clock, sent } = createPairWorld({ renewals: [REJECTED], ...options });
     await acquire([REQUEST, REQUEST, answer('enough')]);
     expect([sent.length, clock.now - START]).toEqual([1, SECOND_MS]);

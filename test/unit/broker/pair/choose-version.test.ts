@@ -111,7 +111,7 @@ describe('the services that AWSCURRENT names', () => {
     expect(chosen(versions)).toBe(expected);
   });
 
-  it('are told to the operator who has to add one', () => {
+  it('are reported to the operator who has to add one', () => {
     const detail =
       'The secret "token-broker/test/acme" does not name the service customer-insights. An operator must add it to "services" if acme has a credential for it.';
     expect(goneProblem(staged([naming([])]), pair)).toMatchObject({ type: 'credential-missing', detail });

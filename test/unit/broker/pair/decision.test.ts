@@ -76,7 +76,7 @@ it.each<[RegExp, Changes]>([
   [/disabled .* an operator/i, { record: { disabled: { since: START } } }],
   [/^down$/, { now: HARD, ...paused(HARD + 1) }],
   [/refused .* 30 seconds/, { record: { forcedAt: START }, request: { refused: TOKEN.fingerprint } }],
-])('tells the caller what is the matter: %o', (detail, changes) => {
+])('says to the caller what is the matter: %o', (detail, changes) => {
   expect(stepOf(changes)).toMatchObject({ detail: expect.stringMatching(detail) });
 });
 

@@ -24,7 +24,7 @@ describe('what an instance remembers of a pair', () => {
     ['for a minute', MINUTE_MS - 1, RECORD],
     ['no longer than a minute', MINUTE_MS, undefined],
     ['not after the clock was set back', -1, undefined],
-  ])('is trusted %s, from the start of the call that gave it, and stays known', async (_, laterMs, trusted) => {
+  ])('is trusted %s, from the start of the call that read it, and stays known', async (_, laterMs, trusted) => {
     const { clock, memory } = setUp();
     await memory.remember(PAIR, async () => {
       clock.now += 500;
@@ -69,7 +69,7 @@ describe('what an instance remembers of a pair', () => {
   });
 });
 
-describe('the outcome of a request that the table was not told', () => {
+describe('the outcome of a request that the table does not have', () => {
   const own: PairRecord = {
     ...EMPTY_RECORD,
     token: exampleToken({ fingerprint: 'own' }),
@@ -117,7 +117,7 @@ describe('the outcome of a request that the table was not told', () => {
     ['a later attempt', { attemptedAt: START }],
     ['a later trial', { checked: { version: 'v3', at: START, finding: 'rejected' } }],
     ['a token that may be issued', { token: exampleToken() }],
-  ])('gives way to %s', (_, changes) => {
+  ])('yields to %s', (_, changes) => {
     expect(withOwn({ ...closed, ...changes })).toMatchObject(changes);
   });
 
@@ -156,7 +156,7 @@ describe('the outcome of a request that the table was not told', () => {
   });
 });
 
-describe('a rejection that the table could not be told', () => {
+describe('a rejection that could not be written to the table', () => {
   const untold = { count: 2, at: START, by: 'mine' };
   const reject = (memory: PairMemory, version: string, pair = PAIR) =>
     memory.keepOutcome(pair, { ...RECORD, rejected: new Map([[version, untold]]) }, { kind: 'rejected', version });

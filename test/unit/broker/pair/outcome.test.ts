@@ -201,7 +201,7 @@ describe('the wait after a request in vain', () => {
   it.each<[string, Obtained, object]>([
     ['a pause', FAILED, { type: 'token-endpoint-unavailable', detail: 'down', retryAfterSeconds: 1, cause: 'why' }],
     ['a hold', HELD, { type: 'token-endpoint-error', detail: 'down', retryAfterSeconds: 1, cause: 'why' }],
-  ])('is told to the caller with the problem, in whole seconds: %s', async (_, renewal, told) => {
+  ])('reaches the caller with the problem, in whole seconds: %s', async (_, renewal, told) => {
     const { outcome } = await run({ renewals: [renewal] });
     expect(outcome).toBeInstanceOf(Problem);
     expect(outcome).toMatchObject(told);

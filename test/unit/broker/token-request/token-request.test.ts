@@ -50,7 +50,7 @@ function failure(kind: SendFailureKind, code = 'CODE', status?: number): SendFai
 }
 
 describe('a token request', () => {
-  it.each([200, 301, 401, 429, 500])('takes a %d as the answer, and tells when it began and came', async (status) => {
+  it.each([200, 301, 401, 429, 500])('takes a %d as the answer, and reports when it began and came', async (status) => {
     const response = { ...ANSWER, status };
     const { outcome, sent } = await request([response], { attemptMs: 40 });
     expect(outcome).toEqual({ response, requestStartedAt: START, receivedAt: START + 40 });
@@ -79,7 +79,7 @@ describe('a token request', () => {
     expect((await request([failure('connect')], { frozenMs: 3_690 })).sent).toHaveLength(2);
   });
 
-  it('gives a repeat the rest of the time for all attempts', async () => {
+  it('leaves to a repeat the rest of the time for all attempts', async () => {
     const { sent } = await request([failure('connect')], { attemptMs: 2_000, random: 0 });
     expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([4_000, 2_000]);
   });
@@ -119,11 +119,14 @@ describe('an answer that broke off', () => {
     });
   });
 
-  it.each(['too-large', 'encoded'] as const)('is told in its shape when it is "%s", without a value', async (kind) => {
-    const { outcome } = await request([failure(kind, 'CODE', 200)]);
-    expect(outcome).toMatchObject({ problem: { shape: { status: 200, contentType: 'none', members: [] } } });
-    expect(JSON.stringify(outcome)).not.toContain('leaked');
-  });
+  it.each(['too-large', 'encoded'] as const)(
+    'is reported by its shape when it is "%s", without a value',
+    async (kind) => {
+      const { outcome } = await request([failure(kind, 'CODE', 200)]);
+      expect(outcome).toMatchObject({ problem: { shape: { status: 200, contentType: 'none', members: [] } } });
+      expect(JSON.stringify(outcome)).not.toContain('leaked');
+    },
+  );
 });
 
 describe('a failure of sending', () => {
@@ -136,7 +139,7 @@ describe('a failure of sending', () => {
     ['too-large', 'BODY_TOO_LARGE', 'token-response-unusable', 'sent an answer that is larger', false],
     ['encoded', 'CONTENT_ENCODING', 'token-response-unusable', 'sent an answer with a content encoding', false],
   ] as const)(
-    '"%s" (%s) is %s; it may hide a rejection when no status came',
+    '"%s" (%s) is %s, and may hide a rejection when no status came',
     async (kind, code, type, said, isUnheard) => {
       const { outcome, sent } = await request(Array(3).fill(failure(kind, code)));
       const detail = expect.stringMatching(new RegExp(`^auth\\.example\\.com ${said}.*\\(${code}\\)\\.$`));

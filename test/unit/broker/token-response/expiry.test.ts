@@ -26,7 +26,7 @@ function warningsOf(members: Members, answer: Partial<Answer> = {}) {
   return tokenOf({ body: { access_token: TOKEN, ...members }, ...answer }).warnings;
 }
 
-describe('a member that tells how long the token lives', () => {
+describe('a member that says how long the token lives', () => {
   it.each([
     ...['expires_in', 'expiresIn', 'ExpiresIn', 'expires-in', 'expire_in', 'expiryIn', 'expirationIn', 'expiresAfter'],
     ...['expireAfter', 'expires', 'expire', 'expiry', 'expiration', 'TTL', 'timeToLive', 'validFor', 'validityPeriod'],
@@ -88,7 +88,7 @@ describe('a member that tells how long the token lives', () => {
   });
 });
 
-describe('a member that tells when the token ends', () => {
+describe('a member that says when the token expires', () => {
   const end = START / 1_000 + 1_800;
 
   it.each([
@@ -113,7 +113,7 @@ describe('a member that tells when the token ends', () => {
   describe('without a time zone', () => {
     const LOCAL = ['2026-01-01T02:30:00', '2026-01-01 02:30', '2026-01-02', 'Thu, 01 Jan 2026 02:30:00'];
 
-    it.each(LOCAL)('counts as if nothing was told, with a warning: %s', (expires) => {
+    it.each(LOCAL)('counts as if nothing was said, with a warning: %s', (expires) => {
       expect(expiryOf({ expires })).toBe('assumed 300');
       expect(expiryOf({ expires }, { settings: { tokenLifetimeSeconds: 900 } })).toBe('configured 900');
       expect(expiryOf({ expires, ttl: 60 })).toBe('response 60');
@@ -193,7 +193,7 @@ describe('of several that tell an expiry', () => {
   });
 });
 
-describe('an expiry that a service tells wrong', () => {
+describe('an expiry that a service gets wrong', () => {
   const FIFTY_YEARS = 1_576_797_207;
 
   // @see spring-attic/spring-security-oauth#1172, ruby-oauth/oauth2#284

@@ -144,7 +144,7 @@ describe('a text that nothing calls a token', () => {
     ...['abcdefgh12345678\n', 'abcdefgh{12345678}', `error${'x'.repeat(33)}1`],
     ...['error', 'failed', 'failure', 'invalid', 'denied', 'unauthori', 'forbidden', 'exception'].map(telling),
     ...['unavailable', 'expired', 'notfound', 'not_found', 'Not.Found', 'UNAUTHORIZED'].map(telling),
-  ])('is none if it is too short, no word or tells of a failure: %j', (text) => {
+  ])('is none if it is too short, no word or the word of a failure: %j', (text) => {
     expect(found(text)).toMatch(/^its body is a text that does not look like a token.*tokenMember to `\$`\.$/);
     expect(found({ access: text })).toContain(NO_NAME);
   });

@@ -54,7 +54,7 @@ describe.each(FORMS)('an answer that repeats the credential as %s', (_, credenti
     expect(type).toBe('token-response-unusable');
   });
 
-  it('is told without the scope or the member that does', () => {
+  it('is issued without the scope or the member that does', () => {
     const rest = { token_type: 'DPoP', instance: 7 };
     const without = { tokenType: 'DPoP', passThrough: { instance: 7 }, hasEcho: true };
     expect(told({ ...rest, scope: echo }, credential).scope).toBeUndefined();
@@ -63,17 +63,17 @@ describe.each(FORMS)('an answer that repeats the credential as %s', (_, credenti
 });
 
 describe('of an answer', () => {
-  it('all is told when nothing of it repeats the credential', () => {
+  it('is complete when nothing of it repeats the credential', () => {
     const rest = { tokenType: 'DPoP', scope: 'read', passThrough: { instance: 7 } };
     expect(told({ token_type: 'DPoP', scope: 'read', instance: 7 })).toEqual({ ...rest, hasEcho: false });
   });
 
-  it.each(['marked-id', 'Marked-secret'])('a type "%s" is not told', (tokenType) => {
+  it.each(['marked-id', 'Marked-secret'])('a type "%s" is left out', (tokenType) => {
     const marked = { id: 'marked-id', secret: 'Marked-secret' };
     expect(told({ token_type: tokenType }, marked)).toMatchObject({ tokenType: 'Bearer', hasEcho: true });
   });
 
-  it('a value that is nothing but the client id is not told, one of which it is a part is', () => {
+  it('a value that is nothing but the client id is left out, and a longer value that contains it stays', () => {
     const passThrough = { value: 'https://marked-id.example.com' };
     expect(told({ scope: 'marked-id', value: 'marked-id' })).toMatchObject({ scope: undefined, passThrough: {} });
     const scope = 'tenant:marked-id';

@@ -43,7 +43,7 @@ const answer: fc.Arbitrary<Answer> = fc.record({
   settings: fc.oneof(fc.constant({}), fc.record({ response: fc.record(response, { requiredKeys: [] }) })),
 });
 
-it('reading any answer gives a usable token, a rejection or a problem, and never throws', () => {
+it('reading any answer returns a usable token, a rejection or a problem, and never throws', () => {
   const outcomes = { token: 0, rejected: 0, held: 0, failed: 0 };
   fc.assert(
     fc.property(answer, (any) => {

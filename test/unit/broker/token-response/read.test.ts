@@ -148,7 +148,7 @@ describe('an answer that is no token', () => {
     expect(shape).toMatchObject({ status: answer.status ?? 200, bytes: bytesOf(answer).length });
   });
 
-  it.each(ODD_STATUSES)('with status %i and %j tells an operator where to look', (status, changes, says) => {
+  it.each(ODD_STATUSES)('with status %i and %j says to an operator where to look', (status, changes, says) => {
     const answer = { body: '', status, ...changes };
     const { type, detail, shape } = problemOf(answer);
     expect([type, shape?.status]).toEqual(['token-endpoint-error', status]);

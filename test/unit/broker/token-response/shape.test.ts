@@ -4,7 +4,7 @@ import { problemOf } from './token-answers.ts';
 const paths = (...args: Parameters<typeof shapeOf>) => shapeOf(...args).members.map(({ path }) => path);
 
 describe('the shape report', () => {
-  it('tells names, types and lengths, in the order of the answer', () => {
+  it('contains names, types and lengths, in the order of the answer', () => {
     const acmeResult = { ticketText: 'secret words', days: 3, none: null, tags: ['a', 'b'] };
     expect(shapeOf({ ok: true, acmeResult })).toEqual({
       status: 200,
@@ -62,13 +62,13 @@ describe('the shape report', () => {
     expect(paths({ words: 1 }, undefined, { clientId: 'or' })[1]).toBe('words');
   });
 
-  it('ends after 32 members, four levels down, and tells only the first entry of an array', () => {
+  it('ends after 32 members, four levels down, and shows only the first entry of an array', () => {
     expect(paths(Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`m${n}`, 1])))).toHaveLength(32);
     expect(shapeOf({ a: { b: { c: { d: { e: {} } } } } }).members.at(-1)).toMatchObject({ path: 'a.b.c.d', length: 1 });
     expect(paths([{ a: 1 }, { a: 2 }])).toEqual(['$', '0', '0.a']);
   });
 
-  it('tells no member of a body that cannot be read', () => {
+  it('shows no member of a body that cannot be read', () => {
     expect(shapeOf('<html>tok-1</html>', 'text/html').members).toEqual([]);
     expect(shapeOf('tok-1', 'text/html').members).toEqual([]);
   });
@@ -77,7 +77,7 @@ describe('the shape report', () => {
     ...['application/json', 'text/json', 'application/problem+json', 'application/x-www-form-urlencoded'],
     ...['text/plain', 'application/xhtml+xml', 'text/xml', 'application/xml', 'application/soap+xml'],
     ...['multipart/form-data', 'application/jwt', 'application/octet-stream'],
-  ])('tells the content type %s, which is no secret', (type) => {
+  ])('shows the content type %s, which is no secret', (type) => {
     expect(shapeOf({}, type).contentType).toBe(type);
   });
 
@@ -87,7 +87,7 @@ describe('the shape report', () => {
     [' ; charset=utf-8', 'none'],
     ['secret/secret', 'other'],
     [null, 'none'],
-  ])('tells the content type %s as %s', (type, shown) => {
+  ])('shows the content type %s as %s', (type, shown) => {
     expect(shapeOf({}, type).contentType).toBe(shown);
   });
 });

@@ -72,7 +72,7 @@ describe('POST /token', () => {
   it.each([
     [true, 503, 'temporarily_unavailable'],
     [false, 424, 'server_error'],
-  ])('tells of a failure before the broker whether trying again makes sense: %s', async (retryable, status, error) => {
+  ])('says of a failure before the broker whether trying again makes sense: %s', async (retryable, status, error) => {
     const failure = new TokenBrokerError('network-error', 'There was no answer: ECONNREFUSED', { retryable });
     const { ask, notes } = await startWorld({ token: () => Promise.reject(failure) });
     const { json } = await ask({ form: { ...GRANT, client_id: 'acme' } });
@@ -167,7 +167,7 @@ describe('the key', () => {
     expect(fake.requests).toEqual([]);
   });
 
-  it('of the server before is told from a key that is missing', async () => {
+  it('of the previous server is distinguished from a missing key', async () => {
     const { ask, restart } = await startWorld();
     const detailOf = async (answer: ReturnType<typeof ask>) => (await answer).json.detail;
     const form = { ...GRANT, client_id: 'acme', client_secret: `tbk-2775-${'x'.repeat(43)}` };
