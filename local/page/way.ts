@@ -12,7 +12,7 @@ interface AnsweredCall {
   readonly milliseconds: number;
 }
 
-/** Returns the way of a call from the caller to the service, according to its answer, audit line and requests. */
+/** Returns the path of a call from the caller to the service, according to its answer, audit line and requests. */
 export function wayOf({ outcome, response, audited, sent, milliseconds }: AnsweredCall): readonly Station[] {
   const to = (name: SentRequest['to']) => sent.filter((request) => request.to === name);
   const [taken, ...settled] = to('lease');

@@ -15,7 +15,7 @@ interface AnswerProps {
   readonly ask: (form: CallForm) => void;
 }
 
-/** The outcome and the way of the last request. */
+/** The outcome and the path of the last request. */
 export function Answer({ asked, said, shown, ask }: AnswerProps) {
   const { outcome, summary, way: last } = shown?.report ?? {};
   // To show or hide a token is no new question, so the report and its focus stay.
@@ -39,11 +39,11 @@ export function Answer({ asked, said, shown, ask }: AnswerProps) {
   );
 }
 
-const FIRST = 'Press a cell of the board to see its answer here, and the way of the request.';
+const FIRST = 'Press a cell of the board to see its answer here, and the path of the request.';
 const PICTURE =
   'A caller signs a request; the token function takes the token from DynamoDB, or requests it once from the service with the credential from Secrets Manager.';
 
-/** The way of a call that has no answer yet. */
+/** The path of a call without an answer yet. */
 const RUNNING = (['caller', 'broker', 'memory', 'table', 'lease', 'secret', 'service'] as const).map(
   (name, index): Station => ({ name, state: (['passed', 'running'] as const)[index] ?? 'off' }),
 );
@@ -88,7 +88,7 @@ function Report({ form, report, ask }: Shown & Pick<AnswerProps, 'ask'>) {
 function Way({ stations }: { readonly stations: readonly Station[] }) {
   const last = stations.findLastIndex(({ state }) => state !== 'off');
   return (
-    <ol class="way" aria-label="The way of the call">
+    <ol class="way" aria-label="The path of the call">
       {stations.map(({ name, state, note, milliseconds }, index) => (
         <li key={name} class={`${state} ${index > last ? 'beyond' : ''}`}>
           <svg viewBox="0 0 24 24" role="img" aria-label={state === 'off' ? 'not asked' : state}>

@@ -118,7 +118,7 @@ describe('under the guard that the command line prints, an administrator of the 
     }
   });
 
-  it('can with an exception only as the role that breaks the glass', async () => {
+  it('can with an exception only as the break-glass role', async () => {
     const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';
     const guard = await printed('--guard', '--break-glass', BREAK_GLASS);
     expect(invokable(role, ADMINISTRATOR, guard)).toEqual([]);

@@ -100,14 +100,14 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await check.locator('pre').filter({ hasText: '"requestId"' }).waitFor();
   });
 
-  it('shows the way of a token from the service, from memory and from the table, and counts what that saved', async () => {
+  it('shows the path of a token from the service, from memory and from the table, and counts what that saved', async () => {
     const { page, broker } = await open();
     await press(page, ACME);
     expect(await way(page)).toEqual([
       ...['caller passed: signed', 'broker passed: allowed', 'table passed: read, written', 'lease passed: taken'],
       ...['secret passed: read', 'service answered: 200 answer'],
     ]);
-    const service = page.getByRole('list', { name: 'The way of the call' }).getByRole('listitem').last();
+    const service = page.getByRole('list', { name: 'The path of the call' }).getByRole('listitem').last();
     expect(await service.innerText()).toMatch(/\d+ ms$/);
 
     const { page: other } = await open({}, broker);
@@ -131,7 +131,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await saved.filter({ hasText: /^[2-8] of [3-9] tokens without a request to the service/ }).waitFor();
   });
 
-  it('shows the way of a refusal by rule, by service and by latch, and of a service that fails', async () => {
+  it('shows the path of a refusal by rule, by service and by latch, and of a service that fails', async () => {
     const { page } = await open();
     const allowed = ['caller passed: signed', 'broker passed: allowed'];
     await page.getByRole('radio', { name: 'stranger' }).check();

@@ -117,7 +117,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await page.getByRole('button', { name: /^Ask for acme on customer-insights/, pressed: true }).waitFor();
     await said(page, 'Asking for acme on customer-insights …');
     expect(await page.locator('.report button:enabled').count()).toBe(0);
-    await page.getByRole('list', { name: 'The way of the call' }).getByRole('img', { name: 'running' }).waitFor();
+    await page.getByRole('list', { name: 'The path of the call' }).getByRole('img', { name: 'running' }).waitFor();
     await answered(page, cell(page, INITECH), 'asked for initech');
     last.resolve();
     await (await late).finished();

@@ -110,9 +110,9 @@ export async function answered(page: Page, button: Locator, text = 'asked for'):
   return page.getByRole('status').filter({ hasText: text }).locator('strong').innerText();
 }
 
-/** The way of the last call: each station that it came to, what became of it there, and how it is noted. */
+/** The path of the last call: each station that it came to, what became of it there, and how it is noted. */
 export async function way(page: Page): Promise<readonly string[]> {
-  const stations = await page.getByRole('list', { name: 'The way of the call' }).getByRole('listitem').all();
+  const stations = await page.getByRole('list', { name: 'The path of the call' }).getByRole('listitem').all();
   const told = stations.map(async (station) => {
     const [name, note] = [await station.locator('b').innerText(), await station.locator('span').first().innerText()];
     const state = await station.getByRole('img').getAttribute('aria-label');
