@@ -142,11 +142,7 @@ function folded(calls: readonly AuditLine[]): readonly AuditLine[] {
 }
 
 /** Opens the log of the token function. Each read returns the calls since the previous read, oldest first. */
-async function openLog(
-  shell: Shell,
-  options: AuditOptions,
-  from: number,
-): Promise<() => Promise<readonly AuditLine[]>> {
+async function openLog(shell: Shell, options: AuditOptions, from: number) {
   const { environment } = options;
   const client = openClient((config) => new CloudWatchLogs(config), 'CLOUDWATCH_LOGS', shell, options);
   const FunctionName = functionName(environment);
@@ -160,7 +156,7 @@ async function openLog(
   let startTime = from;
   /** The events of the previous read. Only these can appear again. */
   let seen = new Set<string | undefined>();
-  return async () => {
+  return async (): Promise<readonly AuditLine[]> => {
     const readAt = Date.now();
     const events: FilteredLogEvent[] = [];
     const asked = { logGroupName, startTime, filterPattern: `{ $.pair = "${options.client}/*" }` };
@@ -178,10 +174,7 @@ async function openLog(
 }
 
 /** Returns the call of an event, if it is for this client and passes the filters. */
-function readCall(
-  { timestamp = 0, message = '' }: FilteredLogEvent,
-  { client, caller, outcome }: AuditOptions,
-): readonly AuditLine[] {
+function readCall({ timestamp = 0, message = '' }: FilteredLogEvent, { client, caller, outcome }: AuditOptions) {
   const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(message) ?? {};
   const { account, name } = callerOf(line);
   const isCaller = caller === undefined || (caller.name === name && (caller.account ?? account) === account);

@@ -37,11 +37,7 @@ function ofStack(flags: string, description: string, ...further: readonly string
 // `commander` passes all options to the action: those of the client package, and those added here.
 type OperatorOptions = StackOptions & { readonly authUrl?: string };
 
-async function* lookFurther(
-  shell: Shell,
-  given: DoctorOptions,
-  steps: readonly DoctorStep[],
-): AsyncGenerator<DoctorStep> {
+async function* lookFurther(shell: Shell, given: DoctorOptions, steps: readonly DoctorStep[]) {
   const options = given as OperatorOptions;
   const { authUrl, stack } = options;
   if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);

@@ -12,11 +12,8 @@ function inShell(url: string, caller: string, command: string): string {
 }
 
 /** Returns the commands that a text names in backticks. They run as the operator, but `whoami` as the caller. */
-export function commandsIn(
-  text: string,
-  url: string,
-  { client, service, environment, caller }: Named,
-): readonly Entry[] {
+export function commandsIn(text: string, url: string, named: Named): readonly Entry[] {
+  const { client, service, environment, caller } = named;
   const places = Object.entries({ client, environment, names: service });
   const fill = (command: string) =>
     places.reduce((filled, [name, value]) => filled.replaceAll(`<${name}>`, quote(value ?? `<${name}>`)), command);

@@ -66,10 +66,8 @@ export async function isConfirmed(
   const [, , , arnRegion, arnAccount] = secret?.arn.split(':') ?? [];
   const account = arnAccount ?? (environment === LOCAL_ENVIRONMENT ? LOCAL_ACCOUNT : settingsOf(environment)?.account);
   const region = arnRegion ?? awsRegion(shell, options);
-  note(
-    shell,
-    `In the environment ${environment} (account ${account ?? 'unknown'}, region ${region ?? 'unknown'}) this command`,
-  );
+  const place = `account ${account ?? 'unknown'}, region ${region ?? 'unknown'}`;
+  note(shell, `In the environment ${environment} (${place}) this command`);
   for (const change of changes) note(shell, `- ${change}`);
   if (dryRun) {
     if (json) printJson(shell, { environment, account, region, client, dry_run: true, changes });

@@ -9,7 +9,7 @@ import {
   notAnObject,
   parseCredential,
 } from '../../functions/broker/credential/credential.ts';
-import { duplicateMember, isRecord, parseJsonObject } from '../../functions/broker/json.ts';
+import { duplicateMember, isRecord, type Members, parseJsonObject } from '../../functions/broker/json.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
@@ -91,7 +91,7 @@ export function expiryText(seconds: number): string {
 }
 
 /** Returns the services that the JSON names, in the form of the tag, or `undefined` without such a member. */
-function namedServices({ services }: Readonly<Record<string, unknown>>): string | undefined {
+function namedServices({ services }: Members): string | undefined {
   if (services === undefined || services === 'all') return services;
   if (Array.isArray(services)) return services.join(' ');
   if (isRecord(services)) return Object.keys(services).join(' ');
@@ -99,11 +99,7 @@ function namedServices({ services }: Readonly<Record<string, unknown>>): string 
 }
 
 /** Writes the services into the JSON, and keeps its own members for each service. */
-function withServices(
-  secret: Readonly<Record<string, unknown>>,
-  names: string,
-  configured: readonly string[],
-): Redacted {
+function withServices(secret: Members, names: string, configured: readonly string[]): Redacted {
   const { services } = secret;
   const entries = new Map(isRecord(services) ? Object.entries(services) : []);
   const kept = Object.fromEntries(servicesOf(names, configured).map((name) => [name, entries.get(name) ?? {}]));

@@ -1,15 +1,12 @@
-import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import type { Command } from 'commander';
 import { parseName } from '../../client/commands/options.ts';
 import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { createPairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
 import { type PairState, readPairState } from '../../functions/aws/pair-table/pair-state.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../functions/vocabulary.ts';
-import { tableName } from '../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
-import { awsConfig, awsRegion, type CommandOptions } from '../shared/aws-config.ts';
+import { awsRegion, type CommandOptions } from '../shared/aws-config.ts';
 import { mapConcurrently, noteProgress, shortVersion } from '../shared/checks.ts';
 import {
   type ClientSecret,
@@ -24,6 +21,7 @@ import {
 import { addAwsOptions, type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { tableText } from '../shared/table.ts';
+import { openPairs } from './pair-changes.ts';
 
 /** Adds `client list` and `client show`, which show the states of pairs by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
@@ -143,8 +141,7 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
     const own = checkedPairs(shell, secret, environment).filter((pair) => pair.service === (service ?? pair.service));
     return own.map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) }));
   });
-  const dynamodb = new DynamoDB({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
-  const admin = createPairAdmin(dynamodb, tableName(environment), shell.signal);
+  const admin = openPairs(shell, options);
   try {
     return await mapConcurrently(pairs, ({ pair, current }) => readPairState(admin, pair, current));
   } catch (error) {
@@ -152,8 +149,6 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
     if (failure.type === 'aborted') throw failure;
     note(shell, `The states of the pairs cannot be read: ${failure.message}`);
     return undefined;
-  } finally {
-    dynamodb.destroy();
   }
 }
 

@@ -21,8 +21,7 @@ export async function changePairs<Result>(
   options: CommandOptions,
   change: (admin: PairAdmin, pair: Pair) => Promise<Result>,
 ): Promise<readonly Result[]> {
-  const dynamodb = new DynamoDB({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
-  const admin = createPairAdmin(dynamodb, tableName(options.environment), shell.signal);
+  const admin = openPairs(shell, options);
   const whileBusy = createPatience(shell);
   const results: Result[] = [];
   const failures = new Map<string, CommandFailure>();
@@ -58,17 +57,13 @@ function createPatience(shell: Shell) {
       } catch (error) {
         busySince = isThrottled(error) ? (busySince ?? Date.now()) : undefined;
         if (busySince === undefined || Date.now() - busySince >= PATIENCE_MS) throw error;
-        report(error, Date.now() - busySince);
+        const isLong = Date.now() - busySince >= REPORTED_MS;
+        if (isLong && !isReported) note(shell, `The table is busy (${causeWord(error)}): trying for a minute.`);
+        isReported ||= isLong;
       }
       await pause(shell, Math.random() * MAX_PAUSE_MS);
     }
   };
-
-  function report(error: unknown, busyMs: number): void {
-    if (isReported || busyMs < REPORTED_MS) return;
-    isReported = true;
-    note(shell, `The table is busy (${causeWord(error)}): trying for a minute.`);
-  }
 }
 
 const PATIENCE_MS = 60_000;
@@ -80,6 +75,12 @@ const BUSY = new CommandFailure(
   'The table is busy: DynamoDB has throttled every call for a minute',
   'Run the command again; docs/alarms.md, "Without the table", says what throttles and how to end it.',
 );
+
+/** Opens the records of pairs in the table of the environment. */
+export function openPairs(shell: Shell, options: CommandOptions) {
+  const dynamodb = new DynamoDB({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
+  return createPairAdmin(dynamodb, tableName(options.environment), shell.signal);
+}
 
 /** Returns all pairs of a client, or its pair on `service`. Ignores the tag, because a caller can request any pair. */
 export function pairsOfClient(shell: Shell, options: ClientOptions & { readonly service?: string }): readonly Pair[] {

@@ -6,7 +6,7 @@ import type { Shell } from '../../client/commands/shell.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { SECRET_STAGES, type SecretStage } from '../../functions/vocabulary.ts';
 import { checkEndpoint } from '../shared/aws-config.ts';
-import { askInTurn, checkMembers, isAccepted, printChecks } from '../shared/checks.ts';
+import { askInTurn, checkMembers, findingOf, printChecks } from '../shared/checks.ts';
 import { type ClientSecret, checkedPairs, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets, secretChanged } from '../shared/secrets.ts';
@@ -37,7 +37,7 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
         const checks = await askInTurn(shell, broker, pairs, stage);
         if (json) printJson(shell, { environment, client, stage, checks: checks.map((check) => checkMembers(check)) });
         else printChecks(shell, checks, environment);
-        if (!checks.every((check) => isAccepted(check))) shell.exitCode = 1;
+        if (!checks.every((check) => findingOf(check) === 'accepted')) shell.exitCode = 1;
       }),
     );
 }

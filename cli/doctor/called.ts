@@ -51,11 +51,8 @@ async function tryDirectInvocation(world: World): Promise<Line> {
   if (profile === undefined) return unproven('--profile-direct must name a profile whose own policies allow it');
   const lambda = new Lambda(awsConfig(asProfile(shell, profile), place, 'LAMBDA'));
   const input = { FunctionName: functionName(environment.name), Qualifier: ALIAS, InvocationType: 'DryRun' } as const;
-  const { name, message } = await refusalOf(
-    lambda.invoke({ ...input, Payload: '{}' }, send),
-    `lambda:InvokeFunction as ${profile}`,
-    world,
-  );
+  const answer = lambda.invoke({ ...input, Payload: '{}' }, send);
+  const { name, message } = await refusalOf(answer, `lambda:InvokeFunction as ${profile}`, world);
   if (name === 'AccessDeniedException') {
     return /explicit deny in a service control policy/.test(message)
       ? good(`A service control policy denies it to the profile ${profile}`)

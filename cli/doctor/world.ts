@@ -48,15 +48,8 @@ export async function openWorld(shell: Shell, environment: Environment, options:
     const detail = `The stack has no outputs: its status is ${stack?.StackStatus}`;
     throw new CommandFailure('stack-incomplete', detail, 'Deploy; docs/deploy.md, "When a deployment fails".');
   }
-  return {
-    shell,
-    environment,
-    options,
-    place,
-    send,
-    outputUrl: output('Url'),
-    as: signIn(shell, environment, options),
-  };
+  const as = signIn(shell, environment, options);
+  return { shell, environment, options, place, send, outputUrl: output('Url'), as };
 }
 
 /** The roles that may ask AWS, with the option that names the profile of each role. */

@@ -107,10 +107,6 @@ export function findingOf(check: PairCheck): string {
   return 'finding' in check ? check.finding : check.failure.type;
 }
 
-export function isAccepted(check: PairCheck): boolean {
-  return findingOf(check) === 'accepted';
-}
-
 /** Returns whether the service judged this version: only then does the finding say whether the credential works. */
 export function isTried(check: PairCheck, version: string): boolean {
   return 'finding' in check && check.version === version && /^(accepted|rejected)$/.test(check.finding);

@@ -11,9 +11,8 @@ export async function startLogs({ logGroup, ...signatures }: StandInOptions & { 
     }
     const start = Number(nextToken ?? 0);
     const [, member = '', beginning = ''] = PATTERN.exec(filterPattern) ?? [];
-    const found = events.filter(
-      ({ timestamp, message }) => timestamp >= startTime && hasMember(message, member, beginning),
-    );
+    const recent = events.filter(({ timestamp }) => timestamp >= startTime);
+    const found = recent.filter(({ message }) => hasMember(message, member, beginning));
     const end = start + PAGE;
     return { events: found.slice(start, end), ...(end < found.length && { nextToken: `${end}` }) };
   });
@@ -36,10 +35,7 @@ const FILTER = z.object({
   logGroupName: z.string(),
   startTime: z.int().min(0).default(0),
   filterPattern: z.string().regex(PATTERN),
-  nextToken: z
-    .string()
-    .regex(/^\d{1,9}$/)
-    .optional(),
+  nextToken: z.optional(z.string().regex(/^\d{1,9}$/)),
 });
 
 function hasMember(message: string, member: string, beginning: string): boolean {

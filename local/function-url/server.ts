@@ -91,11 +91,8 @@ async function invoke(handler: FunctionUrlHandler, payload: string, timeoutMs: n
 /** Converts the result of a function to HTTP, as Lambda does. Throws when Lambda could not send the result. */
 function answerOfResult(result: unknown): HttpAnswer {
   if (!isRecord(result) || result.statusCode === undefined) {
-    return {
-      status: 200,
-      headers: JSON_TYPE,
-      body: typeof result === 'string' ? result : JSON.stringify(result ?? null),
-    };
+    const body = typeof result === 'string' ? result : JSON.stringify(result ?? null);
+    return { status: 200, headers: JSON_TYPE, body };
   }
   const { statusCode: status, headers, body } = RESULT.parse(result);
   return { status, headers: { ...JSON_TYPE, ...headers }, body };

@@ -33,10 +33,7 @@ export class SigV4Refusal extends Error {
 }
 
 /** Returns the key that signed the request in its `authorization` header. Throws a `SigV4Refusal` if not valid. */
-export async function verifySigV4<Key extends SigningKey>(
-  request: ReceivedRequest,
-  verifier: Verifier<Key>,
-): Promise<Key> {
+export async function verifySigV4<Key extends SigningKey>(request: ReceivedRequest, verifier: Verifier<Key>) {
   const sent = headerValue(request, 'authorization') ?? '';
   const authorization = parseAuthorization(sent);
   const time = headerValue(request, 'x-amz-date') ?? '';
