@@ -100,7 +100,7 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
       expect(outcomes.toSorted()).toEqual([left, ...Array(9).fill('token-1')]);
     });
 
-    it('gives a living token at once while the service of another pair hangs', async () => {
+    it('returns a living token at once while the service of another pair hangs', async () => {
       const hung = Promise.withResolvers<ServerResponse>();
       const { url } = await answering((response, request) => {
         if (request.body.includes('hung')) hung.resolve(response);

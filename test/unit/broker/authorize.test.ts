@@ -59,7 +59,7 @@ describe('an access rule', () => {
   });
 });
 
-it('tells a signer that is not a role to assume a role', () => {
+it('asks a signer that is not a role to assume a role', () => {
   expect(accessDenied('arn:aws:iam::111111111111:root').detail).toBe('Only roles may call: assume one.');
 });
 

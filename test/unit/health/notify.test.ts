@@ -155,7 +155,7 @@ describe('the memory', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('is in the table that the broker cannot reach, so its incident is told without it, and no pair is', async () => {
+  it('is in the table that the broker cannot reach, so its incident is reported without it, and no pair is', async () => {
     const { world, run, memories, messages } = createHealthWorld({ services: [SERVICE, 'other'] });
     world.answer = () => 'rejected';
     await run();

@@ -205,7 +205,7 @@ describe('the secret of a client', () => {
     [{ outcome: 'stopped', cause: 'AccessDeniedException' }, 'client-disabled', undefined],
     [{ outcome: 'unavailable', cause: 'ECONNRESET' }, 'secrets-unavailable', 1],
   ])(
-    'that is %j is a problem which names it; why is for the log, unless AWS denies it',
+    'that is %j is a problem that names it, and only the log has the cause, unless AWS denies it',
     (reading, type, retryAfterSeconds) => {
       const cause = 'cause' in reading ? reading.cause : undefined;
       const problem = secretProblem(reading, name, 'AWSPENDING');
