@@ -60,7 +60,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
 
     async function sendAll(): Promise<void> {
       for (let overtaken = 0; overtaken < MAX_OVERTAKEN; ) {
-        const { entries, revision } = await memories.read(findings.service).catch(tellWithoutMemory);
+        const { entries, revision } = await memories.read(findings.service).catch(sendWithoutMemory);
         const { transitions, quiet } = findTransitions(evaluate(findings, entries), now());
         const batch = transitions.filter(({ key }) => !tried.has(key)).slice(0, now() < endsAt ? AT_ONCE : 0);
         await Promise.all(batch.map(send));
@@ -77,7 +77,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
     }
 
     /** Sends an incident of the broker in every run. The table that it cannot reach also contains the memory. */
-    async function tellWithoutMemory(failure: unknown): Promise<never> {
+    async function sendWithoutMemory(failure: unknown): Promise<never> {
       const { transitions } = findTransitions(evaluate(findings, { pairs: new Map() }), now());
       await Promise.all(transitions.filter(({ observation }) => observation.kind === 'broker').map(send));
       throw failure;
