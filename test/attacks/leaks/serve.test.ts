@@ -69,7 +69,7 @@ describe.each(SPELLINGS)('token-broker serve, with %s marks', (spelling) => {
     ['what is not HTTP', (response) => void response.socket?.end('SSH-2.0\r\n')],
   ];
 
-  it.each(apis)('tells nothing of a token, the key or a call when the API sends %s', async (_, answer) => {
+  it.each(apis)('shows neither a token, the key nor a call when the API sends %s', async (_, answer) => {
     part = answers[0]?.[1] ?? part;
     const api = await startLoopbackServer(answer);
     onTestFinished(api.close);

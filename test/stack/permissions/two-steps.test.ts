@@ -126,7 +126,7 @@ const WITHOUT_EXCEPTIONS = [allow('*'), { ...allow(['iam:*', 'sts:AssumeRole']),
 const LOOKUP = 'cdk-broker1-lookup-role-111111111111-eu-west-1';
 
 /** @see aws/aws-cdk#31161, aws/aws-cdk#28453 */
-describe('under a boundary with a path, which the bootstrap gives to its roles too', () => {
+describe('under a boundary with a path, which the bootstrap attaches to its roles too', () => {
   const roles = bounded.resources.flatMap(({ type, arn = '' }) => (type === 'AWS::IAM::Role' ? [arn] : []));
   const probe = bounded.arnOf('CredentialHealthProbe', 'AWS::IAM::Role');
   const health = bounded.arnOf('CredentialHealthRole', 'AWS::IAM::Role');

@@ -173,7 +173,7 @@ describe('an answer', () => {
     expect(headers).not.toHaveProperty('proxy-authenticate');
   });
 
-  it('that redirects is handed back, and nobody follows it with the token', async () => {
+  it('that redirects is handed back, and no caller follows it with the token', async () => {
     const world = await startForwarding({
       api: (_, response) => void response.writeHead(302, { location: 'https://example.org/' }).end(),
     });
