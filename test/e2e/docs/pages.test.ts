@@ -43,7 +43,7 @@ describe.each(PAGES)('%s', (name) => {
 });
 
 it('the newest version of CHANGELOG.md is that of both packages, the contract and the file to install', () => {
-  const [, version] = /^## (\d+\.\d+\.\d+) – \d{4}-\d\d-\d\d$/m.exec(readPage('CHANGELOG.md')) ?? [];
+  const [, version] = /^## (\d+\.\d+\.\d+) – (?:unreleased|\d{4}-\d\d-\d\d)$/m.exec(readPage('CHANGELOG.md')) ?? [];
   const [main, lock, client] = ['package', 'package-lock', 'client/package'].map((file) =>
     JSON.parse(readPage(`${file}.json`)),
   );
