@@ -1,6 +1,6 @@
 /**
- * Returns why a service's URL is not `https://<DNS name>` with an optional base path. Loopback allows this machine
- * with any port and with http. Checks the text, because a parser turns backslashes into slashes, drops white space and
+ * Returns why a service's URL is not `https://<DNS name>` with an optional port and base path. Loopback allows this
+ * machine, and there http. Checks the text, because a parser turns backslashes into slashes, drops white space and
  * reads `0x7f.1` as 127.0.0.1.
  */
 export function serviceUrlFault(
@@ -30,7 +30,7 @@ function authorityFault(authority: string): string | undefined {
   if (authority.startsWith('[')) return 'must name a host, not an IP address';
 
   const [, host = '', port = '443'] = /^(.*?)(?::(.*))?$/.exec(authority) ?? [];
-  if (port !== '443') return 'must use port 443';
+  if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65_535) return 'must use a port up to 65535';
   if (host.endsWith('.')) return 'must not have a dot at the end of the host name';
   // Parsers read a host that ends in a number as an IPv4 address: 127.1, 2130706433, 0177.0.0.1, 0x7f000001.
   if (/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(host)) return 'must name a host, not an IP address';

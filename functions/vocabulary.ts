@@ -33,6 +33,9 @@ export function roleArnFault(arn: string): string | undefined {
 export const ASSUMED_ROLE_ARN =
   /^arn:(aws(?:-[a-z]+)*):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;
 
+/** The value of a parameter that stands for the client id, the only part of a credential that may be a parameter. */
+export const CLIENT_ID = '{client_id}';
+
 /** Stages of a secret: the version in use, the version being tried before it is promoted, and the previous version. */
 export const SECRET_STAGES = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const;
 export type SecretStage = (typeof SECRET_STAGES)[number];
@@ -109,6 +112,8 @@ export const WARNING_METRICS = {
   'lifetime-cut': 'LifetimeCut',
   /** The only expiry in the answer names no time zone and did not count. */
   'expiry-without-zone': 'ExpiryWithoutZone',
+  /** TLS stood only without a post-quantum key exchange. */
+  'classical-tls': 'ClassicalTls',
 } as const;
 export type Warning = keyof typeof WARNING_METRICS;
 

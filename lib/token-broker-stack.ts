@@ -49,6 +49,7 @@ export class TokenBrokerStack extends Stack {
       );
     }
     warnOfCertificates(this, environment);
+    warnOfSecretHeaders(this, environment);
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
     const operators = new OperatorTopic(this, 'OperatorTopic', { environment: name, key, notify: health.notify });
@@ -96,6 +97,17 @@ function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail, g
       'account that may invoke the function itself can claim to be any caller. Move the callers to another account, or ' +
       'attach the guard (docs/deploy.md, "Guard the function") and set guarded: true.',
   );
+}
+
+/** Warns of headers that may be secret. The settings are part of the code asset, and `config` shows them. */
+function warnOfSecretHeaders(stack: Stack, { services }: Environment): void {
+  for (const [service, { headers }] of Object.entries(services)) {
+    for (const name of Object.keys(headers).filter((header) => /key|token|secret/i.test(header))) {
+      const advice = `If its value is secret, name it in clientHeaders, and store the value in each client's secret.`;
+      const text = `The settings of ${service} contain the header ${name}, which config and the code asset show. ${advice}`;
+      Annotations.of(stack).addWarningV2(`token-broker:secret-header:${service}:${name}`, text);
+    }
+  }
 }
 
 /** Warns of certificates that expire soon. Without a valid authority, a service cannot be reached. */

@@ -176,7 +176,7 @@ function ofService(finding: Finding): Pick<CheckResult, 'cause'> {
 
 function isWellFormed(version: SecretVersion, { pair, service, isOnlyService }: Call): boolean {
   try {
-    parseCredential(version.text, pair.service, { basicEncoding: service.basicEncoding, isOnlyService });
+    parseCredential(version.text, pair.service, { ...service, isOnlyService });
     return true;
   } catch (error) {
     if (error instanceof Problem) return false;

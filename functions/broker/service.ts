@@ -2,6 +2,7 @@
 export interface Service {
   /** Scheme, host, port and an optional base path. Fixed at deployment: no request can choose a host. */
   readonly authUrl: string;
+  /** May contain a query. */
   readonly tokenPath: string;
   readonly basicEncoding: BasicEncoding;
   readonly parameters: Readonly<Record<string, string>>;

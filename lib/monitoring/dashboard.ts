@@ -107,6 +107,7 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
     CredentialEchoed: 'brought the credential back',
     LifetimeCut: 'brought a longer life time than the maximum',
     ExpiryWithoutZone: 'brought an expiry without a time zone',
+    ClassicalTls: 'without a post-quantum key exchange',
   });
   const times = ['p50', 'p99'].map((statistic) => by('Duration', 'issued', { statistic, label: statistic }));
   const findings = FINDINGS.map((finding) => by('Findings', finding, { label: finding }));

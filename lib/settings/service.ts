@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { pathFault, serviceUrlFault } from '../../functions/service-url.ts';
+import { CLIENT_ID } from '../../functions/vocabulary.ts';
 import { certificateFault } from './certificates.ts';
 import { listOf, recordOf, text } from './schema.ts';
 
@@ -15,27 +16,36 @@ export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
   return z
     .strictObject({
       authUrl: text((url) => serviceUrlFault(url, { allowLoopback })),
-      tokenPath: text(pathFault).default('/auth/v1/token'),
+      tokenPath: text(tokenPathFault).default('/auth/v1/token'),
       basicEncoding: z.enum(['raw', 'form']).default('raw'),
-      parameters: recordOf(parameterFault, z.string()).default({}),
-      parametersIn: z.enum(['query', 'body']).default('query'),
+      // A value may be {client_id}, which stands for the client id of each client.
+      parameters: z.record(z.string(), z.string()).superRefine(checkParameters).default({}),
+      parametersIn: z.enum(['query', 'body', 'json']).default('query'),
       headers: recordOf(headerFault, text(headerValueFault)).default({}),
+      // The names of headers that each client has a value of its own for, in its secret.
+      clientHeaders: listOf(text(clientHeaderFault), (name) => name.toLowerCase()).default([]),
       response: responseSchema.prefault({}),
       tokenLifetimeSeconds: lifetimeSeconds.optional(),
       assumedLifetimeSeconds: lifetimeSeconds.default(300),
       maxLifetimeSeconds: lifetimeSeconds.default(86_400),
       rejectedOn403: z.boolean().default(false),
+      // More values of the member `error` that reject a credential, such as 'incorrect_client_credentials'.
+      rejectedOn: listOf(text(errorFault)).default([]),
       singleActiveToken: z.boolean().default(false),
       requestTimeoutMs: timeoutMs.default(4_000),
       // Files in PEM, such as 'ca/insights.pem'. They replace the public authorities for this service.
       certificateAuthorities: listOf(text((path) => certificateFault(folder, path))).default([]),
     })
     .superRefine((service, context) => {
-      const { authUrl, tokenPath, maxLifetimeSeconds } = service;
+      const { authUrl, tokenPath, maxLifetimeSeconds, headers, clientHeaders } = service;
       const fault = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
       // A pasted address with the path would lead to /auth/v1/token/auth/v1/token.
       if (tokenPath !== '/' && authUrl.endsWith(tokenPath)) {
         fault('authUrl', 'must not end in the tokenPath: the broker appends it');
+      }
+      const set = Object.keys(headers).map((name) => name.toLowerCase());
+      if (clientHeaders.some((name) => set.includes(name.toLowerCase()))) {
+        fault('clientHeaders', 'must not name a header that headers contains');
       }
       for (const member of ['tokenLifetimeSeconds', 'assumedLifetimeSeconds'] as const) {
         if ((service[member] ?? 0) > maxLifetimeSeconds) fault(member, 'must not be more than maxLifetimeSeconds');
@@ -43,29 +53,57 @@ export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
     });
 }
 
+const LIFETIME_MEMBER = 'must be the name of a member, or false';
+
 /** The minimum leaves a usable token after its margin of a fifth and the longest request. The maximum is 30 days. */
 const lifetimeSeconds = z.int().min(10).max(2_592_000);
 
 /** The maximum lets 15 s suffice for another call's lease, 2 s longer than its request, and for a second request. */
 const timeoutMs = z.int().min(100).max(6_000);
 
-/** Rejects members of a credential, which are secret and differ between clients. */
-function parameterFault(name: string): string | undefined {
+/** Returns why a text is not a path with an optional query, in which a credential has no place. */
+function tokenPathFault(written: string): string | undefined {
+  const [path = '', query] = written.split(/\?(.*)/s, 2);
+  const fault = pathFault(path);
+  if (fault !== undefined || query === undefined) return fault;
+  if (!/^(?:[A-Za-z0-9/._~:@!$&'()*+,;=?-]|%[0-9A-Fa-f]{2})+$/.test(query)) {
+    return 'must have letters, digits, signs of URLs and %XX after the question mark';
+  }
+  const names = [...new URLSearchParams(query).keys()];
+  return names.map((name) => parameterFault(name)).find((one) => one !== undefined);
+}
+
+function checkParameters(parameters: Readonly<Record<string, string>>, context: z.core.$RefinementCtx): void {
+  for (const [name, value] of Object.entries(parameters)) {
+    const message = parameterFault(name, value);
+    if (message !== undefined) context.addIssue({ code: 'custom', path: [name], message });
+  }
+}
+
+/** Rejects members of a credential, which are secret and differ between clients. Only a client id has a placeholder. */
+function parameterFault(name: string, value = ''): string | undefined {
   if (name === '') return 'must have a name';
-  return /^(client_id|client_secret|client_assertion|username|password|secret)$/i.test(name)
-    ? "belongs to a credential: it goes into the client's secret"
-    : undefined;
+  const isOfClient = /^(?:client_id|username)$/i.test(name) && value === CLIENT_ID;
+  if (/^(client_id|client_secret|client_assertion|username|password|secret)$/i.test(name) && !isOfClient) {
+    return "belongs to a credential: it goes into the client's secret";
+  }
+  return /^\{\w+\}$/.test(value) && value !== CLIENT_ID ? `must be a text, or ${CLIENT_ID}` : undefined;
 }
 
 /** The members of a service's answer, as dotted paths such as `data.token`. `$` is the whole answer. */
 const responseSchema = z
   .strictObject({
     tokenMember: text(memberFault).optional(),
-    lifetimeMember: text(memberFault).optional(),
+    tokenHeader: text(tokenHeaderFault).optional(),
+    // false: no member and no header contains the life time.
+    lifetimeMember: z.union([z.literal(false), text(memberFault)], { error: LIFETIME_MEMBER }).optional(),
     lifetimeUnit: z.enum(['seconds', 'milliseconds']).default('seconds'),
     passThrough: listOf(text(passThroughFault)).default([]),
   })
-  .superRefine(({ tokenMember, passThrough }, context) => {
+  .superRefine(({ tokenMember, tokenHeader, passThrough }, context) => {
+    if (tokenMember !== undefined && tokenHeader !== undefined) {
+      context.addIssue({ code: 'custom', path: ['tokenHeader'], message: 'must not stand beside tokenMember' });
+    }
     const message = 'contains the token (see tokenMember)';
     for (const [index, path] of passThrough.entries()) {
       const holdsToken = tokenMember === path || tokenMember?.startsWith(`${path}.`);
@@ -91,8 +129,27 @@ const OWN_MEMBERS = ['access_token', 'token_type', 'expires_in', 'expires_at', '
 
 /** Returns why a service's settings cannot contain a header of this name. */
 function headerFault(name: string): string | undefined {
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is not a valid header name';
+  if (!HEADER_NAME.test(name)) return 'is not a valid header name';
   return BY_BROKER.test(name) || BY_HTTP.test(name) ? 'is set by the broker or by HTTP itself' : undefined;
+}
+
+/** Returns why a client's secret cannot contain a header of this name. */
+function clientHeaderFault(name: string): string | undefined {
+  if (/^(?:accept|user-agent)$/i.test(name)) return 'is set by the broker or by HTTP itself';
+  return SECRET_MEMBERS.test(name) ? "is a member of the client's secret" : headerFault(name);
+}
+
+/** The members of a client's secret, which rotation tools and the issuer of a credential write too. */
+const SECRET_MEMBERS = /^(?:client_id|username|secret|client_secret|password|services|client_secret_expires_at)$/i;
+
+function tokenHeaderFault(name: string): string | undefined {
+  if (!HEADER_NAME.test(name)) return 'is not a valid header name';
+  return /^set-cookie2?$/i.test(name) ? 'must not be a cookie' : undefined;
+}
+
+/** Allows the characters of RFC 6749 §5.2. */
+function errorFault(word: string): string | undefined {
+  return /^[!#-[\]-~]{1,64}$/.test(word) ? undefined : 'must be one word, the whole member error of an answer';
 }
 
 /** Returns why a text cannot be the value of a header. */
@@ -101,6 +158,8 @@ function headerValueFault(value: string): string | undefined {
     ? undefined
     : 'must be visible ASCII characters, with white space only between them';
 }
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Headers that would change the host, the credential, or the framing of the request or its answer. */
 const BY_BROKER = /^(?:accept-encoding|authorization|content-(?:encoding|length|type)|cookie|expect|host)$/i;

@@ -136,9 +136,12 @@ export function brokerMembers(options: SettingsPlace) {
 /** Returns the settings that the token function reads, with the content of the certificate files. */
 export function toBrokerSettings(members: BrokerMembers): BrokerSettings {
   const { accessRules, principalOrgId, health, slo, folder } = members;
-  const services = Object.entries(members.services).map(([name, { certificateAuthorities: files, ...service }]) => {
-    const certificateAuthorities = readCertificates(folder, files);
-    return [name, { ...service, ...(files.length > 0 && { certificateAuthorities }) }];
+  const services = Object.entries(members.services).map(([name, service]) => {
+    const { certificateAuthorities: files, clientHeaders, rejectedOn, ...rest } = service;
+    // A setting that is not set must not change the digest of a service, which is a part of the keys of holds.
+    const lists = { certificateAuthorities: readCertificates(folder, files), clientHeaders, rejectedOn };
+    const written = Object.entries(lists).filter(([, list]) => list.length > 0);
+    return [name, { ...rest, ...Object.fromEntries(written) }];
   });
   // A token older than the interval of the checks proves nothing since the last check.
   const organization = principalOrgId === undefined ? {} : { principalOrgId };

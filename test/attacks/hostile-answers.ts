@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import { type RawServer, startRawServer } from '../support/services/raw-server.ts';
 
@@ -56,6 +56,10 @@ export const CHUNK = `1000\r\n${'x'.repeat(4_096)}\r\n`;
 /** A hundred megabytes of nothing, in a hundred kilobytes. */
 export function bomb(): string {
   return gzipSync(Buffer.alloc(100_000_000)).toString('latin1');
+}
+
+export function brotliBomb(): string {
+  return brotliCompressSync(Buffer.alloc(100_000_000)).toString('latin1');
 }
 
 /** Serves until the end of the test. */

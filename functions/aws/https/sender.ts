@@ -13,6 +13,7 @@ import type {
 import { SendFailure } from '../../broker/token-request/send-http.ts';
 import type { TokenResponse } from '../../broker/token-response/bytes.ts';
 import { isLoopback } from '../../vocabulary.ts';
+import { inflate } from './inflate.ts';
 
 /** An `import` would load 70 more modules on which its exports depend, mainly undici, and nothing here uses them. */
 const http = process.getBuiltinModule('node:http');
@@ -37,7 +38,7 @@ export function createHttpsSender({ keepAlive = false, now = Date.now }: Options
   const agents = { secure: new https.Agent({ ...pool, ...tls }), plain: new http.Agent(pool) };
   const dropOld = keepAlive ? watchIdle(agents, now) : undefined;
 
-  return async ({ method, url, headers, body, certificateAuthorities: ca }, limits) => {
+  return async ({ method, url, headers, body, certificateAuthorities: ca, isClassical }, limits) => {
     if (dropOld !== undefined) {
       // Idle connections notice their end. Only the second turn is certain to follow a whole round of reading.
       await turnOfTheLoop();
@@ -45,11 +46,23 @@ export function createHttpsSender({ keepAlive = false, now = Date.now }: Options
       dropOld();
     }
     if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
-    // An agent's options would override `ca`, so they do not contain it.
-    const options = { method, headers: revealed(headers), maxHeaderSize: 16_384, ...(ca && { ca: [...ca] }) };
+    // An agent's options would override `ca` and `ecdhCurve`, so they contain neither.
+    const options = {
+      method,
+      headers: revealed(headers),
+      maxHeaderSize: 16_384,
+      // Node's default of 250 ms per address is too short for some networks, and fatal where IPv6 has no route.
+      autoSelectFamilyAttemptTimeout: Math.ceil(Math.min(MAX_ADDRESS_MS, limits.timeoutMs / 3)),
+      ...(ca && { ca: [...ca] }),
+      ...(isClassical && { ecdhCurve: CLASSICAL_GROUPS }),
+    };
     return exchange(open(url, options, agents), body, limits);
   };
 }
+
+const MAX_ADDRESS_MS = 2_000;
+/** Without a post-quantum group the first message of TLS fits into a single packet. */
+const CLASSICAL_GROUPS = 'X25519:prime256v1:secp384r1';
 
 interface Agents {
   readonly secure: https.Agent;
@@ -96,27 +109,39 @@ function revealed(headers: HttpRequest['headers']) {
   );
 }
 
-function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyBytes, signal }: SendLimits) {
+function exchange(
+  outgoing: ClientRequest,
+  body: string,
+  { timeoutMs, handshakeMs = timeoutMs, maxBodyBytes, signal }: SendLimits,
+) {
   return new Promise<TokenResponse>((resolve, reject) => {
     /** The connection is ready, including any TLS: from here on the request may have been sent. */
     let isConnected = false;
+    /** The limit of TLS, once the TCP connection stands. */
+    let handshake: NodeJS.Timeout | undefined;
     let head: AnswerHead | undefined;
     let interimAnswers = 0;
 
-    const runOut = () => fail(isConnected ? 'timeout' : 'connect', 'ETIMEDOUT');
+    const unconnected = () => (handshake === undefined ? 'connect' : 'handshake');
+    const runOut = () => fail(isConnected ? 'timeout' : unconnected(), 'ETIMEDOUT');
     // A single timer covers everything: an answer that arrives slowly does not extend it.
     const timer = setTimeout(runOut, timeoutMs);
     signal?.addEventListener('abort', runOut);
 
     outgoing.on('socket', (socket) => {
       isConnected = outgoing.reusedSocket;
-      if (!isConnected)
-        socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => (isConnected = true));
+      if (isConnected) return;
+      const isSecure = outgoing.protocol === 'https:';
+      if (isSecure) socket.once('connect', () => (handshake = setTimeout(runOut, handshakeMs)));
+      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+        clearTimeout(handshake);
+        isConnected = true;
+      });
     });
     // Only the code of an error is kept, because its message can contain anything.
     outgoing.on('error', (error) => {
       const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
-      if (!isConnected) return fail(NETWORK_CODE.test(code) ? 'connect' : 'tls', code);
+      if (!isConnected) return fail(NETWORK_CODE.test(code) ? unconnected() : 'tls', tlsCode(code, error.message));
       if (code.startsWith('HPE_')) return fail(code === 'HPE_HEADER_OVERFLOW' ? 'too-large' : 'malformed', code);
       fail('broken', code);
     });
@@ -129,9 +154,6 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
     outgoing.on('response', (incoming) => {
       const answer = headOf(incoming);
       head = answer;
-      const encoding = answer.headers['content-encoding']?.toLowerCase() ?? '';
-      if (!['', 'identity'].includes(encoding)) return fail('encoded', 'CONTENT_ENCODING');
-
       const chunks: Buffer[] = [];
       let size = 0;
       incoming.on('data', (chunk: Buffer) => {
@@ -140,8 +162,10 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
         chunks.push(chunk);
       });
       incoming.on('end', () => {
+        const inflated = inflate(Buffer.concat(chunks), answer.headers['content-encoding'] ?? '', maxBodyBytes);
+        if (inflated === undefined) return fail('too-large', 'BODY_TOO_LARGE');
         settle();
-        resolve({ ...answer, body: Buffer.concat(chunks) });
+        resolve({ ...answer, body: inflated });
       });
     });
     outgoing.end(body);
@@ -155,10 +179,24 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
 
     function settle(): void {
       clearTimeout(timer);
+      clearTimeout(handshake);
       signal?.removeEventListener('abort', runOut);
     }
   });
 }
+
+/** Adds a known reason to the code of OpenSSL, whose message can contain anything. */
+function tlsCode(code: string, message: string): string {
+  const [, reason] = TLS_REASONS.find(([words]) => code === 'EPROTO' && words.test(message)) ?? [];
+  return reason === undefined ? code : `${code}: ${reason}`;
+}
+
+const TLS_REASONS: readonly (readonly [RegExp, string])[] = [
+  [/legacy renegotiation/, 'old renegotiation'],
+  [/protocol|handshake failure/, 'no protocol in common'],
+  [/wrong version|too long|http request/, 'not TLS'],
+  [/too small|too weak/, 'weak key'],
+];
 
 /** System errors (`ECONNREFUSED`, `ENOTFOUND`). Every other error before a connection is ready is an error of TLS. */
 const NETWORK_CODE = /^(?:E(?!RR|PROTO$)|ERR_SOCKET_)/;

@@ -2,7 +2,7 @@ import { duplicateMember, isRecord, type Members, membersOf, parseJsonObject } f
 import type { ServiceName } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
-import type { BasicEncoding } from '../service.ts';
+import type { BasicEncoding, Service } from '../service.ts';
 
 /** The log-in of a client at a service. The client id is half of the log-in, so it is redacted too. */
 export interface Credential {
@@ -10,12 +10,15 @@ export interface Credential {
   readonly secret: Redacted;
   /** The value of the `Authorization` header. */
   readonly authorization: Redacted;
+  /** The headers that `clientHeaders` of the service names. */
+  readonly headers: Readonly<Record<string, Redacted>>;
 }
 
 /**
- * Reads the credential for a service from a client's secret: `{ "client_id", "secret", "services" }`. The service's
- * entry in `services` overrides the top level. Ignores unknown members, because rotation tools add their own. Only a
- * single configured service makes `services` optional. A typing error must not send a credential to other services.
+ * Reads the credential for a service from a client's secret: `{ "client_id", "secret", "services" }`, and a member for
+ * each of its `clientHeaders`. The service's entry in `services` overrides the top level. Ignores unknown members,
+ * because rotation tools add their own. Only a single configured service makes `services` optional. A typing error must
+ * not send a credential to other services.
  *
  * @throws Problem `credential-malformed` with the name of the wrong member and never its content, `credential-missing`
  * when the secret does not name this service
@@ -23,7 +26,11 @@ export interface Credential {
 export function parseCredential(
   text: Redacted,
   service: ServiceName,
-  { basicEncoding, isOnlyService }: { readonly basicEncoding: BasicEncoding; readonly isOnlyService: boolean },
+  {
+    basicEncoding,
+    clientHeaders = [],
+    isOnlyService,
+  }: Pick<Service, 'basicEncoding' | 'clientHeaders'> & { readonly isOnlyService: boolean },
 ): Credential {
   const secret = parseJsonObject(text.reveal());
   if (secret === undefined) throw malformed(`the secret is ${notAnObject(text)}`);
@@ -36,7 +43,17 @@ export function parseCredential(
   const clientId = readPart(ID_NAMES, levels);
   const password = readPart(SECRET_NAMES, levels);
   const authorization = basicAuthorization(clientId, password, basicEncoding);
-  return { clientId: new Redacted(clientId), secret: new Redacted(password), authorization };
+  const headers = clientHeaders.map((name) => {
+    const value = readPart([name], levels);
+    if (!/^[!-~](?:[ -~]*[!-~])?$/.test(value)) throw malformed(`${name} cannot be the value of a header`);
+    return [name, new Redacted(value)] as const;
+  });
+  return {
+    clientId: new Redacted(clientId),
+    secret: new Redacted(password),
+    authorization,
+    headers: Object.fromEntries(headers),
+  };
 }
 
 /** Describes a text that is not a JSON object, with the blank or invisible character that may be the reason. */
@@ -50,10 +67,15 @@ function named(match: RegExpExecArray | null): string {
   return codePoint ? `contains U+${codePoint}, which is not visible` : '';
 }
 
-/** Returns whether a value repeats the secret, or a short secret together with its client id (`shows`). */
-export function repeatsCredential(value: unknown, { clientId, secret }: Credential): boolean {
-  const [id, text] = [clientId.reveal(), secret.reveal()];
-  return shows(value, text, [`${id}:${text}`, `${text}:${id}`]);
+/** Returns whether a value repeats a secret, or a short secret together with its client id (`shows`). */
+export function repeatsCredential(value: unknown, credential: Credential): boolean {
+  const id = credential.clientId.reveal();
+  return secretsOf(credential).some((text) => shows(value, text, [`${id}:${text}`, `${text}:${id}`]));
+}
+
+/** Returns all secret texts of a credential but its client id. */
+export function secretsOf({ secret, headers }: Credential): readonly string[] {
+  return [secret, ...Object.values(headers)].map((text) => text.reveal());
 }
 
 /** Returns whether a client's secret is for the service. For `undefined`, `parseCredential` reports what is wrong. */

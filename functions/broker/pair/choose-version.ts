@@ -26,8 +26,8 @@ export function chooseVersion(call: Call, versions: StagedVersions, { rejected, 
   const key = holdKey(version.versionId, settingsDigest);
   const hold = held.get(key);
   if (hold !== undefined && now < hold.until) throw waitProblem(hold, now);
-  const rules = { basicEncoding: service.basicEncoding, isOnlyService };
-  return { version, credential: parseCredential(version.text, pair.service, rules), holdKey: key };
+  const credential = parseCredential(version.text, pair.service, { ...service, isOnlyService });
+  return { version, credential, holdKey: key };
 }
 
 /** The problem of a caller whose credential the service rejected. */

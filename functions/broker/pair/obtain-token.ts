@@ -35,6 +35,7 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
     if ('problem' in exchange) {
       return { outcome: exchange.problem.type === 'token-response-unusable' ? 'held' : 'failed', ...exchange };
     }
+    if (exchange.isClassical) trace.warnings.add('classical-tls');
     const renewal = read(call, attempt, exchange);
     if (renewal.outcome === 'rejected') trace.warnings.add('rejected');
     const end = Math.min(deadline, exchange.requestStartedAt + service.requestTimeoutMs);

@@ -14,16 +14,19 @@ export type SendHttp = (request: HttpRequest, limits: SendLimits) => Promise<Tok
 export interface HttpRequest {
   readonly method: 'POST';
   readonly url: URL;
-  /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | Redacted>>;
   readonly body: string;
   /** Certificates in PEM that are trusted for this host, in place of the public authorities. */
   readonly certificateAuthorities?: readonly string[] | undefined;
+  /** Offers no post-quantum key exchange, whose message is too large for some firewalls and servers. */
+  readonly isClassical?: boolean;
 }
 
 export interface SendLimits {
   /** The limit for name look-up, connection, request, headers and body together. */
   readonly timeoutMs: number;
+  /** The limit for TLS, from the TCP connection on. */
+  readonly handshakeMs?: number;
   readonly maxBodyBytes: number;
   /** Its abort ends the request as a timeout. */
   readonly signal?: AbortSignal | undefined;
@@ -60,6 +63,11 @@ const KINDS = {
     'token-endpoint-unavailable',
     'cannot be connected to: it is down, authUrl or the name servers are wrong, or a route or a firewall is in the way',
   ],
+  /** The TCP connection stood, TLS did not. Nothing was sent. */
+  handshake: [
+    'token-endpoint-unavailable',
+    'accepts TCP connections, but TLS does not stand: a firewall or the server drops or resets it',
+  ],
   /** Nothing was sent. */
   tls: [
     'token-endpoint-error',
@@ -73,12 +81,23 @@ const KINDS = {
     'answered with something that is not HTTP; check the host and the port of authUrl',
   ],
   'too-large': ['token-response-unusable', 'sent an answer that is larger than the broker reads'],
-  encoded: ['token-response-unusable', 'sent an answer with a content encoding, which the token request declined'],
 } as const satisfies Record<string, readonly [ProblemType, string]>;
+
+/** The faults of HTTP that Node names by a code. Any other code is no HTTP at all. */
+const REFUSED_HTTP: readonly (readonly [RegExp, string])[] = [
+  [/HEADER_TOKEN/, 'a character in a header'],
+  [/CONTENT_LENGTH|TRANSFER_ENCODING/, 'length and chunked, or a wrong length'],
+  [/CHUNK/, 'a chunk'],
+  [/_EXPECTED/, 'the end of a line'],
+  [/STATUS|SPACE/, 'the first line'],
+  [/CLOSED/, 'more bytes than its length'],
+];
 
 /** Returns the problem that a caller sees. The failure does not become its cause. */
 export function problemOf({ kind, code, head }: SendFailure, host: string): Problem {
-  const [type, what] = KINDS[kind];
+  const [type, words] = KINDS[kind];
+  const [, fault] = (kind === 'malformed' && REFUSED_HTTP.find(([name]) => name.test(code))) || [];
+  const what = fault === undefined ? words : `answered with HTTP that Node refuses: ${fault}`;
   const status = head === undefined ? '' : `, status ${head.status}`;
   const shape = type === 'token-response-unusable' && head !== undefined ? shapeOf(head) : undefined;
   return new Problem(type, `${host} ${what} (${code}${status}).`, { shape });

@@ -1,4 +1,4 @@
-import { type Credential, repeatsCredential } from '../credential/credential.ts';
+import { type Credential, repeatsCredential, secretsOf } from '../credential/credential.ts';
 import { isRecord, mediaTypeOf } from '../json.ts';
 import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
@@ -58,11 +58,12 @@ export function createPathPrinter(answer: unknown, credential: Credential | unde
     ({ length }) => length >= MIN_TEXT_LENGTH,
   );
   const clientId = credential?.clientId.reveal() ?? '';
-  const [plainId, plainSecret] = [plainText(clientId), plainText(credential?.secret.reveal() ?? '')];
+  const plainId = plainText(clientId);
+  const plainSecrets = credential === undefined ? [] : secretsOf(credential).map(plainText);
   const repeats = (name: string) =>
     credential === undefined ||
     repeatsCredential(name, credential) ||
-    (name.length >= MIN_TEXT_LENGTH && plainSecret.includes(plainText(name))) ||
+    (name.length >= MIN_TEXT_LENGTH && plainSecrets.some((secret) => secret.includes(plainText(name)))) ||
     shows(name, clientId) ||
     (plainId.length >= MIN_TEXT_LENGTH && plainText(name).includes(plainId));
   const isShown = (name: string) =>

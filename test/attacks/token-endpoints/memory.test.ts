@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { bomb, CHUNK, CHUNKED, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
+import { bomb, brotliBomb, CHUNK, CHUNKED, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
 
 const MIB = 1_024 * 1_024;
 const MAX_GROWTH_BYTES = 8 * MIB;
@@ -17,8 +17,9 @@ it.each<[string, Reply, RegExp]>([
   ['headers without an end', endless(OK, `x: ${'y'.repeat(1_000)}\r\n`), /too-large/],
   ['one header without an end', endless(`${OK}x: `), /too-large/],
   ['interim answers without an end', endless('', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)), /too-large/],
-  ['a gzip bomb', write(http(200, BOMB, 'content-encoding: gzip')), /encoded/],
-  ['a gzip bomb that does not say so', write(http(200, BOMB)), /bytes/],
+  ['a gzip bomb', write(http(200, BOMB, 'content-encoding: gzip')), /too-large/],
+  ['a gzip bomb that does not say so', write(http(200, BOMB)), /too-large/],
+  ['a brotli bomb', write(http(200, brotliBomb(), 'content-encoding: br')), /too-large/],
 ])('%s costs less than 8 MB of memory', async (_, reply, expected) => {
   const { grownBytes, outcome } = await measure(reply, 256 * 1_024);
   expect(outcome).toMatch(expected);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import net, { type AddressInfo } from 'node:net';
 import tls, { type SecureVersion } from 'node:tls';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
@@ -53,6 +54,41 @@ it('trusts the authorities of a service for it alone, and no public one beside t
   expect(await statusOf('known', [unknown.ca])).toBe(424);
   expect(await statusOf('known')).toBe(200);
 });
+
+// @see dadrian/tldr.fail#23, golang/go#80573
+it.each(['drops', 'resets'] as const)(
+  'a box that %s a TLS hello above one packet gets a smaller one on the second connection, with a warning',
+  async (does) => {
+    const service = await serve({ certificate: await known.issue(), onRequest: write(http(200, ANSWER)) });
+    const sizes: number[] = [];
+    const box = net.createServer((socket) => {
+      socket
+        .on('error', () => {})
+        .once('data', (hello) => {
+          sizes.push(hello.length);
+          if (hello.length > 1_400) return void (does === 'resets' && socket.resetAndDestroy());
+          const way = net.connect(service.port, '127.0.0.1').on('error', () => {});
+          way.write(hello);
+          socket.pipe(way).pipe(socket);
+        });
+    });
+    await once(box.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void box.close());
+    const requestToken = createTokenRequester({
+      sendHttp: createHttpsSender(),
+      now: () => START,
+      sleep: async () => {},
+      random: () => 0,
+    });
+    const { port } = box.address() as AddressInfo;
+    const authUrl = `https://localhost:${port}`;
+    const services = { 'customer-insights': exampleService({ authUrl, requestTimeoutMs: 1_500 }) };
+    const { post, audited } = createBrokerWorld({ services, answer: (_, ...order) => requestToken(...order) });
+    expect(await post({ client: 'acme', service: 'customer-insights' })).toMatchObject({ status: 200 });
+    expect([service.requests.length, sizes.length]).toEqual([1, 2]);
+    expect([...(audited[0]?.trace.warnings ?? [])]).toEqual(['classical-tls']);
+  },
+);
 
 async function issueFrom(
   { certificate, signedBy = 'known', tls: settings, host = 'localhost', certificateAuthorities }: Endpoint,

@@ -14,6 +14,7 @@ const CREDENTIAL = {
   clientId: new Redacted('acme'),
   secret: new Redacted('hunter2'),
   authorization: new Redacted('Basic YWNtZTpodW50ZXIy'),
+  headers: {},
 };
 
 const PATHS = [

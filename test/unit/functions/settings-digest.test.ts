@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Service } from '../../../functions/broker/service.ts';
 import { settingsDigest } from '../../../functions/variables.ts';
+import { parseEnvironment, toBrokerSettings } from '../../../lib/settings/settings.ts';
+import { exampleForm } from '../settings/example-form.ts';
 
 const SERVICE: Required<Service> = {
   authUrl: 'https://auth.example.com',
@@ -25,6 +27,11 @@ describe('the digest of a service’s settings', () => {
   // A hold ends when an operator deploys another value of any of them.
   it.each(Object.keys(SERVICE))('changes with the member %s', (name) => {
     expect(settingsDigest({ ...SERVICE, [name]: 'another' })).not.toBe(settingsDigest(SERVICE));
+  });
+
+  it('is that of 1.1.0 for its settings, so that no hold ends with the upgrade', () => {
+    const { services } = toBrokerSettings(parseEnvironment('test', exampleForm()));
+    expect(Object.values(services).map(settingsDigest)).toEqual(Array(2).fill('4251360505631fd9'));
   });
 
   it('does not depend on the order of members, at any depth', () => {

@@ -15,7 +15,7 @@ const ORGANIZATION = {
 
 describe('settings', () => {
   it('have a default for everything that is not required', () => {
-    const service = { ...exampleService(), certificateAuthorities: [] };
+    const service = { ...exampleService(), certificateAuthorities: [], clientHeaders: [], rejectedOn: [] };
     expect(parseEnvironment('test', exampleForm())).toEqual({
       name: 'test',
       folder: '.',
@@ -83,6 +83,12 @@ describe('settings', () => {
     ],
     ['three writers', 'trail', { sealingKeyWriters: ROLES, secretPolicyWriters: ROLES }],
     ['parameters that resemble a credential', `${SERVICE}/parameters`, { my_username: 'a', secrets: 'b' }],
+    ['the client id in parameters', `${SERVICE}/parameters`, { client_id: '{client_id}', user: '{client_id}' }],
+    ['parameters in JSON', `${SERVICE}/parametersIn`, 'json'],
+    ['a query in the path', `${SERVICE}/tokenPath`, '/token?grant_type=client_credentials&x=%20'],
+    ['headers of each client', `${SERVICE}/clientHeaders`, ['x-api-key', 'X-Gateway-Secret']],
+    ['words that reject', `${SERVICE}/rejectedOn`, ['incorrect_client_credentials', 'E-1001']],
+    ['a token in a header', `${SERVICE}/response`, { tokenHeader: 'X-Auth-Token', lifetimeMember: false }],
     ['the values of a second kind', SERVICE, { authUrl, basicEncoding: 'form', parametersIn: 'body' }],
     ['the first values by name', SERVICE, { authUrl, basicEncoding: 'raw', parametersIn: 'query' }],
     ['a tokenPath of / and a base that ends in it', SERVICE, { authUrl: `${authUrl}/`, tokenPath: '/' }],

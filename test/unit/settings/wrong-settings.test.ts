@@ -122,14 +122,38 @@ const rule: readonly Row[] = [
   ['/operations', ['admin'], ".operations[0]: must be 'token' or 'check'"],
 ];
 
+const QUERY = 'must have letters, digits, signs of URLs and %XX after the question mark';
+
 const service: readonly Row[] = [
   ['authUrl', undefined, 'authUrl: is missing'],
   ['authUrl', 'https://a.example.com/auth/v1/token', 'authUrl: must not end in the tokenPath: the broker appends it'],
   ['authUrl', 'http://localhost', 'authUrl: must be an https URL (got http:)'],
   ['tokenPath', 'token', 'tokenPath: must start with a slash'],
-  ['tokenPath', '/token?a=b', 'tokenPath: must not contain a query or a fragment: put a query into parameters'],
+  ['tokenPath', '/token?', `tokenPath: ${QUERY}`],
+  ...['a b', 'a#b', 'a=%2', '{client_id}', 'a="b'].map(
+    (query): Row => ['tokenPath', `/token?${query}`, `tokenPath: ${QUERY}`],
+  ),
+  ...['client_id=x', 'a=b&client_secret=x', 'PASSWORD=x'].map(
+    (query): Row => ['tokenPath', `/token?${query}`, `tokenPath: ${CREDENTIAL}`],
+  ),
+  ['tokenPath', '/tok en?a=b', "tokenPath: must contain only letters, digits and / . _ ~ : @ ! $ & ' ( ) * + , ; = -"],
   ['parameters', { client_secret: 'x' }, `parameters.client_secret: ${CREDENTIAL}`],
+  ['parameters', { client_secret: '{client_id}' }, `parameters.client_secret: ${CREDENTIAL}`],
+  ['parameters', { client_id: 'x' }, `parameters.client_id: ${CREDENTIAL}`],
+  ['parameters', { pass: '{secret}' }, 'parameters.pass: must be a text, or {client_id}'],
   ['parameters', { '': 'x' }, 'parameters[""]: must have a name'],
+  ['parametersIn', 'xml', "parametersIn: must be 'query' or 'body' or 'json'"],
+  ['clientHeaders', ['authorization'], 'clientHeaders[0]: is set by the broker or by HTTP itself'],
+  ['clientHeaders', ['User-Agent'], 'clientHeaders[0]: is set by the broker or by HTTP itself'],
+  ['clientHeaders', ['secret'], "clientHeaders[0]: is a member of the client's secret"],
+  ['clientHeaders', ['x y'], 'clientHeaders[0]: is not a valid header name'],
+  ['clientHeaders', ['x-key', 'X-Key'], 'clientHeaders[1]: is a duplicate'],
+  ['rejectedOn', ['two words'], 'rejectedOn[0]: must be one word, the whole member error of an answer'],
+  ['rejectedOn', [''], 'rejectedOn[0]: must be one word, the whole member error of an answer'],
+  ['response/tokenHeader', 'Set-Cookie', 'response.tokenHeader: must not be a cookie'],
+  ['response/tokenHeader', 'x y', 'response.tokenHeader: is not a valid header name'],
+  ['response', { tokenMember: 'a', tokenHeader: 'x' }, 'response.tokenHeader: must not stand beside tokenMember'],
+  ['response/lifetimeMember', true, 'response.lifetimeMember: must be the name of a member, or false'],
   ['headers', { 'x y': 'x' }, 'headers["x y"]: is not a valid header name'],
   ['headers', { x: 'a\r\nb: c' }, 'headers.x: must be visible ASCII characters, with white space only between them'],
   ...['', ' key', 'a\u0007', 'data.'].map(
@@ -172,6 +196,12 @@ describe('wrong settings', () => {
     const headers = Object.fromEntries((names + ofHttp).split(' ').map((name) => [name, 'x']));
     const faults = faultsOf(changed(exampleForm(), `${SERVICE}/headers`, headers));
     expect(faults.filter((fault) => fault.endsWith(': is set by the broker or by HTTP itself'))).toHaveLength(16);
+  });
+
+  it('name a header both for all clients and for each client', () => {
+    const form = changed(exampleForm(), `${SERVICE}/headers`, { 'X-Key': 'x' });
+    const fault = 'services.customer-insights.clientHeaders: must not name a header that headers contains';
+    expect(faultsOf(changed(form, `${SERVICE}/clientHeaders`, ['x-key']))).toEqual([fault]);
   });
 
   it('are all named at once, and members that are right are judged together', () => {

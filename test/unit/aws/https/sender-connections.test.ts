@@ -1,9 +1,11 @@
+import { fork } from 'node:child_process';
 import dns, { type LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
-import { http, serve } from '../../../attacks/hostile-answers.ts';
+import { bomb, http, serve } from '../../../attacks/hostile-answers.ts';
 import { START } from '../../../support/example.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../support/services/certificates.ts';
 import { exampleRequest, outcomeOf, post, stopTime } from './https-sending.ts';
@@ -32,7 +34,7 @@ it('uses a kept connection again whose answer was read to its end, and leaves no
 
 it.each([
   ['was too large', http(200, 'x'.repeat(1_001))],
-  ['was compressed', http(200, 'ok', 'content-encoding: gzip')],
+  ['was too large when it was inflated', http(200, bomb(), 'content-encoding: gzip')],
   ['was followed by a second one', `${OK}${http(200, 'poison')}`],
 ])('does not use a kept connection again whose answer %s', async (_what, bytes) => {
   const server = await serve({ onRequest: (socket, count) => socket.write(count === 1 ? bytes : OK) });
@@ -127,6 +129,31 @@ it.each<[string, (kept: Socket | undefined) => unknown]>([
   expect(server.connections()).toBe(2);
 });
 
+it('waits for each address of a host longer than the 250 ms of Node, where the other family has no route', async () => {
+  // @see nodejs/node#54359
+  const child = fork(fileURLToPath(new URL('slow-listener.ts', import.meta.url)));
+  onTestFinished(() => void child.kill());
+  const [port] = await once(child, 'message');
+  child.send('block');
+  await once(child, 'message');
+  // The queue of the listener is full, so the operating system repeats the next connection after a second.
+  const queue = Array.from({ length: 3 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  onTestFinished(() => queue.forEach((socket) => void socket.destroy()));
+  await once(queue[1] ?? child, 'connect');
+  const lookup = vi.spyOn(dns, 'lookup').mockImplementation((...given: unknown[]) => {
+    const answer = given.at(-1) as (error: null, addresses: LookupAddress[]) => void;
+    const addresses = [{ address: '127.0.0.1', family: 4 } as const, { address: '::1', family: 6 } as const];
+    process.nextTick(answer, null, addresses);
+  });
+  onTestFinished(() => lookup.mockRestore());
+
+  const ask = (timeoutMs: number) =>
+    outcomeOf(createHttpsSender(), exampleRequest(`http://localhost:${port}/`), { timeoutMs });
+  const [quick, patient] = await Promise.all([ask(600), ask(6_000)]);
+  expect(quick).toMatchObject({ kind: 'connect', code: 'ETIMEDOUT' });
+  expect(patient).toEqual({ status: 200, text: 'ok' });
+});
+
 describe('over TLS', () => {
   const toServer = ({ port }: { readonly port: number }) => exampleRequest(`https://localhost:${port}/`);
 
@@ -150,16 +177,48 @@ describe('over TLS', () => {
 
   it.each<[string, string, (socket: Socket) => void]>([
     ['an untrusted server', 'tls', (socket) => void socket.end(http(400, 'plain HTTP'))],
-    ['a failed connection', 'connect', (socket) => void socket.resetAndDestroy()],
+    [
+      'a handshake that does not stand',
+      'handshake',
+      (socket) => void socket.once('data', () => socket.resetAndDestroy()),
+    ],
+    ['a handshake that is closed', 'handshake', (socket) => void socket.end()],
   ])('calls what breaks off the handshake %s', async (_what, kind, onConnection) => {
     const server = await serve({ onConnection });
     expect(await outcomeOf(createHttpsSender(), toServer(server))).toMatchObject({ kind, status: undefined });
   });
 
-  it('calls a handshake that does not end in time a failed connection', async () => {
+  it('calls a handshake that does not end in time by its name, and ends it at a limit of its own', async () => {
     const time = stopTime();
     const server = await serve({ onConnection: () => time.pass(250) });
     const outcome = await outcomeOf(createHttpsSender(), toServer(server), { timeoutMs: 250 });
-    expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
+    expect(outcome).toEqual({ kind: 'handshake', code: 'ETIMEDOUT', status: undefined });
+
+    const limits = { timeoutMs: 1_000_000, handshakeMs: 250 };
+    expect(await outcomeOf(createHttpsSender(), toServer(server), limits)).toEqual(outcome);
+  });
+
+  it('offers a post-quantum key exchange, and a smaller hello when it is told so', async () => {
+    const hellos: Buffer[] = [];
+    const server = await serve({
+      onConnection: (socket) =>
+        void socket.once('data', (data) => hellos.push(Buffer.from(data.toString(), 'latin1')) && socket.destroy()),
+    });
+    for (const isClassical of [false, true]) {
+      await outcomeOf(createHttpsSender(), { ...toServer(server), isClassical });
+    }
+    // X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem).
+    expect(hellos.map((hello) => hello.includes(Buffer.from('11ec', 'hex')))).toEqual([true, false]);
+    expect(hellos[0]?.length).toBeGreaterThan(1_400);
+    expect(hellos[1]?.length).toBeLessThan(600);
+  });
+
+  it.each([
+    ['HTTP/1.1 400 X\r\n\r\n', 'EPROTO: not TLS'],
+    ['\x15\x03\x01\x00\x02\x02\x46', 'EPROTO: no protocol in common'],
+    ['\x15\x03\x01\x00\x02\x02\x28', 'EPROTO: no protocol in common'],
+  ])('names the reason of a handshake that fails (%j)', async (bytes, code) => {
+    const server = await serve({ onConnection: (socket) => void socket.end(bytes, 'latin1') });
+    expect(await outcomeOf(createHttpsSender(), toServer(server))).toEqual({ kind: 'tls', code, status: undefined });
   });
 });

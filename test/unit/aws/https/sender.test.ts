@@ -1,8 +1,9 @@
 import dns from 'node:dns';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import type { SendHttp } from '../../../../functions/broker/token-request/send-http.ts';
-import { http, serve } from '../../../attacks/hostile-answers.ts';
+import { bomb, http, serve } from '../../../attacks/hostile-answers.ts';
 import { exampleRequest, LIMITS, outcomeOf, post, stopTime } from './https-sending.ts';
 
 const INTERIM = 'HTTP/1.1 103 X\r\n\r\n';
@@ -51,6 +52,51 @@ it.each([
   expect(await receive(bytes, { end })).toEqual({ status: 200, text: 'abc' });
 });
 
+// @see epam/ai-dial-core#1496, modelcontextprotocol/typescript-sdk#2408, thephpleague/oauth2-client#131
+describe('a compressed body that was not asked for', () => {
+  const TEXT = 'a token'.repeat(20);
+  const encoded = (encoding: string, body: Buffer, status = 200) =>
+    receive(http(status, body.toString('latin1'), encoding === '' ? 'x: y' : `content-encoding: ${encoding}`));
+
+  it.each([
+    ['gzip', gzipSync(TEXT)],
+    ['X-GZIP', gzipSync(TEXT)],
+    ['deflate', deflateSync(TEXT)],
+    ['deflate', deflateRawSync(TEXT)],
+    ['br', brotliCompressSync(TEXT)],
+    ['deflate, gzip', gzipSync(deflateSync(TEXT))],
+    ['gzip, br', brotliCompressSync(gzipSync(TEXT))],
+    // @see urllib3/urllib3#5189
+    ['gzip, identity', gzipSync(TEXT)],
+    ['', gzipSync(TEXT)],
+    ['gzip', Buffer.from(TEXT)],
+    ['br', Buffer.from(TEXT)],
+    ['UTF-8', Buffer.from(TEXT)],
+  ])('is inflated: %j (%#)', async (encoding, body) => {
+    expect(await encoded(encoding, body, 400)).toEqual({ status: 400, text: TEXT });
+  });
+
+  it('has the limit of a body that is not compressed', async () => {
+    const limits = (maxBodyBytes: number) => ({ maxBodyBytes });
+    const bytes = (packed: Buffer, encoding: string) =>
+      http(200, packed.toString('latin1'), `content-encoding: ${encoding}`);
+    const full = 'x'.repeat(100);
+    for (const [encoding, packed] of [
+      ['gzip', gzipSync(full)],
+      ['deflate', deflateSync(full)],
+      ['deflate', deflateRawSync(full)],
+      ['br', brotliCompressSync(full)],
+    ] as const) {
+      expect(await receive(bytes(packed, encoding), limits(100))).toEqual({ status: 200, text: full });
+      expect(await receive(bytes(packed, encoding), limits(99))).toMatchObject({ kind: 'too-large' });
+    }
+  });
+
+  it('is left as it is when it breaks off', async () => {
+    expect(await encoded('gzip', gzipSync(TEXT).subarray(0, -9))).toMatchObject({ status: 200 });
+  });
+});
+
 it.each([
   ['a length', http(200, 'abcd')],
   ['chunks', `${CHUNKED_HEAD}\r\n4\r\nabcd\r\n0\r\n\r\n`],
@@ -72,7 +118,14 @@ it.each([
 it.each<[string, string, string, string, number?]>([
   ['headers beyond 16 KiB', http(200, 'abc', `x: ${'y'.repeat(17_000)}`), 'too-large', 'HPE_HEADER_OVERFLOW'],
   ['17 interim answers', INTERIM.repeat(17) + http(200, 'abc'), 'too-large', 'TOO_MANY_INTERIM_ANSWERS'],
-  ['a content encoding', http(401, 'abc', 'content-encoding: GZIP'), 'encoded', 'CONTENT_ENCODING', 401],
+  [
+    'a body that is too large when it is inflated',
+    http(401, bomb(), 'content-encoding: GZIP'),
+    'too-large',
+    'BODY_TOO_LARGE',
+    401,
+  ],
+  ['the same without a header of it', http(200, bomb()), 'too-large', 'BODY_TOO_LARGE', 200],
   ['another protocol', '220 mail.example.com ESMTP\r\n', 'malformed', 'HPE_INVALID_CONSTANT'],
 ])('refuses %s', async (_what, bytes, kind, code, status) => {
   expect(await receive(bytes)).toEqual({ kind, code, status });

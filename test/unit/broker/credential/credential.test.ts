@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { credentialExpiry, namesService, parseCredential } from '../../../../functions/broker/credential/credential.ts';
+import {
+  credentialExpiry,
+  namesService,
+  parseCredential,
+  repeatsCredential,
+} from '../../../../functions/broker/credential/credential.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../../functions/broker/service.ts';
@@ -33,6 +38,49 @@ it.each([
   ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member appears more than once'],
 ])('takes no member of two with the same name: %s', (text, detail) => {
   expect(() => parseText(text)).toThrow(detail);
+});
+
+describe('a header of the client', () => {
+  const values = (secret: object) => {
+    const rules = { basicEncoding: 'raw', isOnlyService: true, clientHeaders: ['x-api-key', 'X-Id'] } as const;
+    const text = new Redacted(JSON.stringify({ client_id: 'id', secret: 's', 'X-Id': '7', ...secret }));
+    const { headers } = parseCredential(text, SERVICE, rules);
+    expect(JSON.stringify(headers)).toBe('{"x-api-key":"[redacted]","X-Id":"[redacted]"}');
+    return Object.values(headers).map((value) => value.reveal());
+  };
+
+  it('is read from the secret, and for a service from its entry', () => {
+    expect(values({ 'x-api-key': 'MARK key' })).toEqual(['MARK key', '7']);
+    const services = { [SERVICE]: { 'x-api-key': 'own' } };
+    expect(values({ 'x-api-key': 'MARK', services })).toEqual(['own', '7']);
+  });
+
+  it.each<[unknown, string]>([
+    [undefined, 'x-api-key is missing'],
+    [7, 'x-api-key is not a string'],
+    ['', 'x-api-key is empty'],
+    ...['MARK ', ' MARK', 'MARKé'].map((value): [string, string] => [
+      value,
+      'x-api-key cannot be the value of a header',
+    ]),
+  ])('is refused as a part of the secret is: %j', (value, fault) => {
+    expect(() => values({ 'x-api-key': value })).toThrow(fault);
+    expect(() => values({ 'x-api-key': value })).not.toThrow('MARK');
+  });
+
+  it('is as secret as the secret', () => {
+    const credential = parseCredential(
+      new Redacted('{"client_id":"id","secret":"s","x-api-key":"marked-key"}'),
+      SERVICE,
+      {
+        basicEncoding: 'raw',
+        isOnlyService: true,
+        clientHeaders: ['x-api-key'],
+      },
+    );
+    expect(repeatsCredential({ note: Buffer.from('marked-key').toString('base64') }, credential)).toBe(true);
+    expect(repeatsCredential({ note: 'marked' }, credential)).toBe(false);
+  });
 });
 
 const DAY = '2027-03-01T00:00:00.000Z';

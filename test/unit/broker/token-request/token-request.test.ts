@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
 import {
+  type HttpRequest,
   SendFailure,
   type SendFailureKind,
   type SendLimits,
@@ -16,6 +17,7 @@ const CREDENTIAL = {
   clientId: new Redacted('acme'),
   secret: new Redacted('s:1'),
   authorization: new Redacted('Basic YWNtZTpzOjE='),
+  headers: {},
 };
 
 /** Requests a token with a clock that moves only while an attempt or a pause lasts; an answer follows these attempts. */
@@ -25,9 +27,11 @@ async function request(
 ) {
   let now = START;
   const sent: SendLimits[] = [];
+  const requests: HttpRequest[] = [];
   const pauses: number[] = [];
   const requestToken = createTokenRequester({
-    sendHttp: async (_request, limits) => {
+    sendHttp: async (sentRequest, limits) => {
+      requests.push(sentRequest);
       sent.push(limits);
       now += attemptMs;
       const outcome = attempts[sent.length - 1] ?? ANSWER;
@@ -42,7 +46,7 @@ async function request(
     random: () => random,
   });
   const outcome = await requestToken(exampleService(), CREDENTIAL, deadline).catch((error: Error) => error);
-  return { outcome, sent, pauses };
+  return { outcome, sent, requests, pauses };
 }
 
 function failure(kind: SendFailureKind, code = 'CODE', status?: number): SendFailure {
@@ -53,8 +57,8 @@ describe('a token request', () => {
   it.each([200, 301, 401, 429, 500])('takes a %d as the answer, and reports when it began and came', async (status) => {
     const response = { ...ANSWER, status };
     const { outcome, sent } = await request([response], { attemptMs: 40 });
-    expect(outcome).toEqual({ response, requestStartedAt: START, receivedAt: START + 40 });
-    expect(sent).toEqual([{ timeoutMs: 4_000, maxBodyBytes: 262_144 }]);
+    expect(outcome).toEqual({ response, requestStartedAt: START, receivedAt: START + 40, isClassical: false });
+    expect(sent).toEqual([{ timeoutMs: 4_000, handshakeMs: 1_334, maxBodyBytes: 262_144 }]);
   });
 
   it('is sent again when no connection was made, three times in all', async () => {
@@ -63,6 +67,22 @@ describe('a token request', () => {
     const { outcome, sent } = await request(all);
     expect(outcome).toMatchObject({ problem: { type: 'token-endpoint-unavailable' }, isUnheard: false });
     expect(sent).toHaveLength(3);
+  });
+
+  // @see dadrian/tldr.fail#23
+  it('is sent again with classical groups only, after TLS that did not stand, and has all of the rest for it', async () => {
+    const { outcome, sent, requests } = await request([failure('handshake')], { attemptMs: 1_334, random: 0 });
+    expect(outcome).toMatchObject({ response: ANSWER, isClassical: true });
+    expect(requests.map(({ isClassical }) => isClassical)).toEqual([false, true]);
+    expect(sent[1]).toMatchObject({ timeoutMs: 2_666, handshakeMs: 2_666 });
+    const all = await request(Array(4).fill(failure('handshake')));
+    expect(all.outcome).toMatchObject({ problem: { type: 'token-endpoint-unavailable' }, isUnheard: false });
+    expect(all.sent).toHaveLength(3);
+  });
+
+  it('has no shorter limit for TLS when no time for another attempt would be left', async () => {
+    const { sent } = await request([], { deadline: START + 499 });
+    expect(sent).toMatchObject([{ timeoutMs: 499, handshakeMs: 499 }]);
   });
 
   it.each([
@@ -101,7 +121,7 @@ describe('a token request', () => {
 describe('an answer that broke off', () => {
   it.each([
     ['broken', 300],
-    ['encoded', 401],
+    ['too-large', 401],
   ] as const)('is "%s" after a %d: the status and the headers count', async (kind, status) => {
     const { outcome, sent } = await request([failure(kind, 'CODE', status)]);
     expect(outcome).toMatchObject({ response: { status, headers: { 'x-token': 'leaked' }, body: new Uint8Array() } });
@@ -119,14 +139,11 @@ describe('an answer that broke off', () => {
     });
   });
 
-  it.each(['too-large', 'encoded'] as const)(
-    'is reported by its shape when it is "%s", without a value',
-    async (kind) => {
-      const { outcome } = await request([failure(kind, 'CODE', 200)]);
-      expect(outcome).toMatchObject({ problem: { shape: { status: 200, contentType: 'none', members: [] } } });
-      expect(JSON.stringify(outcome)).not.toContain('leaked');
-    },
-  );
+  it('is reported by its shape when it is too large, without a value', async () => {
+    const { outcome } = await request([failure('too-large', 'CODE', 200)]);
+    expect(outcome).toMatchObject({ problem: { shape: { status: 200, contentType: 'none', members: [] } } });
+    expect(JSON.stringify(outcome)).not.toContain('leaked');
+  });
 });
 
 describe('a failure of sending', () => {
@@ -135,18 +152,31 @@ describe('a failure of sending', () => {
     ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-error', 'has a TLS certificate or protocol', false],
     ['broken', 'ECONNRESET', 'token-endpoint-unavailable', 'closed the connection', true],
     ['timeout', 'ETIMEDOUT', 'token-endpoint-timeout', 'took the token request', true],
+    ['handshake', 'ETIMEDOUT', 'token-endpoint-unavailable', 'accepts TCP connections, but TLS does not stand', false],
     ['malformed', 'HPE_INVALID_CONSTANT', 'token-endpoint-error', 'answered with something that is not HTTP', true],
     ['too-large', 'BODY_TOO_LARGE', 'token-response-unusable', 'sent an answer that is larger', false],
-    ['encoded', 'CONTENT_ENCODING', 'token-response-unusable', 'sent an answer with a content encoding', false],
   ] as const)(
     '"%s" (%s) is %s, and may hide a rejection when no status came',
     async (kind, code, type, said, isUnheard) => {
       const { outcome, sent } = await request(Array(3).fill(failure(kind, code)));
       const detail = expect.stringMatching(new RegExp(`^auth\\.example\\.com ${said}.*\\(${code}\\)\\.$`));
       expect(outcome).toMatchObject({ problem: { type, detail, cause: undefined }, isUnheard });
-      expect(sent).toHaveLength(kind === 'connect' ? 3 : 1);
+      expect(sent).toHaveLength(['connect', 'handshake'].includes(kind) ? 3 : 1);
     },
   );
+
+  it.each([
+    ['HPE_INVALID_HEADER_TOKEN', 'a character in a header'],
+    ['HPE_INVALID_TRANSFER_ENCODING', 'length and chunked, or a wrong length'],
+    ['HPE_UNEXPECTED_CONTENT_LENGTH', 'length and chunked, or a wrong length'],
+    ['HPE_INVALID_CHUNK_SIZE', 'a chunk'],
+    ['HPE_CR_EXPECTED', 'the end of a line'],
+    ['HPE_INVALID_STATUS', 'the first line'],
+    ['HPE_CLOSED_CONNECTION', 'more bytes than its length'],
+  ])('names what Node refuses in HTTP: %s', async (code, fault) => {
+    const detail = `auth.example.com answered with HTTP that Node refuses: ${fault} (${code}).`;
+    expect((await request([failure('malformed', code)])).outcome).toMatchObject({ problem: { detail } });
+  });
 
   it('shows nothing of the answer when it is printed', () => {
     expect(String(failure('broken', 'ECONNRESET', 200))).toBe('SendFailure: broken (ECONNRESET)');
@@ -157,8 +187,8 @@ describe('a failure of sending', () => {
 describe('the request that is sent', () => {
   const parameters = { grant_type: 'client_credentials', scope: 'a b', note: 'ü+&=' };
 
-  function build(changes: Partial<Service> = {}) {
-    const { url, ...rest } = buildTokenRequest(exampleService(changes), CREDENTIAL);
+  function build(changes: Partial<Service> = {}, credential: Partial<typeof CREDENTIAL> = {}) {
+    const { url, ...rest } = buildTokenRequest(exampleService(changes), { ...CREDENTIAL, ...credential });
     return { ...rest, url: url.href };
   }
 
@@ -167,22 +197,22 @@ describe('the request that is sent', () => {
       method: 'POST',
       url: 'https://auth.example.com/auth/v1/token',
       headers: {
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        'content-length': '0',
-        'user-agent': 'token-broker',
-        authorization: new Redacted('Basic YWNtZTpzOjE='),
+        Accept: 'application/json',
+        'Accept-Encoding': 'identity',
+        'Content-Length': '0',
+        'User-Agent': 'token-broker',
+        Authorization: new Redacted('Basic YWNtZTpzOjE='),
       },
       body: '',
     });
-    expect(JSON.stringify(build())).toContain('"authorization":"[redacted]"');
+    expect(JSON.stringify(build())).toContain('"Authorization":"[redacted]"');
   });
 
   it('has the parameters in the query, with spaces that every server can read', () => {
     const query = 'grant_type=client_credentials&scope=a%20b&note=%C3%BC%2B%26%3D';
     const { url, headers, body } = build({ parameters, parametersIn: 'query' });
     expect([url, body]).toEqual([`https://auth.example.com/auth/v1/token?${query}`, '']);
-    expect(headers).not.toHaveProperty('content-type');
+    expect(headers).not.toHaveProperty('Content-Type');
   });
 
   it('has the parameters in a form body with its length in bytes', () => {
@@ -190,13 +220,61 @@ describe('the request that is sent', () => {
     const { url, headers, body } = build({ parameters, parametersIn: 'body' });
     expect([url, body]).toEqual(['https://auth.example.com/auth/v1/token', form]);
     const type = 'application/x-www-form-urlencoded';
-    expect(headers).toMatchObject({ 'content-type': type, 'content-length': String(form.length) });
+    expect(headers).toMatchObject({ 'Content-Type': type, 'Content-Length': String(form.length) });
+  });
+
+  it.each([{}, parameters])('has the parameters in a body of JSON with its length in bytes: %j', (sent) => {
+    const { url, headers, body } = build({ parameters: sent, parametersIn: 'json' });
+    expect([url, body]).toEqual(['https://auth.example.com/auth/v1/token', JSON.stringify(sent)]);
+    const length = String(Buffer.byteLength(body));
+    expect(headers).toMatchObject({ 'Content-Type': 'application/json', 'Content-Length': length });
+  });
+
+  it.each(['query', 'body', 'json'] as const)(
+    'has the client id in a parameter of its own, in the %s',
+    (parametersIn) => {
+      const clientId = new Redacted('ac/me&1');
+      const given = { client_id: '{client_id}', note: 'x{client_id}' };
+      const { url, body } = build({ parameters: given, parametersIn }, { clientId });
+      const form = 'client_id=ac%2Fme%261&note=x%7Bclient_id%7D';
+      const json = '{"client_id":"ac/me&1","note":"x{client_id}"}';
+      expect(url + body).toContain(parametersIn === 'json' ? json : form);
+    },
+  );
+
+  it('has the query of its path, beside parameters in a body or before those of the query', () => {
+    const service = { tokenPath: '/token?grant_type=client_credentials&x=%20', parameters: { a: 'b c' } };
+    const base = 'https://auth.example.com/token?grant_type=client_credentials&x=%20';
+    expect(build({ ...service, parametersIn: 'body' })).toMatchObject({ url: base, body: 'a=b+c' });
+    expect(build({ ...service, parametersIn: 'query' })).toMatchObject({ url: `${base}&a=b%20c`, body: '' });
   });
 
   it('has the headers of the settings, but for those that the broker relies on', () => {
-    const fixed = { Authorization: 'Basic eDp5', 'Accept-Encoding': 'gzip', 'Content-Length': '7' };
-    const { headers } = build({ headers: { 'X-Api-Version': '2', Accept: '*/*', 'User-Agent': 'example', ...fixed } });
-    expect(headers).toEqual({ ...build().headers, 'x-api-version': '2', accept: '*/*', 'user-agent': 'example' });
+    const fixed = { authorization: 'Basic eDp5', 'ACCEPT-ENCODING': 'gzip', 'content-length': '7' };
+    const { headers } = build({ headers: { 'X-Api-Version': '2', accept: '*/*', 'User-Agent': 'example', ...fixed } });
+    const { Accept: _, ...rest } = build().headers;
+    expect(headers).toEqual({ ...rest, 'X-Api-Version': '2', accept: '*/*', 'User-Agent': 'example' });
+  });
+
+  // @see request/request#3112, hyperblast/beefweb#147
+  it('has header names in their usual capitals, and the headers of the client, which do not show in print', () => {
+    const key = new Redacted('marked-key');
+    const built = build(
+      { clientHeaders: ['x-api-key'], parameters, parametersIn: 'body' },
+      { headers: { 'x-api-key': key } },
+    );
+    const names = [
+      'Accept',
+      'User-Agent',
+      'Content-Type',
+      'x-api-key',
+      'Authorization',
+      'Accept-Encoding',
+      'Content-Length',
+    ];
+    expect(Object.keys(built.headers)).toEqual(names);
+    expect(built.headers['x-api-key']).toBe(key);
+    expect(JSON.stringify(built)).not.toContain('marked');
   });
 
   it.each([
