@@ -198,7 +198,7 @@ describe('over TLS', () => {
     expect(await outcomeOf(createHttpsSender(), toServer(server), limits)).toEqual(outcome);
   });
 
-  it('offers a post-quantum key exchange, and a smaller hello when it is told so', async () => {
+  it('offers a post-quantum key exchange, and a smaller hello without it', async () => {
     const hellos: Buffer[] = [];
     const server = await serve({
       onConnection: (socket) =>
