@@ -170,14 +170,27 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
   });
 });
 
-it.skipIf(!GO.isThere)(
-  'a token in Go ends on the wall clock, because the other clock stops in a frozen Lambda',
-  async () => {
+describe.skipIf(!GO.isThere)('Lambda freezes Go', () => {
+  it('a token ends on the wall clock, because the other clock stops meanwhile', async () => {
     const { url } = await answering(answerWith(200, TOKEN));
     const order = start(GO, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
     expect(await order('clock', 1, 'acme', 'x')).toEqual(['wall clock']);
-  },
-);
+  });
+
+  it('no call waits for a request that was under way', async () => {
+    const hung = Promise.withResolvers<ServerResponse>();
+    const { url, requests } = await answering((response, request) => {
+      if (requests.length === 1) hung.resolve(response);
+      else answerWith(200, TOKEN)(response, request);
+    });
+    const order = start(GO, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+    await order('begin', 1, 'acme', 'x');
+    const waiting = await hung.promise;
+    expect(await order('frozen', 1, 'acme', 'x')).toEqual(['token-1']);
+    expect(waiting.destroyed).toBe(false);
+    waiting.destroy();
+  });
+});
 
 describe('the examples to copy', () => {
   it.each([
