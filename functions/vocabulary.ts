@@ -93,6 +93,22 @@ export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 export const POLICY_KIND =
   /.*\b(((service|resource) control|VPC endpoint|sessions?|deny in an? \w+-based) policy|permissions boundary)/s;
 
+/** AWS's words for a secret that is marked or scheduled for deletion. */
+export const FOR_DELETION = 'for deletion';
+
+/**
+ * The states of a secret that only AWS's words distinguish. Each row has the name of the error, words of its message,
+ * and the type of a command's failure.
+ *
+ * @see gruntwork-io/cloud-nuke#435 for both words about replicas
+ */
+export const SECRET_STATES = [
+  ['InvalidRequestException', FOR_DELETION, 'secret-deleted'],
+  ['InvalidRequestException', 'managed by', 'secret-managed'],
+  ['InvalidParameterException', 'on a replica secret', 'secret-replica'],
+  ['InvalidParameterException', 'has replica regions', 'secret-replicated'],
+] as const;
+
 /** The metric that counts each warning. An operator must see a warning although the caller received an answer. */
 export const WARNING_METRICS = {
   /** DynamoDB was down or slow, refused a call, or the sealing key was missing: the instance sent nothing. */

@@ -3,7 +3,7 @@ import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
-import { findSecret, openSecrets, secretDeleted } from '../shared/secrets.ts';
+import { findSecret, openSecrets, stateFailure } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, isConfirmed } from './confirm.ts';
 import { findVersion } from './versions.ts';
 
@@ -16,7 +16,7 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
         const { environment, client, json } = options;
         const secrets = openSecrets(shell, options);
         const secret = await findSecret(secrets, client);
-        if (secret.deletedAt !== undefined) throw secretDeleted();
+        if (secret.deletedAt !== undefined) throw stateFailure('secret-deleted');
         const name = secretName(environment, client);
         const changes = [`marks the secret ${name} for deletion, which client restore can undo for 30 days`];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;

@@ -11,7 +11,7 @@ import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { askInTurn } from '../shared/checks.ts';
 import { type ClientSecret, firstExpiry, servicesMissing, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
-import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
+import { findSecret, openSecrets, type Secrets, stateFailure } from '../shared/secrets.ts';
 import { checkService, configuredServices, settingsOf } from '../shared/settings.ts';
 import { ACCEPT_REJECTED, conclude, conditionOf, FORCE, type ForceOptions } from './conclude.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
@@ -61,7 +61,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const secrets = openSecrets(shell, options);
   // A typo must neither create a client nor replace another client's credential.
   const before = create ? await refuseTaken(secrets, client) : await findSecret(secrets, client, NOTHING_STORED);
-  if (before?.deletedAt !== undefined) throw secretDeleted();
+  if (before?.deletedAt !== undefined) throw stateFailure('secret-deleted');
   if (before === undefined && !kmsKeyId && environment !== LOCAL_ENVIRONMENT) command.error(KEY_MISSING);
 
   const configured = configuredServices(shell, environment);
@@ -115,7 +115,7 @@ async function refuseTaken(secrets: Secrets, client: string): Promise<undefined>
   // Without the right to list, only the exact name is checked.
   const twin = (await secrets.find(client)) ?? (await secrets.list().catch(() => [])).find(isTwin);
   if (twin === undefined) return;
-  if (twin.deletedAt !== undefined) throw secretDeleted();
+  if (twin.deletedAt !== undefined) throw stateFailure('secret-deleted');
   const advice = 'Nothing was stored. client put without --create rotates its credential.';
   throw new CommandFailure('client-exists', `There is a client "${twin.client}" already`, advice);
 }

@@ -2,6 +2,7 @@ import type { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { aborted, CommandFailure } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
+import { POLICY_KIND } from '../../functions/vocabulary.ts';
 import { awsConfig, awsRegion, type CommandOptions } from './aws-config.ts';
 
 /** Creates an SDK client whose calls fail with a CommandFailure: that of `conflict`, otherwise `awsFailure`. */
@@ -43,9 +44,20 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   if (error instanceof Error && error.message === 'Region is missing') {
     return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Pass --region or set AWS_REGION.');
   }
-  const [, type, detail, advice] = KNOWN.find(([pattern]) => pattern.test(word)) ?? UNAVAILABLE;
+  const [, type, detail, advice] = denialOf(word, error) ?? KNOWN.find(([names]) => names.test(word)) ?? UNAVAILABLE;
   const place = region === undefined ? '' : ` in ${region}`;
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
+}
+
+/** Describes a denial for which AWS names the key, or a kind of policy other than what the role itself lacks. */
+function denialOf(word: string, error: unknown): Known | undefined {
+  if (!(error instanceof Error) || !ACCESS_DENIED.test(word)) return undefined;
+  if (error.message.startsWith('Access to KMS is not allowed')) return KEY_DENIED;
+  const [, kind = ''] = POLICY_KIND.exec(error.message) ?? [];
+  const [, advice] = DENIALS.find(([names]) => names.test(kind)) ?? [];
+  return advice === undefined
+    ? undefined
+    : [ACCESS_DENIED, 'aws-access-denied', `AWS denies this to your identity (${kind})`, advice];
 }
 
 /** Returns whether AWS refused or failed, so that a command may continue. Ctrl-C ends every command. */
@@ -65,9 +77,28 @@ export function isPassing(error: unknown): error is CommandFailure {
 
 type Known = readonly [names: RegExp, type: string, detail: string, advice: string];
 
+const ACCESS_DENIED = /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/;
+
+const KEY_DENIED: Known = [
+  ACCESS_DENIED,
+  'aws-access-denied',
+  'Your AWS identity may not use the key of the secret',
+  'It requires kms:Decrypt and kms:GenerateDataKey on that key: policy --operator prints them.',
+];
+
+/** The remedy for each kind of policy that AWS names. */
+const DENIALS: readonly (readonly [kind: RegExp, advice: string])[] = [
+  [/control policy/, 'It is a policy of the organization, whatever your role allows: ask those who write it.'],
+  [/endpoint/, 'Ask for a wider policy of the VPC endpoint, or call from another network.'],
+  [/boundary/, 'Ask for a wider permissions boundary, or use a role without it.'],
+  [/session/, 'Sign in without this session policy.'],
+  [/resource-based/, 'The policy of the resource itself denies it, as client disable does for a secret.'],
+  [/identity-based/, 'A policy of your own role denies it: use another role.'],
+];
+
 const KNOWN: readonly Known[] = [
   [
-    /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/,
+    ACCESS_DENIED,
     'aws-access-denied',
     'Your AWS identity may not do this',
     'Use a role that may do it: policy --operator, --emergency and --sealing-key print the rights of each (storing a secret also requires kms:Decrypt and kms:GenerateDataKey on its key).',
@@ -77,7 +108,7 @@ const KNOWN: readonly Known[] = [
     /^UnrecognizedClient|^InvalidClientTokenId|^InvalidSignature|^SignatureDoesNotMatch|^InvalidAccessKeyId/,
     'aws-credentials-invalid',
     'AWS does not know your AWS credentials',
-    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in.',
+    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in. An opt-in region takes no token of the global STS endpoint: set AWS_STS_REGIONAL_ENDPOINTS=regional and sign in again.',
   ],
   [
     /^(?:Credentials|Token)ProviderError$/,
@@ -86,13 +117,20 @@ const KNOWN: readonly Known[] = [
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   ],
   [
-    /Throttl|(?:Limit|Throughput)Exceeded|TooManyRequests/,
+    /Throttl|(?:RequestLimit|Throughput)Exceeded|TooManyRequests/,
     'aws-throttled',
     'AWS throttles this account',
     'Try again in a moment.',
   ],
+  [/LimitExceeded|QuotaExceeded/, 'aws-quota', 'A quota of AWS is used up', 'Try again later, or have it raised.'],
   [/NotFound/, 'aws-not-found', 'AWS has no resource of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
+  [
+    /^(?:Invalid|Validation|Malformed)|Exists|Conflict/,
+    'aws-refused',
+    'AWS refuses the request as it is',
+    'The same call with the AWS CLI shows why.',
+  ],
 ];
 
 const UNAVAILABLE: Known = [

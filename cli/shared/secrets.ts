@@ -1,6 +1,6 @@
 import {
   InvalidParameterException,
-  InvalidRequestException,
+  LimitExceededException,
   paginateListSecrets,
   paginateListSecretVersionIds,
   ResourceExistsException,
@@ -12,7 +12,7 @@ import {
 import { CommandFailure } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
-import { expiresTag, NAME_PATTERN, type SecretStage, secretPrefix } from '../../functions/vocabulary.ts';
+import { expiresTag, NAME_PATTERN, SECRET_STATES, type SecretStage, secretPrefix } from '../../functions/vocabulary.ts';
 import { isRefused, openClient } from './ask-aws.ts';
 import type { CommandOptions } from './aws-config.ts';
 import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
@@ -234,7 +234,10 @@ function conflict(error: unknown, operation: string): CommandFailure | undefined
     const advice = 'Check --environment and --region; client list shows the clients.';
     return new CommandFailure('secret-missing', 'There is no such secret', advice);
   }
-  if (error instanceof InvalidRequestException) return secretDeleted();
+  if (error instanceof LimitExceededException && operation === 'PutSecretValue') return stateFailure('secret-full');
+  const { name, message } = error instanceof Error ? error : new Error();
+  const [, , state] = SECRET_STATES.find(([theirs, words]) => name === theirs && message.includes(words)) ?? [];
+  if (state !== undefined) return stateFailure(state);
   const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';
   return isLost || error instanceof ResourceExistsException ? secretChanged() : undefined;
 }
@@ -245,8 +248,25 @@ export function secretChanged(): CommandFailure {
   return new CommandFailure('secret-changed', detail, 'Look at client list or --dry-run, then run it again.');
 }
 
-/** Returns the failure of a command that needs a secret which is marked for deletion. */
-export function secretDeleted(): CommandFailure {
-  const advice = 'Restore it first, with client restore.';
-  return new CommandFailure('secret-deleted', 'The secret is marked for deletion', advice);
+/** Returns the failure of a command that the state of a secret does not allow. */
+export function stateFailure(state: keyof typeof STATES): CommandFailure {
+  const [detail, advice] = STATES[state];
+  return new CommandFailure(state, detail, advice);
 }
+
+const STATES = {
+  'secret-deleted': ['The secret is marked for deletion', 'Restore it first, with client restore.'],
+  'secret-managed': ['Another AWS service manages the secret', 'Only that service can change it.'],
+  'secret-replica': [
+    'The secret in this region is a replica of a secret in another region',
+    'Run it again in the region of the primary secret (--region).',
+  ],
+  'secret-replicated': [
+    'The secret has replicas in other regions',
+    'Remove them first: aws secretsmanager remove-regions-from-replication.',
+  ],
+  'secret-full': [
+    'The secret has as many versions as AWS allows',
+    'AWS removes a version without a stage 24 hours after it was stored: run it again later.',
+  ],
+} as const satisfies Record<(typeof SECRET_STATES)[number][2] | 'secret-full', readonly [string, string]>;

@@ -46,6 +46,8 @@ describe('a failure of AWS', () => {
     ['InvalidSignatureException', 'aws-credentials-invalid'],
     ['CredentialsProviderError', 'aws-credentials-missing'],
     ['RequestLimitExceeded', 'aws-throttled'],
+    ['LimitExceededException', 'aws-quota'],
+    ['InvalidParameterException', 'aws-refused'],
     ['ResourceNotFoundException', 'aws-not-found'],
     ['KMSAccessDeniedException', 'aws-key-unusable'],
     ['TimeoutError', 'aws-unavailable'],
@@ -55,6 +57,34 @@ describe('a failure of AWS', () => {
     expect(failure.type).toBe(type);
     expect(failure.advice).not.toBe('');
     expect(JSON.stringify([failure.message, failure.detail, failure.advice])).not.toContain('marked');
+  });
+
+  it.each([
+    ['because no service control policy allows the x:Y action', 'service control policy', /organization/],
+    ['with an explicit deny in a resource control policy: arn:x', 'resource control policy', /organization/],
+    ['because no VPC endpoint policy allows the x:Y action', 'VPC endpoint policy', /policy of the VPC endpoint/],
+    [
+      'with an explicit deny in a VPC endpoint policy transitively through a service control policy',
+      'service',
+      /organ/,
+    ],
+    ['with an explicit deny in a permissions boundary', 'permissions boundary', /wider permissions boundary/],
+    ['because no session policy allows the x:Y action', 'session policy', /without this session policy/],
+    ['with an explicit deny in a sessions policy', 'sessions policy', /without this session policy/],
+    ['with an explicit deny in a resource-based policy', 'deny in a resource-based policy', /client disable/],
+    ['with an explicit deny in an identity-based policy', 'deny in an identity-based policy', /your own role/],
+    ['because no identity-based policy allows the x:Y action', undefined, /policy --operator/],
+    ['because no resource-based policy allows the x:Y action', undefined, /policy --operator/],
+    ['with an explicit deny in something new', undefined, /policy --operator/],
+    ['Access to KMS is not allowed', undefined, /kms:Decrypt and kms:GenerateDataKey on that key/],
+  ])('%s names the kind of policy, and repeats nothing else', (words, kind, advice) => {
+    const error = Object.assign(new Error(`User: marked ${words}`), { name: 'AccessDeniedException' });
+    if (words.startsWith('Access')) error.message = words;
+    const failure = awsFailure(error, ...ASKED);
+    expect(failure).toMatchObject({ type: 'aws-access-denied', advice: expect.stringMatching(advice) });
+    expect(failure.detail.includes('policy') || failure.detail.includes('boundary')).toBe(kind !== undefined);
+    expect(failure.detail).toContain(kind ?? '');
+    expect(failure.detail).not.toContain('marked');
   });
 
   it('names the service, the operation and the region that were asked, or that there is no region', () => {

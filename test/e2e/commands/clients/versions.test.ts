@@ -155,6 +155,57 @@ it('client promote --force and client rollback move stages without the broker, a
   expect(await world.describe()).toMatchObject({ AWSCURRENT, AWSPREVIOUS });
 });
 
+const REPLICA = "Operation not permitted on a replica secret. Call must be made in primary secret's region.";
+const MANAGED = 'The secret is managed by another service, and you must use that service to update it.';
+const MARKED = "You can't perform this operation on the secret because it was marked for deletion.";
+const DENIED = 'User: marked is not authorized to perform: it with an explicit deny in a';
+
+it.for<readonly [command: string, operation: string, name: string, words: string, error: RegExp]>([
+  // @see gruntwork-io/cloud-nuke#435, lgallard/terraform-aws-secrets-manager#188
+  [
+    'put acme',
+    'TagResource',
+    'InvalidParameterException',
+    REPLICA,
+    /secret-replica: .*\nRun it again in the region of/,
+  ],
+  ['rollback acme', 'UpdateSecretVersionStage', 'InvalidParameterException', REPLICA, /secret-replica/],
+  ['disable acme', 'PutResourcePolicy', 'InvalidParameterException', REPLICA, /secret-replica/],
+  ['delete acme', 'DeleteSecret', 'InvalidParameterException', `marked still has replica regions [a]`, /-replicated: /],
+  // @see cloud-custodian/cloud-custodian#11035
+  ['put acme', 'TagResource', 'InvalidRequestException', MANAGED, /secret-managed: .*\nOnly that service/],
+  ['put acme', 'PutSecretValue', 'InvalidRequestException', MARKED, /secret-deleted: .*\nRestore it first/],
+  ['put acme', 'PutSecretValue', 'InvalidRequestException', 'marked: something new', /aws-refused: .*Put/],
+  // @see platform-engineering-labs/formae#746
+  ['put acme', 'PutSecretValue', 'LimitExceededException', 'marked', /secret-full: .*\nAWS removes .* 24 hours/],
+  ['put acme', 'TagResource', 'LimitExceededException', 'marked', /aws-quota: /],
+  [
+    'put acme',
+    'PutSecretValue',
+    'AccessDeniedException',
+    `${DENIED} service control policy`,
+    /\(service control policy\)/,
+  ],
+  [
+    'put acme',
+    'PutSecretValue',
+    'AccessDeniedException',
+    'Access to KMS is not allowed',
+    /not use the key .*\n.*kms:Decrypt/,
+  ],
+])('client %s, whose %s AWS refuses by %s: %s', async ([command, operation, name, words, error], { world }) => {
+  await world.store(NEW);
+  if (command.startsWith('rollback')) await world.run('client promote acme');
+  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '');
+  onTestFinished(endpoint.close);
+  const answer = JSON.stringify({ __type: name, Message: words });
+  endpoint.failWhere((call) => (call.operation === operation ? (to) => to.writeHead(400).end(answer) : undefined));
+  const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint.url };
+  const { exitCode, stderr } = await world.run(`client ${command} --yes`, { env, input: WRONG });
+  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(error)]);
+  expect(stderr).not.toMatch(/network|marked(?! for)/);
+});
+
 it('takes a move whose first answer was lost for its own, although AWS refuses the repetition', async ({ world }) => {
   const version = await world.store(NEW);
   const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '');
