@@ -84,7 +84,7 @@ async function assertOwn(
   if (final !== undefined && 'failure' in final) throw final.failure;
 }
 
-const CHANGED = 'Look at client list, then run the command again. Is it the broker of this environment?';
+const CHANGED = 'Look at client show, then run the command again. Is it the broker of this environment?';
 
 type Verdict = 'accepted' | 'other-version' | 'forceable' | 'needs-consent' | 'final';
 

@@ -5,6 +5,7 @@ import type { Shell } from '../../client/commands/shell.ts';
 import { type PairState, readPairState } from '../../functions/aws/pair-table/pair-state.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../functions/vocabulary.ts';
+import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
 import { awsRegion, type CommandOptions } from '../shared/aws-config.ts';
 import { mapConcurrently, noteProgress, shortVersion } from '../shared/checks.ts';
@@ -37,6 +38,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const clients = await lookAt(shell, some, secrets, options);
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(shell, clients, options));
+        if (environment !== LOCAL_ENVIRONMENT) note(shell, STALE);
         if (clients.length === 0)
           note(shell, 'There is no client yet: is this the right environment? client put --create makes a client.');
         noteCredentials(shell, clients, environment);
@@ -151,6 +153,10 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
     return undefined;
   }
 }
+
+/** @see https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_ListSecrets.html */
+const STALE =
+  'AWS may list clients and versions as they were five minutes ago; client show reads a client as it is now.';
 
 const STATES = `
 STATE is what the table says now: ok (the current version was accepted), unproven (not yet), disabled, rejected, held (the

@@ -103,7 +103,7 @@ function noteStored(shell: Shell, client: string, error: unknown, isFirst: boole
   if (isFailure(error) && error.type === 'secret-changed') return;
   const state = isFirst ? 'A first version is in use, untried' : 'A pending version affects no caller';
   const next = isFirst ? `client check ${client} tries it` : `client promote ${client} checks and promotes it`;
-  note(shell, `client list shows whether the version is stored, and its stage. ${state}:`);
+  note(shell, `client show ${client} shows whether the version is stored, and its stage. ${state}:`);
   note(shell, `${next}, another client put ${client} replaces it.`);
 }
 

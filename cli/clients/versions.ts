@@ -124,7 +124,7 @@ export async function findVersion(secrets: Secrets, client: string, stage: 'AWSP
   throw new CommandFailure(
     'version-missing',
     `No version of ${client} ${stage === 'AWSPENDING' ? 'waits to be promoted' : 'precedes the current version'} (${stage})`,
-    'client list shows the versions; client put stores another version.',
+    `client show ${client} shows the versions; client put stores another version.`,
   );
 }
 

@@ -245,7 +245,7 @@ function conflict(error: unknown, operation: string): CommandFailure | undefined
 /** Returns the failure of a command whose version has lost its stage. */
 export function secretChanged(): CommandFailure {
   const detail = 'Another operator has changed the secret in the meantime';
-  return new CommandFailure('secret-changed', detail, 'Look at client list or --dry-run, then run it again.');
+  return new CommandFailure('secret-changed', detail, 'Look at client show or --dry-run, then run it again.');
 }
 
 /** Returns the failure of a command that the state of a secret does not allow. */

@@ -46,7 +46,7 @@ describe('sealing-key retire', () => {
       if (screen.endsWith('[y/N] ')) world.run('sealing-key rotate --yes').finally(() => keyboard.push('y\n'));
     });
     const rotate = beginCommandLine(['sealing-key', 'rotate', '--region', 'us-east-1'], world.shell, keyboard);
-    expect(await rotate.finished).toEqual(ended(1, '', /error: secret-changed: .*\nLook at client list or --dry-run/));
+    expect(await rotate.finished).toEqual(ended(1, '', /error: secret-changed: .*\nLook at client show or --dry-run/));
   });
 
   it('with --force closes the older tokens at once for instances that start afterwards', async ({ world }) => {

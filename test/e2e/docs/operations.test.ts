@@ -78,7 +78,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /audit acme/, shows: /TIME .*:operator\S* +check +customer-insights +accepted/s },
   ],
   'Restore a deleted secret': [
-    { about: /client list/, prepare: ({ run }) => run('client delete acme --yes'), shows: /to be deleted on/ },
+    { about: /client show/, prepare: ({ run }) => run('client delete acme --yes'), shows: /to be deleted on/ },
     { about: /client restore/, shows: /accepted/ },
   ],
   'A call that fails': [

@@ -21,7 +21,7 @@ const ALONE = 'AWS has not confirmed that the secret is denied. Unless it is, an
 const STILL = 'acme is still disabled: no flag was removed.';
 const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be removed.';
 const STOPPED = expect.stringMatching(
-  /^client-disabled: .*policy denies it to the broker, as client disable writes one/,
+  /^client-disabled: .*is denied to the broker by a statement of its own policy, as client disable writes it/,
 );
 const BOTH_DISABLED = /customer-insights +disabled .*\nmerchant-\S+ +disabled/;
 

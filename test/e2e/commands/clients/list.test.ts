@@ -51,7 +51,7 @@ describe('client list', () => {
     const { exitCode, stdout, stderr } = await run();
     expect(exitCode).toBe(0);
     const old =
-      /^(?:AWS_\S+ is set: this is not the "dev" in AWS\.\n){2}The states .* cannot be read: .*\nacme, initech: without the tag "services" .*\nhooli: .* older than 365 days .*\n$/;
+      /^(?:AWS_\S+ is set: this is not the "dev" in AWS\.\n){2}The states .* cannot be read: .*\nAWS may list .* five minutes ago; client show .*\nacme, initech: without the tag "services" .*\nhooli: .* older than 365 days .*\n$/;
     expect(stderr).toMatch(old);
     expect(stdout.split('\n')).toEqual([
       expect.stringMatching(/^CLIENT +SERVICE +STATE +PROVEN AT +TOKEN UNTIL +CURRENT +PENDING +STORED AT$/),
