@@ -30,14 +30,16 @@ def judge(request):
     given = (prefix, request["contentType"])
     right = (model.metadata["targetPrefix"], f"application/x-amz-json-{model.metadata['jsonVersion']}")
     found = [] if given == right else [f"{operation}: {given}, not {right}"]
-    errors = [shape.name for shape in model.operation_model(operation).error_shapes]
+    shapes = model.operation_model(operation).error_shapes
+    errors = [shape.name for shape in shapes]
+    words = {shape.name: shape.documentation for shape in shapes}
     shape = model.operation_model(operation).input_shape
     try:
         report = ParamValidator().validate(decoded(json.loads(request["body"]), shape), shape)
         found += [report.generate_report()] if report.has_errors() else []
     except (AttributeError, TypeError, ValueError) as error:
         found.append(f"{operation}: {error}")
-    return {"operation": operation, "faults": found, "errors": errors}
+    return {"operation": operation, "faults": found, "errors": errors, "words": words}
 
 
 print(json.dumps([judge(request) for request in json.load(sys.stdin)]))

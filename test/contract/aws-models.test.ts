@@ -9,6 +9,7 @@ import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import { createSealingKeys } from '../../functions/aws/sealing/sealing-key.ts';
 import { createSecretReader, createSecretsManager } from '../../functions/aws/secrets-manager.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
+import { SECRET_STATES } from '../../functions/vocabulary.ts';
 import { serve } from '../../local/loopback.ts';
 import { ACCESS, START } from '../support/example.ts';
 import { exampleToken } from '../support/pair/pair-examples.ts';
@@ -57,8 +58,26 @@ describe.skipIf(none)(`AWS's service models${none}`, () => {
       expect(named.filter(({ matches }) => !known.some(matches)).map(({ word }) => word)).toEqual([]);
       expect(named).not.toEqual([]);
     });
+
+    it('know the errors of the operations by which commands change a secret, and the words that they document', () => {
+      const asked = CHANGES.map((operation) => {
+        const contentType = 'application/x-amz-json-1.1';
+        return { service: 'secretsmanager', target: `secretsmanager.${operation}`, contentType, body: '{}' };
+      });
+      const verdicts = judge(python, asked);
+      for (const [name, words] of SECRET_STATES) {
+        const known = verdicts.filter(({ errors }) => errors.includes(name));
+        expect(known.length, name).toBeGreaterThan(1);
+        // AWS documents no words about replicas.
+        if (!words.includes('replica')) expect(known.map((each) => each.words[name]).join()).toContain(words);
+      }
+      const full = verdicts.filter(({ errors }) => errors.includes('LimitExceededException'));
+      expect(full.map(({ operation }) => operation)).toEqual(['PutSecretValue', 'UpdateSecretVersionStage']);
+    });
   });
 });
+
+const CHANGES = ['PutSecretValue', 'DeleteSecret', 'TagResource', 'PutResourcePolicy', 'UpdateSecretVersionStage'];
 
 /** The requests of all adapters, each named for the service of its signature. */
 async function ownRequests(): Promise<readonly object[]> {
@@ -97,7 +116,12 @@ async function ownRequests(): Promise<readonly object[]> {
   return sent;
 }
 
-type Verdict = Readonly<{ operation: string; faults: readonly string[]; errors: readonly string[] }>;
+type Verdict = Readonly<{
+  operation: string;
+  faults: readonly string[];
+  errors: readonly string[];
+  words: Readonly<Record<string, string>>;
+}>;
 
 function judge(python: string, sent: readonly object[]): readonly Verdict[] {
   const script = fileURLToPath(new URL('aws-models.py', import.meta.url));
