@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCircuitBreaker, inTime, type StoreLimits, withTimeLimit } from './aws/calls.ts';
+import { inTime, withTimeLimit } from './aws/calls.ts';
 import { createDynamoDB, type DynamoDB } from './aws/dynamodb.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
 import { writeLine } from './aws/log/write-line.ts';
+import { createCircuitBreaker, type StoreLimits } from './aws/pair-table/circuit-breaker.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
 import { createSealer } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
@@ -59,12 +60,18 @@ export function createTokenFunction(options: Options) {
 
   const requestToken = createTokenRequester({ sendHttp: send, now, sleep, random });
   const sealer = createSealer(environment, keys);
-  const breaker = createCircuitBreaker(now, options.storeLimits);
   const broker = createTokenBroker({
     environment,
     services: settings.services,
     authorize: createAuthorize(accessRules, services, principalOrgId),
-    store: createPairTable({ dynamodb, tableName, sealer, now, breaker, onUnreadable: createUnreadableLog(log) }),
+    store: createPairTable({
+      dynamodb,
+      tableName,
+      sealer,
+      now,
+      breakerFor: (operation) => createCircuitBreaker(operation, now, options.storeLimits),
+      onUnreadable: createUnreadableLog(log),
+    }),
     secrets: createSecretCache({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
     obtainToken: createObtainToken({ requestToken, fingerprint: shortDigest, random, now }),
     settingsDigest,

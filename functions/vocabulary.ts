@@ -69,16 +69,8 @@ export function expiresTag(versionId: string): string {
   return `expires:${versionId}`;
 }
 
-/**
- * Reasons why this instance cannot open a stored token. `no-key`: this instance has no sealing key. `no-bytes`: the
- * instance that stored the token had no sealing key. `unreadable`: another key or format, altered or swapped.
- */
-export type ClosedReason = 'no-key' | 'no-bytes' | 'unreadable';
-
-/** The outcomes that `UnreadableRecords` counts. `no-bytes` is left out: the instance that stored it has counted. */
-export const CLOSED_OUTCOMES = { unreadable: 'closed', 'no-key': 'no-key' } as const satisfies Partial<
-  Record<ClosedReason, string>
->;
+/** The outcome of a read whose token cannot be opened: another key or format, altered or swapped. */
+export const UNREADABLE = 'unreadable';
 
 /** Reasons to ignore an event of Secrets Manager. */
 export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;

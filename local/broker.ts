@@ -25,7 +25,7 @@ const BROKER_ROLE = roleArn(tokenRoleName(LOCAL_ENVIRONMENT));
 /** Checks notice an incident of the services' stand-in after a minute, not after an hour. */
 const REHEARSED_PROOF_SECONDS = 60;
 /** The time limits of the table, whose stand-in shares its processor with all others. */
-export const LOCAL_STORE_LIMITS = { connectedMs: 5_000, patientMs: 5_000 };
+export const LOCAL_STORE_LIMITS = { timeoutMs: 5_000 };
 
 export type LocalBroker = Awaited<ReturnType<typeof startLocalBroker>>;
 

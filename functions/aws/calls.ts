@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreBusy, StoreUnavailable } from '../broker/pair/store.ts';
 import { isPlainWord } from '../broker/plain-word.ts';
-import { isWithin } from '../broker/time.ts';
 import { POLICY_KIND } from '../vocabulary.ts';
 
 /**
@@ -36,27 +34,14 @@ export class OutOfTime extends Error {
 const OVER = new OutOfTime();
 
 /** Makes an idempotent call, and repeats it once after a transient failure. Nothing begins after the signal. */
-export async function withRetry<Answer>(
-  abortSignal: AbortSignal,
-  call: () => Promise<Answer>,
-  attempts: Attempts = { made: 0, throttled: 0 },
-): Promise<Answer> {
-  for (;;) {
-    try {
-      attempts.made += 1;
-      return await call();
-    } catch (error) {
-      if (isThrottled(error)) attempts.throttled += 1;
-      if (isDefinitive(error) || attempts.made > 1) throw error;
-    }
-    await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
+export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await call();
+  } catch (error) {
+    if (isDefinitive(error)) throw error;
   }
-}
-
-/** Counts the attempts of a call. A call that ran out of time has no other result. */
-export interface Attempts {
-  made: number;
-  throttled: number;
+  await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
+  return call();
 }
 
 const MAX_BACKOFF_MS = 50;
@@ -127,95 +112,3 @@ const THROTTLED: ReadonlySet<string> = new Set([
   'ThrottlingException',
   'RequestLimitExceeded',
 ]);
-
-export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
-
-export interface CallTerms {
-  /** Epoch milliseconds. A call that is cut off at this time says nothing about the store. */
-  readonly deadline: number;
-  /** Other calls wait for this write, which ends a lease. It has the longer timeout and ignores an open circuit. */
-  readonly endsLease?: boolean;
-  /** The call waits as long as an instance's first call, but is not made while the circuit is open. */
-  readonly isPatient?: boolean | undefined;
-  /** A write whose first attempt went unanswered may have happened. */
-  readonly isWrite?: boolean;
-}
-
-export interface StoreLimits {
-  readonly connectedMs?: number;
-  readonly patientMs?: number;
-  readonly limitTime?: typeof withTimeLimit;
-}
-
-export type StoreCall<Answer> = (abortSignal: AbortSignal, attempts?: Attempts) => Promise<Answer>;
-
-/**
- * The circuit breaker of an instance: waiting for the store must never cost more than working without it. Three
- * failures in a row open it for ten seconds, then a single call probes the store. Timeout: `connectedMs` if the store
- * answered in the last 30 s, otherwise `patientMs`, because the call may have to connect. Calls of the first 15 s
- * always have `patientMs`: a starting fleet needs the store most.
- *
- * @throws StoreBusy if the store throttled the call, which is an answer for the circuit
- * @throws StoreUnavailable after every other failure
- */
-export function createCircuitBreaker(
-  now: () => number,
-  { connectedMs = 150, patientMs = 1_000, limitTime = withTimeLimit }: StoreLimits = {},
-) {
-  let state: 'closed' | 'open' | 'probing' = 'closed';
-  let failures = 0;
-  let failedAt: number | undefined;
-  let answeredAt: number | undefined;
-  let firstCallAt: number | undefined;
-
-  return async <Answer>(terms: CallTerms, call: StoreCall<Answer>): Promise<Answer> => {
-    firstCallAt ??= now();
-    const timeoutMs = timeoutOf(terms);
-    const clockMs = terms.deadline - now();
-    const attempts: Attempts = { made: 0, throttled: 0 };
-    try {
-      const answer = await limitTime(timeoutMs, (signal) => call(signal, attempts), clockMs);
-      hearAnswer();
-      return answer;
-    } catch (error) {
-      const isAnswered = attempts.throttled > 0;
-      if (isAnswered) hearAnswer();
-      if (isAnswered && attempts.throttled >= (terms.isWrite ? attempts.made : 1))
-        throw new StoreBusy('The shared cache is busy');
-      const isCutOff = clockMs < timeoutMs && error instanceof OutOfTime;
-      if (!isAnswered && !isCutOff) {
-        failures += 1;
-        failedAt = now();
-      }
-      if (failures >= MAX_FAILURES) state = 'open';
-      throw unavailable(causeWord(error));
-    }
-  };
-
-  function timeoutOf({ endsLease, isPatient }: CallTerms): number {
-    const mayProbe = state === 'open' && !isWithin(OPEN_MS, failedAt, now());
-    if (state !== 'closed' && !mayProbe && !endsLease) throw unavailable('circuit-open');
-    const isProbe = mayProbe && !endsLease;
-    if (isProbe) state = 'probing';
-    const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
-    return isConnected && !endsLease && !isProbe && !isPatient ? connectedMs : patientMs;
-  }
-
-  function hearAnswer(): void {
-    state = 'closed';
-    failures = 0;
-    answeredAt = now();
-  }
-}
-
-/** Returns the error of a call that finds the store unusable for a reason of its own. `cause` is a single word. */
-export function unavailable(cause: string): StoreUnavailable {
-  return new StoreUnavailable('The shared cache is not available', { cause });
-}
-
-const MAX_FAILURES = 3;
-const OPEN_MS = 10_000;
-/** The time for which an idle connection is reused. */
-const KEPT_MS = 30_000;
-/** The timeout of the token function: its first call has ended by then. */
-const FIRST_CALL_MS = 15_000;

@@ -13,6 +13,11 @@ export class LruCache<Value> {
     this.#bytesOf = bytesOf;
   }
 
+  /** From the least to the most recently used. */
+  keys(): readonly string[] {
+    return [...this.#entries.keys()];
+  }
+
   get(key: string): Value | undefined {
     const value = this.#entries.get(key);
     if (value === undefined) return undefined;

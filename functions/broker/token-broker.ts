@@ -43,12 +43,12 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
       const known = knownRecord(request);
       const step = known && decideIssue({ ...MEMORY_ALONE, record: known }, call, request, now());
-      if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
+      if (step?.kind === 'answer') return step.answer;
       // Equal calls share one flight, unless the flight began so long ago that it would soon fail.
       const key = `${pairKey(pair)} ${minTtlMs} ${refused ?? ''}`;
       const running = flights.get(key);
       if (running !== undefined && deadline - running.deadline < MAX_FLIGHT_AGE_MS) {
-        return step?.kind === 'renew' ? { ...step.answer, cache: 'memory' } : running.issuing;
+        return step?.kind === 'renew' ? step.answer : running.issuing;
       }
       const flight: Flight = {
         deadline,
@@ -66,14 +66,11 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
   /**
    * Returns the remembered record if it may answer. Only the table can confirm a refused token. Memory answers a
-   * made-up fingerprint for one second, so it costs no read. An instance with its own token asks the table.
+   * made-up fingerprint for one second, so it costs no read.
    */
   function knownRecord({ pair, refused }: IssueRequest): PairRecord | undefined {
     const record = memory.trusted(pair, refused === undefined ? undefined : REFUSAL_TRUST_MS);
-    if (record === undefined || (refused !== undefined && record.token?.fingerprint === refused)) return undefined;
-    // The table has no trace of a renewal without a lease.
-    const { token, attemptedAt } = memory.withOwn(pair, record);
-    return token === record.token ? { ...record, attemptedAt } : undefined;
+    return refused !== undefined && record?.token?.fingerprint === refused ? undefined : record;
   }
 
   async function acquire(call: Call, request: IssueRequest): Promise<Issue> {
@@ -99,4 +96,4 @@ const MAX_FLIGHT_AGE_MS = 5_000;
 const REFUSAL_TRUST_MS = 1_000;
 
 /** A view that contains only the remembered record. */
-const MEMORY_ALONE = { seen: undefined, at: 0, isAlone: false, leaseIsOver: true } as const;
+const MEMORY_ALONE = { cache: 'memory', leaseIsOver: true } as const;

@@ -1,11 +1,11 @@
 import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
 import {
-  CLOSED_OUTCOMES,
   FINDINGS,
   IGNORED_EVENTS,
   type MetricName,
   PROBLEMS,
   type ProblemType,
+  UNREADABLE,
 } from '../../functions/vocabulary.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
@@ -113,9 +113,7 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
   const findings = FINDINGS.map((finding) => by('Findings', finding, { label: finding }));
   const failures = counted({ CheckFailures: 'no finding: the broker failed' });
   const checkTime = [broker('CheckDuration', { service }, { statistic: 'p99', label: 'p99' })];
-  const unreadable = Object.values(CLOSED_OUTCOMES).map((outcome) =>
-    by('UnreadableRecords', outcome, { label: `unreadable record: ${outcome}` }),
-  );
+  const unreadable = [by('UnreadableRecords', UNREADABLE, { label: 'unreadable record' })];
 
   return [
     {

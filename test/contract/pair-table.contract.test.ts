@@ -1,6 +1,6 @@
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
 import { describe, onTestFinished } from 'vitest';
-import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/calls.ts';
+import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/pair-table/circuit-breaker.ts';
 import { EMPTY_RECORD } from '../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair.ts';
@@ -26,7 +26,7 @@ async function onServer(starting: Promise<{ readonly url: string; readonly close
   const server = await starting;
   // Each call has a circuit of its own: a failure in one test does not open it for the next.
   const breaker: CircuitBreaker = (terms, call) =>
-    createCircuitBreaker(() => START, { connectedMs: 0, patientMs: 10_000 })(terms, call);
+    createCircuitBreaker('UpdateItem', () => START, { timeoutMs: 10_000 })(terms, call);
   const { store, direct, endpoint, close } = await connectPairTable(server.url, { breaker });
   const { signal } = new AbortController();
   return {
@@ -52,7 +52,7 @@ function reference(): StoreUnderTest {
   let isLosing = false;
   const answered = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
     const given = await answer;
-    if (isLosing) throw new StoreUnavailable('lost');
+    if (isLosing) throw new StoreUnavailable('silent', 'lost');
     return given;
   };
   const store: PairStore = {

@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { type Answer, fleetOf } from '../support/fleet/fleet.ts';
-import { describeWaits, missingFleet } from '../support/fleet/load.ts';
+import { describeWaits, missingFleet, slowTable } from '../support/fleet/load.ts';
 import type { StoreFault } from '../support/fleet/surroundings.ts';
 import { oldToken } from '../support/pair/pair-examples.ts';
-import { seededRandom } from '../support/seeded-random.ts';
 
 /** What load alone costs: nothing is down, and DynamoDB throttles the key of one pair. */
 
@@ -49,7 +48,7 @@ describe('a store that is busy with all calls for 10 minutes', () => {
     const answers = await tenMinutes(fleet);
 
     expect([fleet.requests.length, fleet.recordNow().lease]).toEqual([0, undefined]);
-    expect(typesOf(answers)).toEqual(['token-endpoint-timeout']);
+    expect(typesOf(answers)).toEqual(['table-unavailable']);
     expect(answers.every(({ problem, waitMs }) => problem?.retryAfterSeconds === 5 && waitMs <= 14_500)).toBe(true);
     expect(fleet.instances.every(({ traces }) => traces.every(({ warnings }) => warnings.has('table-busy')))).toBe(
       true,
@@ -74,12 +73,6 @@ describe('a store that is busy with all calls for 10 minutes', () => {
 
 /** Makes an instance look at the table. */
 const UNKNOWN = { refused: 'unknown' };
-
-/** Of the calls of a slow table, this share takes 200 to 600 ms. */
-const slowTable = (share: number) => {
-  const random = seededRandom(1, 'slow table');
-  return () => (random() < share ? 200 + 400 * random() : 5);
-};
 
 it.each(OUTCOMES)(
   '200 warm instances on a table that is slow for one call in twenty cost one request, and each gets %s',

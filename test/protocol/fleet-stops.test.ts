@@ -29,31 +29,31 @@ describe.each<[SecretReading, string]>([
   [STOPPED, 'client-disabled'],
   [{ outcome: 'missing' }, 'credential-missing'],
   [{ outcome: 'deleted' }, 'credential-missing'],
-  [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable'],
-])('a secret that is %o', (reading, type) => {
-  it('stays stopped on an instance that is alone, until Secrets Manager answers again', async () => {
-    const { surroundings, clock, heard, askAll } = await stoppedFleet(reading, 'unavailable');
+  [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'table-unavailable'],
+])('a secret that is %o without the table', (reading, type) => {
+  it.each(['unavailable', 'busy'] as const)('stays stopped until the table answers: %s', async (fault) => {
+    const { surroundings, clock, heard, askAll } = await stoppedFleet(reading, fault);
     for (const { problem } of heard) expect(problem?.type).toBe(type);
 
     Object.assign(surroundings, SILENCE);
     for (let minute = 0; minute < 30; minute += 1) {
-      for (const { problem } of await askAll()) expect(problem).toMatchObject(UNAVAILABLE);
+      for (const { problem } of await askAll()) expect(problem?.type).toBe('table-unavailable');
       await clock.advance(MINUTE_MS);
     }
     Object.assign(surroundings, UP);
+    // "Denied" is no stop that is told: the token is still remembered.
+    const isRemembered = reading.outcome === 'denied';
+    for (const { issue } of await askAll()) expect(issue !== undefined).toBe(isRemembered);
+    surroundings.storeFault = undefined;
+    await clock.advance(10 * SECOND_MS);
     for (const { issue } of await askAll()) expect(issue).toBeDefined();
-  });
-
-  it('stays stopped while the table is busy', async () => {
-    const { surroundings, askAll } = await stoppedFleet(reading, 'unavailable');
-    Object.assign(surroundings, SILENCE, { storeFault: (): StoreFault => 'busy' });
-    for (const { problem } of await askAll()) expect(problem?.type).toBe('token-endpoint-timeout');
   });
 });
 
 it('a client that is enabled comes back with the token of the table, while Secrets Manager is silent', async () => {
-  const { surroundings, requests, askAll } = await stoppedFleet(STOPPED, 'unavailable');
+  const { surroundings, clock, requests, askAll } = await stoppedFleet(STOPPED, 'unavailable');
   Object.assign(surroundings, SILENCE, { storeFault: undefined });
+  await clock.advance(10 * SECOND_MS);
 
   for (const { issue } of await askAll()) expect(issue?.cache).toBe('shared');
   expect(requests).toHaveLength(1);
@@ -65,6 +65,7 @@ it('a check of a secret that was missing, is stored again and cannot be read wit
     'unavailable',
   );
   Object.assign(surroundings, SILENCE, { storeFault: undefined });
+  await clock.advance(10 * SECOND_MS);
   const [instance = expect.fail()] = instances;
 
   await expect(clock.run(instance.check())).rejects.toMatchObject(UNAVAILABLE);

@@ -3,7 +3,7 @@ import { callerKey } from '../../broker/authorize.ts';
 import { textOf } from '../../broker/json.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import { framesOf } from '../../broker/problem.ts';
-import { CLOSED_OUTCOMES, PROBLEMS, WARNING_METRICS } from '../../vocabulary.ts';
+import { PROBLEMS, UNREADABLE, WARNING_METRICS } from '../../vocabulary.ts';
 import { causeWord } from '../calls.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
@@ -70,9 +70,8 @@ export function createAuditLog(options: Options): Audit {
 
 /** Writes a line for each read of a shared record whose token cannot be opened. */
 export function createUnreadableLog({ environment, now, write }: Log) {
-  return (reason: keyof typeof CLOSED_OUTCOMES, pair: Pair): void => {
-    const outcome = CLOSED_OUTCOMES[reason];
-    const line = { environment, service: pair.service, outcome, UnreadableRecords: 1, pair: pairKey(pair) };
+  return (pair: Pair): void => {
+    const line = { environment, service: pair.service, outcome: UNREADABLE, UnreadableRecords: 1, pair: pairKey(pair) };
     write(emfLine(now(), UNREADABLE_METRICS, line));
   };
 }

@@ -45,10 +45,12 @@ export function memberAttributes(record: PairRecord, now: number): Partial<Item>
   };
 }
 
-/** Returns the attributes of a token: its visible part and, if there is a key, its sealed bytes. */
-export function tokenAttributes(visible: VisibleToken | undefined, sealed: SealedToken | undefined) {
-  const { bytes, keyVersion } = sealed ?? {};
-  return { token: visible && json({ ...visible, keyVersion }), sealed: bytes && { B: bytes } };
+/** Returns the attributes of a token: its visible part and its sealed bytes. */
+export function tokenAttributes(token: SealedToken | undefined) {
+  return {
+    token: token && json({ ...token.visible, keyVersion: token.keyVersion }),
+    sealed: token && { B: token.bytes },
+  };
 }
 
 /** Returns the readable part of an item's token. The seal is valid only together with every visible value. */

@@ -3,7 +3,7 @@ import type { DynamoDB, GetItemInput, UpdateItemInput } from '@aws-sdk/client-dy
 import type { PairRecord } from '../../broker/pair/record.ts';
 import { cleared } from '../../broker/pair/transitions.ts';
 import type { Pair } from '../../broker/pair.ts';
-import type { CircuitBreaker } from '../calls.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
 import { createPairTable } from './table.ts';
 
 /** Reads and changes the records of pairs without the sealing key. Every change is idempotent. */
@@ -14,7 +14,7 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
   const updateItem = async (input: UpdateItemInput) => (await dynamodb.updateItem(input, { abortSignal })).Attributes;
   // No circuit breaker: the SDK has its own limits, and its errors contain more.
   const breaker: CircuitBreaker = (_terms, call) => call(abortSignal);
-  const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breaker });
+  const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breakerFor: () => breaker });
   return {
     read: async (pair: Pair) => (await table.read(pair, Infinity)).record,
     /** Returns since when the pair was disabled before, if known. The stop does not wait for a read that fails. */

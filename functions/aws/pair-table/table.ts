@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
-import type { TaggedRecord } from '../../broker/pair/store.ts';
+import type { PairRecord } from '../../broker/pair/record.ts';
+import { StoreUnavailable, type TaggedRecord } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import type { CLOSED_OUTCOMES } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
-import type { Attempts, CircuitBreaker } from '../calls.ts';
-import { createCircuitBreaker, isConditionFailed, unavailable, withRetry } from '../calls.ts';
+import { isConditionFailed, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
+import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts';
 import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
 
 interface Dependencies {
@@ -17,30 +16,33 @@ interface Dependencies {
   readonly sealer?: Sealer | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  readonly breaker?: CircuitBreaker | undefined;
-  /** Called for each record that is read without its token. Must not throw. */
-  readonly onUnreadable?: (reason: keyof typeof CLOSED_OUTCOMES, pair: Pair) => void;
+  /** Writes that hang while reads answer must not be waited for, so each operation has a circuit. */
+  readonly breakerFor?: (operation: 'GetItem' | 'UpdateItem') => CircuitBreaker;
+  /** Called for each record whose token cannot be opened. Must not throw. */
+  readonly onUnreadable?: (pair: Pair) => void;
 }
 
 /** Stores each pair's record as an item in DynamoDB. Each operation is a single call. */
 export function createPairTable(dependencies: Dependencies) {
-  const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
+  const { dynamodb, tableName, sealer, now, onUnreadable } = dependencies;
+  const { breakerFor = (operation) => createCircuitBreaker(operation, now) } = dependencies;
+  const [reads, writes] = [breakerFor('GetItem'), breakerFor('UpdateItem')];
 
   return {
-    async read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord> {
+    async read(pair: Pair, deadline: number, settles?: boolean): Promise<TaggedRecord> {
       // The key and the item are read in parallel. Even a failed read ends only after both.
       const hasKey = Promise.resolve(sealer?.hasKey(deadline));
-      const item = await breaker({ deadline, isPatient }, (...term) => getItem(pair, ...term)).finally(() => hasKey);
-      const token = await openToken(pair, item, (await hasKey) === true, deadline);
+      const item = await reads({ deadline, settles }, (signal) => getItem(pair, signal)).finally(() => hasKey);
+      if ((await hasKey) === false) throw noSealingKey();
+      const token = await openToken(pair, item, deadline);
       return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
-    async replace(pair: Pair, seen: TaggedRecord, next: PairRecord, deadline: number) {
+    async replace(pair: Pair, seen: TaggedRecord, next: PairRecord, deadline: number, settles?: boolean) {
       const tag = newTag();
-      const token = next.token === seen.record.token ? {} : await sealToken(pair, seen.record, next.token, deadline);
+      const token = next.token === seen.record.token ? {} : await sealToken(pair, next.token, deadline);
       const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
-      const terms = { deadline, endsLease: next.lease === undefined, isWrite: true };
-      const isWritten = await breaker(terms, (...term) => update(pair, input, ...term));
+      const isWritten = await writes({ deadline, settles }, (signal) => update(pair, input, signal));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
 
@@ -60,17 +62,17 @@ export function createPairTable(dependencies: Dependencies) {
     },
   };
 
-  async function getItem(pair: Pair, abortSignal: AbortSignal, attempts?: Attempts): Promise<Item> {
+  async function getItem(pair: Pair, abortSignal: AbortSignal): Promise<Item> {
     const input = { ...keyOf(pair), ConsistentRead: true };
-    const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal), attempts);
+    const item = await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal));
     // An item always contains its key, so an answer without it is not an item of this pair.
     if (item !== undefined && item.pair?.S !== pairKey(pair)) throw new TypeError('not the requested item');
     return item ?? {};
   }
 
   /** Returns whether the condition was met. */
-  function update(pair: Pair, input: object, abortSignal: AbortSignal, attempts?: Attempts): Promise<boolean> {
-    const write = async () => {
+  function update(pair: Pair, input: object, abortSignal: AbortSignal): Promise<boolean> {
+    return withRetry(abortSignal, async () => {
       try {
         await dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal);
         return true;
@@ -78,34 +80,32 @@ export function createPairTable(dependencies: Dependencies) {
         if (isConditionFailed(error)) return false;
         throw error;
       }
-    };
-    return withRetry(abortSignal, write, attempts);
+    });
   }
 
   function keyOf(pair: Pair) {
     return { TableName: tableName, Key: { pair: { S: pairKey(pair) } } };
   }
 
-  async function openToken(pair: Pair, item: Item, hasKey: boolean, deadline: number) {
-    if (!hasKey) onUnreadable?.('no-key', pair);
+  async function openToken(pair: Pair, item: Item, deadline: number) {
     const { visible, sealed } = readToken(item) ?? {};
-    if (visible === undefined) return undefined;
-    if (!hasKey) return { ...visible, closed: 'no-key' } as const;
-    if (sealed === undefined) return { ...visible, closed: 'no-bytes' } as const;
-    const token = await sealer?.open(pair, sealed, deadline);
-    if (token === undefined) onUnreadable?.('unreadable', pair);
-    return token ?? ({ ...visible, closed: 'unreadable' } as const);
+    if (visible === undefined || sealer === undefined) return visible;
+    const token = sealed && (await sealer.open(pair, sealed, deadline));
+    if (token === undefined) onUnreadable?.(pair);
+    return token ?? visible;
   }
 
-  /** Stores only the visible part without a key, as proof of the version, and never instead of an unexpired token. */
-  async function sealToken(pair: Pair, seen: PairRecord, token: PairRecord['token'], deadline: number) {
-    if (token?.accessToken === undefined) return tokenAttributes(undefined, undefined);
+  async function sealToken(pair: Pair, token: PairRecord['token'], deadline: number) {
+    if (token?.accessToken === undefined) return tokenAttributes(undefined);
     const sealed = await sealer?.seal(pair, token, deadline);
-    if (sealed !== undefined) return tokenAttributes(sealed.visible, sealed);
-    if (seen.token !== undefined && now() < seen.token.expiresAt) throw unavailable('no-sealing-key');
-    const { accessToken, scope, passThrough, ...visible } = token;
-    return tokenAttributes(visible satisfies VisibleToken, undefined);
+    if (sealed === undefined) throw noSealingKey();
+    return tokenAttributes(sealed);
   }
+}
+
+/** Without its key the table is no table: an instance could neither open nor publish a token. */
+function noSealingKey(): StoreUnavailable {
+  return new StoreUnavailable('lasting', 'The broker cannot read its sealing key', { cause: 'no-sealing-key' });
 }
 
 /** Returns a random tag, so that no tag recurs after an item was deleted or restored. */

@@ -16,7 +16,8 @@ export type SealingKeys = ReturnType<typeof createSealingKeys>;
 /**
  * Reads each version of the environment's key once an hour: a new or a retired version takes effect within that time.
  * Never throws: a key that cannot be read by the deadline (epoch milliseconds) is `undefined`. While Secrets Manager
- * does not answer, a known key is used. A refused read is repeated after 10 s, for a named version after 60 s.
+ * does not answer, a known key is used. A refused read is repeated after 10 s, for a named version after 60 s, a read
+ * without an answer after 1 s.
  */
 export function createSealingKeys(dependencies: SecretDependencies) {
   const { environment, now } = dependencies;
@@ -38,8 +39,11 @@ export function createSealingKeys(dependencies: SecretDependencies) {
       return learn(id, isUsable ? { version: versionId, material: createSecretKey(text, 'utf8') } : undefined);
     } catch (error) {
       if (isDefinitive(error)) return learn(id, undefined);
-      if (last?.key !== undefined) known.set(id, { key: last.key, at: now() - KEEP_MS + retryMs });
-      return last?.key;
+      const key = last?.key;
+      if (key !== undefined) known.set(id, { key, at: now() - KEEP_MS + retryMs });
+      // A read that the deadline cut off says nothing about the next read.
+      else if (now() < deadline - TIMER_SLACK_MS) known.set(id, { key, at: now() - retryMs + SILENT_RETRY_MS });
+      return key;
     }
   }
 
@@ -55,6 +59,9 @@ export function createSealingKeys(dependencies: SecretDependencies) {
 }
 
 const KEEP_MS = 3_600_000;
+const SILENT_RETRY_MS = 1_000;
+/** A timer may fire a little early. */
+const TIMER_SLACK_MS = 5;
 const CURRENT = 'AWSCURRENT';
 const MAX_VERSIONS = 100;
 /** The shortest key that Secrets Manager generates. A shorter text was stored by mistake. */

@@ -32,7 +32,7 @@ export interface StagedVersions {
   /** The stage of the preferred candidate. */
   readonly stage: SecretStage;
   /** The reading whose list of services counts. */
-  readonly listing: SecretReading;
+  readonly servicesFrom: SecretReading;
   /** The readings that may be sent, the preferred reading first. */
   readonly candidates: readonly SecretReading[];
 }
@@ -71,15 +71,25 @@ export interface SecretCache {
    * down, serves the last version for 24 h. A reading older than `readSince` counts only if it is stale, and then for
    * 10 s. A reading that `deadline` cut off is not kept.
    */
-  read(client: ClientName, stage: SecretStage, bounds: { readSince: number; deadline: number }): Promise<SecretReading>;
+  read(client: ClientName, stage: SecretStage, bounds: ReadBounds): Promise<SecretReading>;
+}
+
+interface ReadBounds {
+  readonly readSince: number;
+  readonly deadline: number;
+  /** A reading that says nothing counts for 10 s, so that a living token does not wait each time. */
+  readonly acceptsSilence?: boolean;
 }
 
 export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret; now: () => number }): SecretCache {
   const entries = new LruCache<Entry>(MAX_SECRETS, MAX_BYTES, bytesOf);
+  const silences = new LruCache<Pick<Entry, 'reading' | 'readAt'>>(MAX_SECRETS);
 
   return {
-    async read(client, stage, { readSince, deadline }) {
+    async read(client, stage, { readSince, deadline, acceptsSilence }) {
       const key = `${client}/${stage}`;
+      const silence = acceptsSilence ? silences.get(key) : undefined;
+      if (silence && isWithin(STALE_TRUST_MS, silence.readAt, now())) return silence.reading;
       const before = entries.get(key);
       const isStale = before?.reading.outcome === 'found' && before.reading.isStale;
       const counts = before !== undefined && (before.readAt >= readSince || isStale);
@@ -88,9 +98,14 @@ export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret;
       const reading = await readSecret(client, stage, deadline);
       const last = entries.get(key);
       const entry = successor(last, reading, readAt);
-      if (entry === undefined) return withMark(reading, stage, last);
       const isCutOff = reading.outcome === 'unavailable' && now() >= deadline - TIMER_SLACK_MS;
-      const isOvertaken = (entries.get(key)?.readAt ?? readAt) > readAt;
+      if (entry === undefined) {
+        const marked = withMark(reading, stage, last);
+        if (!isCutOff) silences.set(key, { reading: marked, readAt });
+        return marked;
+      }
+      silences.delete(key);
+      const isOvertaken = (last?.readAt ?? readAt) > readAt;
       if (!isCutOff && !isOvertaken) entries.set(key, entry);
       return entry.reading;
     },

@@ -8,8 +8,8 @@ import type { PairMemory } from './memory.ts';
 import type { ObtainToken } from './obtain-token.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { PairRecord, StoredToken } from './record.ts';
-import { foreignToken, isIssuable, isProven, livingToken, waitProblem, withoutFutureTimes } from './record.ts';
-import { type PairStore, StoreBusy, StoreUnavailable, type TaggedRecord } from './store.ts';
+import { EMPTY_RECORD, isIssuable, isProven, livingToken, waitProblem, withoutFutureTimes } from './record.ts';
+import { type PairStore, StoreUnavailable, type TaggedRecord } from './store.ts';
 import { leased, settled, withdrawn } from './transitions.ts';
 
 interface Dependencies {
@@ -26,22 +26,27 @@ interface Dependencies {
 }
 
 type Decide<Answer> = (view: View) => Step<Answer>;
-type Change = (seen: TaggedRecord) => PairRecord;
 
-/** The end of one turn of the loop: an answer, a token, a failed request, or a reason to look again. */
+/** The result of one turn of the loop: an answer, a token, a failed request, or when to look again. */
 type Turn<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'token'; readonly token: StoredToken; readonly version: SecretVersion }
   | { readonly kind: 'failed'; readonly problem: Problem; readonly version: SecretVersion }
-  | Exclude<Told, TaggedRecord>;
+  | 'again'
+  | 'wait';
 
-/** The result of a store call. `wait`: another write came first. `again`: no answer, so a write may have happened. */
-type Told = TaggedRecord | 'wait' | 'busy' | 'again';
+/** The result of a call of the store. `overtaken`: another write came first. `failed`: see `Progress`. */
+type StoreResult = TaggedRecord | 'overtaken' | 'failed';
+
+/** What the table shows a call, and when the call looked. */
+interface TableView extends View {
+  readonly seen: TaggedRecord;
+  readonly at: number;
+}
 
 /**
  * Gets a token or an answer for a call. ACQUIRE looks at the shared record, lets the call decide, and takes the lease.
- * SEND makes the one token request that the lease allows. SETTLE writes the outcome. Without an answer of the store
- * the instance is alone and uses its own record.
+ * SEND makes the one token request that the lease allows. SETTLE writes the outcome. Without the table nothing is sent.
  */
 export function createAcquireToken(dependencies: Dependencies) {
   const { store, memory, obtainToken, uniqueId, now, sleep, random } = dependencies;
@@ -50,144 +55,150 @@ export function createAcquireToken(dependencies: Dependencies) {
   return async <Answer>(call: Call, decide: Decide<Answer>) => {
     const progress = startProgress(call, now());
     while (now() < call.deadline) {
-      const end = await turn(progress, decide);
-      if (typeof end === 'object') return end;
-      if (end !== 'again') await poll(progress);
+      const result = await turn(progress, decide);
+      if (typeof result === 'object') return result;
+      if (result === 'wait') await poll(progress);
     }
-    const retryAfterSeconds = call.trace.warnings.has('table-busy') ? BUSY_RETRY_S : 1;
-    throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds });
+    if (progress.failure !== undefined) throw tableProblem(progress.failure);
+    throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
 
   /** ACQUIRE: looks, decides and acts once. */
   async function turn<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
-    const { call, unanswered } = progress;
-    const { pair, deadline } = call;
-    const told = unanswered > 1 ? 'again' : await ask(call, () => store.read(pair, deadline, progress.isPatient));
-    progress.isPatient &&= told === 'again';
-    if (told === 'busy') return decideWhileBusy(progress, decide);
-    const view = await look(progress, told);
-    if (view === undefined) return 'wait';
-    const { seen } = view;
-    // The write of this call's lease may have gone unanswered and arrived all the same.
-    const confirmed = progress.unconfirmed.get(seen?.record.lease?.id ?? '');
-    if (seen && confirmed && !seen.record.disabled) return sendRequest(progress, seen, confirmed);
-
-    const step = decide(view);
-    if (step.kind === 'answer') return step;
-    if (step.kind === 'wait') return 'wait';
-    if (step.kind === 'withdraw') return withdraw(progress, seen, step.answer);
-    if (seen === undefined && unanswered < 2 && !progress.isPatient) {
-      progress.isPatient = true;
-      return 'again';
-    }
-    return step.kind === 'request' ? takeLease(progress, view, step) : renew(progress, view, step, decide);
-  }
-
-  async function withdraw<Answer>(progress: Progress, seen: TaggedRecord | undefined, answer: Answer) {
-    const told = seen && (await replace(progress, seen, withdrawn(seen.record), progress.call.deadline));
-    return typeof told === 'string' ? told : ({ kind: 'answer', answer } as const);
-  }
-
-  /** Tries to replace the living token. The living token serves, so a failure does not matter to the caller. */
-  async function renew<Answer>(progress: Progress, view: View, step: Step<Answer>, decide: Decide<Answer>) {
-    const end = await takeLease(progress, view, step).catch((error: unknown) => {
-      if (error instanceof Problem) return 'wait' as const;
-      throw error;
-    });
-    // Remembers the attempt locally. Without a lease the table has no trace of it, and renewals would not back off.
-    const attempt = { attemptedAt: view.at };
-    memory.keepOwn(progress.call.pair, attempt);
-    if (typeof end === 'object' && end.kind === 'token') return end;
-    const rest = decide({ ...view, record: { ...view.record, ...attempt } });
-    return rest.kind === 'answer' ? rest : end;
-  }
-
-  /** Returns everything that is known, or `undefined` while the store is silent and a lease can still live. */
-  async function look(progress: Progress, told: Told): Promise<View | undefined> {
     const { call, unconfirmed } = progress;
-    const seen = typeof told === 'object' ? told : undefined;
-    const lease = seen?.record.lease;
-    const leaseOfOther = unconfirmed.has(lease?.id ?? '') ? undefined : lease;
-    if (seen !== undefined) progress.watched = watch(progress.watched, leaseOfOther, leaseMs(call.service), now());
-    const leaseIsOver = (progress.watched?.until ?? 0) <= now();
-    if (seen === undefined && !leaseIsOver) return undefined;
-    const at = now();
-    const record = withOwn(progress, at, seen?.record);
-    const isOwnToken = record.token !== undefined && record.token !== seen?.record.token;
-    const isAlone = seen === undefined || isOwnToken || foreignToken(seen.record, at) !== undefined;
-    const isCheck = call.stage !== undefined;
-    // A check sends the version that it decides on, so it reads the secret after the look, unless it must wait.
-    const readSince = !isCheck ? at - ALONE_TRUST_MS : leaseIsOver ? at : progress.readSince;
-    const versions = isCheck || isAlone ? await readVersions(dependencies, call, record, readSince) : undefined;
-    return { seen, at, record, isAlone, versions, leaseIsOver };
+    const seen = await ask(progress, () => store.read(call.pair, call.deadline));
+    if (typeof seen === 'string') return decideWithoutTable(progress, decide);
+    // The write of this call's lease may have gone unanswered and arrived all the same.
+    const confirmed = unconfirmed.get(seen.record.lease?.id ?? '');
+    if (confirmed && !seen.record.disabled) return sendRequest(progress, seen, confirmed);
+
+    const view = await look(progress, seen);
+    const step = decide(view);
+    switch (step.kind) {
+      case 'answer':
+        return step;
+      case 'wait':
+        progress.failure = undefined;
+        return 'wait';
+      case 'withdraw':
+        return withdraw(progress, seen, step.answer);
+      case 'request':
+        return takeLease(progress, view, step);
+      case 'renew':
+        return renew(progress, view, step, decide);
+    }
   }
 
-  /** Returns what the table or the memory contains, merged with the outcomes of this instance and of this call. */
-  function withOwn({ call, sent }: Progress, at: number, shared?: PairRecord): PairRecord {
-    const known = memory.withOwn(call.pair, shared);
-    // Counts each version that this call has sent as latched. The table may confirm a write and forget it.
-    return withoutFutureTimes({ ...known, rejected: new Map([...known.rejected, ...sent]) }, at);
+  /** Returns everything that is known about the record that the table returned. */
+  async function look(progress: Progress, seen: TaggedRecord): Promise<TableView> {
+    const { call, unconfirmed, readSince } = progress;
+    const { lease } = seen.record;
+    const leaseOfOther = unconfirmed.has(lease?.id ?? '') ? undefined : lease;
+    progress.watched = watch(progress.watched, leaseOfOther, leaseMs(call.service), now());
+    const at = now();
+    const leaseIsOver = (progress.watched?.until ?? 0) <= at;
+    const record = withSent(progress, memory.withTry(call.pair, seen.record));
+    // A check sends the version that it decides on, so it reads the secret after the look, unless it must wait.
+    const bounds = { readSince: leaseIsOver ? at : readSince };
+    const versions = call.stage && (await readVersions(dependencies, call, record, bounds));
+    return { seen, at, record, cache: 'shared', versions, leaseIsOver };
+  }
+
+  /** Counts each version that this call has sent as latched. The table may confirm a write and forget it. */
+  function withSent({ sent }: Progress, record: PairRecord): PairRecord {
+    return withoutFutureTimes({ ...record, rejected: new Map([...record.rejected, ...sent]) }, now());
+  }
+
+  /** Answers from what memory and this call know, or lets the call wait. Sends nothing and takes no lease. */
+  async function decideWithoutTable<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
+    const { call, sent, readSince } = progress;
+    const record = withSent(progress, recall(progress));
+    const { disabled, token, rejected, held, pause } = record;
+    const isUnknown = !disabled && !token && !pause && rejected.size + held.size === 0;
+    if (isUnknown || (isTrial(call) && sent.size === 0)) return waitForTable(progress);
+    // A flag needs no secret.
+    const bounds = { readSince: Math.max(readSince, now() - SECRET_TRUST_MS), acceptsSilence: true };
+    const versions = disabled ? undefined : await readVersions(dependencies, call, record, bounds);
+    if (versions && goneProblem(versions, call.pair)?.type === 'secrets-unavailable') return waitForTable(progress);
+    const step = decide({ record, cache: 'memory', versions, leaseIsOver: false });
+    if (step.kind === 'answer') return step;
+    const isSilent = versions?.candidates.some(({ outcome }) => outcome === 'unavailable');
+    // A check has all its findings from `decide`.
+    if (versions && !isSilent && call.stage === undefined) chooseVersion(call, versions, record, now());
+    return waitForTable(progress);
   }
 
   /**
-   * Answers from memory while the table is busy, or waits. Sends nothing and takes no lease. A living token needs the
-   * secret of the last minute. Latches, holds and pauses count while memory is trusted, own rejections always.
+   * Returns the part of the remembered record that counts without the table: a living token, and for a minute the
+   * operators' flag. For a minute latches, holds and the pause count too, unless a lease is about to change them.
    */
-  async function decideWhileBusy<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
-    const { call, sent, readSince } = progress;
-    const at = now();
-    const isTrusted = memory.trusted(call.pair) !== undefined;
-    const known = withOwn(progress, at);
-    if (sent.size === 0 && (isTrial(call) || (!isTrusted && livingToken(known, at) === undefined))) return 'busy';
-    const record = isTrusted ? known : { ...known, rejected: sent, held: new Map(), pause: undefined };
-    const versions = await readVersions(dependencies, call, record, Math.max(readSince, at - ALONE_TRUST_MS));
-    if (goneProblem(versions, call.pair)?.type === 'secrets-unavailable') return 'busy';
-    const step = decide({ seen: undefined, at, record, isAlone: true, versions, leaseIsOver: false });
-    if (step.kind === 'answer') return step;
-    const isKnown = versions.candidates.every(({ outcome }) => outcome !== 'unavailable');
-    if (isKnown) chooseVersion(call, versions, record, now());
-    return 'busy';
+  function recall({ call: { pair }, unconfirmed }: Progress): PairRecord {
+    const known = memory.withTry(pair);
+    const { lease, attemptedAt, disabled } = known;
+    const token = livingToken(known, now());
+    if (memory.trusted(pair) === undefined) return { ...EMPTY_RECORD, token, attemptedAt };
+    const leaseIsOver = lease === undefined || lease.until <= now() || unconfirmed.has(lease.id);
+    return leaseIsOver ? { ...known, token } : { ...EMPTY_RECORD, token, attemptedAt, disabled };
+  }
+
+  /** Lets the call look again, unless the table fails for longer. @throws Problem `table-unavailable` */
+  function waitForTable({ failure }: Progress): 'wait' {
+    if (failure?.kind === 'lasting') throw tableProblem(failure);
+    return 'wait';
+  }
+
+  async function withdraw<Answer>(progress: Progress, seen: TaggedRecord, answer: Answer): Promise<Turn<Answer>> {
+    const result = await replace(progress, seen, withdrawn(seen.record), progress.call.deadline);
+    return result === 'failed' ? waitForTable(progress) : result === 'overtaken' ? 'wait' : { kind: 'answer', answer };
+  }
+
+  /** Tries to replace the living token. The living token serves, so a failure does not matter to the caller. */
+  async function renew<Answer>(progress: Progress, view: TableView, step: Step<Answer>, decide: Decide<Answer>) {
+    const { pair } = progress.call;
+    const result = await takeLease(progress, view, step).catch((error: unknown) => {
+      if (error instanceof Problem) return 'wait' as const;
+      throw error;
+    });
+    memory.noteTry(pair);
+    if (typeof result === 'object' && result.kind === 'token') return result;
+    // Another call of the instance may have seen an operator's flag meanwhile.
+    const rest = decide({ ...view, record: withSent(progress, memory.withTry(pair)) });
+    return rest.kind === 'answer' ? rest : result;
   }
 
   /** Takes the lease for a version that was read after the look. @throws Problem why no version may be sent */
-  async function takeLease(progress: Progress, view: View, step: Step<unknown>): Promise<Turn<never>> {
-    const { call } = progress;
-    const { seen, record, at, leaseIsOver } = view;
-    const choose = async (readSince: number) =>
-      chooseVersion(call, await readVersions(dependencies, call, record, readSince), record, now());
+  async function takeLease(progress: Progress, view: TableView, step: Step<unknown>): Promise<Turn<never>> {
+    const { call, readSince } = progress;
+    const { seen, record, at } = view;
+    const choose = async (since: number) =>
+      chooseVersion(call, await readVersions(dependencies, call, record, { readSince: since }), record, now());
     // Too little time to read the secret is no failure of Secrets Manager.
     const isTooLate = () => call.deadline - now() < MIN_REQUEST_MS;
     if (isTooLate()) return 'wait';
     // Checks the cached secret first: if its version is latched or held, fails without reading Secrets Manager.
-    await choose(progress.readSince);
+    await choose(readSince);
     const chosen = await choose(at);
     if (isTooLate()) return 'wait';
 
     const { versionId: version } = chosen.version;
     const lease = { id: uniqueId(), until: now() + leaseMs(call.service) };
     const forced = step.kind === 'request' && step.forced;
-    // Next to a token that must stay, a proven version needs no lease. Any other version needs a lease, or the
-    // fleet locks the account. A trial needs a lease too, because the table has the budget of trials.
-    const isFree = seen && !isTrial(call) && isProven(seen.record, version) && foreignToken(seen.record, now());
-    const table = isFree ? undefined : seen;
-    const before = table?.record ?? record;
-    const next = leased(before, lease, { version, forced, isCheck: call.stage !== undefined }, now());
+    const next = leased(seen.record, lease, { version, forced, isCheck: call.stage !== undefined }, now());
     // A renewal usually has one second. Many services take longer to reject, and an unheard rejection is not
     // counted. So a version that is not proven, or whose last request brought no answer, has the whole time.
-    const isQuick = step.kind === 'renew' && isProven(before, version) && !before.pause?.unheard;
+    const isQuick = step.kind === 'renew' && isProven(seen.record, version) && !seen.record.pause?.unheard;
     const timeoutMs = isQuick ? step.timeoutMs : call.service.requestTimeoutMs;
-    const request = { ...chosen, lease, record: before, forced, timeoutMs, isShared: table !== undefined };
-    if (table === undefined) return sendRequest(progress, { record: next, tag: undefined }, request);
-    if (!leaseIsOver) return 'wait';
+    const request = { ...chosen, lease, record: seen.record, forced, timeoutMs };
     progress.unconfirmed.set(lease.id, request);
-    const written = await replace(progress, table, next, call.deadline);
-    return typeof written === 'object' ? sendRequest(progress, written, request) : written;
+    const result = await replace(progress, seen, next, call.deadline);
+    if (typeof result === 'object') return sendRequest(progress, result, request);
+    return result === 'failed' ? waitForTable(progress) : 'wait';
   }
 
   /** SEND: makes the one token request of a lease. A defect from here on leaves the lease, which expires by itself. */
   async function sendRequest(progress: Progress, taken: TaggedRecord, request: LeasedRequest): Promise<Turn<never>> {
     const { call, sent } = progress;
-    const { lease, record } = request;
+    const { lease } = request;
     const { versionId: version, stage } = request.version;
     const failed = (problem: Problem) => ({ kind: 'failed', problem, version: request.version }) as const;
     progress.unconfirmed.set(lease.id, undefined);
@@ -196,66 +207,52 @@ export function createAcquireToken(dependencies: Dependencies) {
     sent.set(version, { count: 1, at: now(), by: lease.id });
     if (call.stage === undefined && stage === 'AWSPREVIOUS') call.trace.warnings.add('previous-version');
     const outcome = outcomeOf(call, request, await obtainToken(call, request, deadline), now());
-    await settle(progress, taken, request, outcome);
+    await settle(progress, taken, lease, outcome);
     if (outcome.kind === 'failed') return failed(waitProblem(outcome.wait, now(), outcome.cause));
     if (outcome.kind === 'rejected') {
       progress.readSince = now();
-      progress.isPatient = false;
       return now() < call.deadline ? 'again' : failed(rejectedProblem(call.pair, version));
     }
-    const { token, isPublished } = outcome;
-    // Another token must stay in the table, so this token serves only this instance.
-    if (!isPublished && !isTrial(call)) memory.keepOwn(call.pair, { ...record, token });
+    const { token } = outcome;
     if (isIssuable(token, now())) return { kind: 'token', token, version: request.version };
     const frozen = 'The token ended before it could be issued.';
     return failed(new Problem('token-endpoint-timeout', frozen, { retryAfterSeconds: 1 }));
   }
 
-  /** SETTLE: writes the outcome into the record of the lease's own write, or keeps what the table does not take. */
-  async function settle(progress: Progress, taken: TaggedRecord, { lease, isShared }: LeasedRequest, outcome: Outcome) {
-    const { call } = progress;
-    const isRejected = outcome.kind === 'rejected';
-    const lastEnd = isRejected ? lastWriteEnd(call.deadline) : writeEnd(lease.until, call.deadline);
-    const end = isShared ? lastEnd : Math.min(lastEnd, now() + LONE_SETTLE_MS);
-    const change = ({ record }: TaggedRecord) => settled(record, lease.id, outcome);
+  /** SETTLE: writes the outcome, first into the record of the lease's own write. Tries until its time is over. */
+  async function settle(progress: Progress, taken: TaggedRecord, lease: LeasedRequest['lease'], outcome: Outcome) {
+    const { pair, deadline } = progress.call;
     // The service counts every rejection, so the table must too.
-    if ((isShared || isRejected) && (await write(progress, isShared ? taken : undefined, change, end))) return;
-    // Another instance may withdraw or replace the table's token, so the instance remembers only its own.
-    const own = change(taken);
-    memory.keepOutcome(call.pair, own.token === taken.record.token ? { ...own, token: undefined } : own, outcome);
-  }
-
-  /** Writes a change, pauses while the table is busy, and reads again after another write. Returns the success. */
-  async function write(progress: Progress, first: TaggedRecord | undefined, change: Change, end: number) {
-    const { call } = progress;
-    for (let seen = first; now() < end; ) {
-      const told = await (seen
-        ? replace(progress, seen, change(seen), end)
-        : ask(call, () => store.read(call.pair, end)));
-      if (told === 'again') return false;
-      if (told === 'busy') await sleep(Math.max(0, Math.min(SETTLE_POLL_MS * (1 + random()), end - now())));
-      else if (seen && told !== 'wait') return true;
-      else seen = told === 'wait' ? undefined : told;
+    const until = outcome.kind === 'rejected' ? lastWriteEnd(deadline) : writeEnd(lease.until, deadline);
+    const attempt = (seen?: TaggedRecord): Promise<StoreResult> =>
+      seen
+        ? replace(progress, seen, settled(seen.record, lease.id, outcome), until, true)
+        : ask(progress, () => store.read(pair, until, true));
+    for (let seen: TaggedRecord | undefined = taken; now() < until; ) {
+      const result = await attempt(seen);
+      if (result === 'failed') await sleep(Math.max(0, Math.min(SETTLE_POLL_MS * (1 + random()), until - now())));
+      else if (result === 'overtaken') seen = undefined;
+      else if (seen !== undefined) return;
+      else seen = result;
     }
-    return false;
   }
 
-  async function replace(progress: Progress, seen: TaggedRecord, next: PairRecord, end: number): Promise<Told> {
-    const { call } = progress;
+  async function replace(progress: Progress, seen: TaggedRecord, next: PairRecord, end: number, settles?: boolean) {
     if (next === seen.record) return seen;
-    const told = await ask(call, () => store.replace(call.pair, seen, next, end), true);
-    if (told === 'again') progress.unanswered += 1;
-    return told;
+    const result = await ask(progress, () => store.replace(progress.call.pair, seen, next, end, settles));
+    if (result !== 'failed') progress.failure = undefined;
+    return result;
   }
 
-  async function ask(call: Call, work: Parameters<PairMemory['remember']>[1], isWrite = false): Promise<Told> {
+  async function ask(progress: Progress, work: Parameters<PairMemory['remember']>[1]): Promise<StoreResult> {
+    const { pair, trace } = progress.call;
     try {
-      return (await memory.remember(call.pair, work, isWrite)) ?? 'wait';
+      return (await memory.remember(pair, work)) ?? 'overtaken';
     } catch (error) {
-      if (!(error instanceof StoreUnavailable || error instanceof StoreBusy)) throw error;
-      const isBusy = error instanceof StoreBusy;
-      call.trace.warnings.add(isBusy ? 'table-busy' : 'table-unavailable');
-      return isBusy ? 'busy' : 'again';
+      if (!(error instanceof StoreUnavailable)) throw error;
+      trace.warnings.add(error.kind === 'busy' ? 'table-busy' : 'table-unavailable');
+      progress.failure = error;
+      return 'failed';
     }
   }
 
@@ -268,13 +265,19 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 }
 
+/** The problem of a call that needs the table. */
+function tableProblem({ message, retryMs, cause }: StoreUnavailable): Problem {
+  const retryAfterSeconds = Math.max(MIN_RETRY_S, Math.ceil(retryMs / 1_000));
+  const detail = `${message}. Without its table the broker sends no token request.`;
+  return new Problem('table-unavailable', detail, { retryAfterSeconds, cause });
+}
+
 /** The first and the longest time between two polls of a waiting call. */
 const FIRST_POLL_MS = 50;
 const MAX_POLL_MS = 500;
-/** Repeated writes of an outcome are this far apart, and up to twice as far, while the store is busy. */
+/** Repeated writes of an outcome are this far apart, and up to twice as far, while the store does not answer. */
 const SETTLE_POLL_MS = 50;
-const LONE_SETTLE_MS = 1_000;
-/** Waiting calls hold the function's concurrency, so callers of a busy store should come back later. */
-const BUSY_RETRY_S = 5;
-/** An instance that is alone notices within this time that the secret was taken away. */
-const ALONE_TRUST_MS = 60_000;
+/** Waiting calls hold the function's concurrency, so callers should come back later. */
+const MIN_RETRY_S = 5;
+/** Without the table an instance notices within this time that the secret was taken away. */
+const SECRET_TRUST_MS = 60_000;

@@ -6,6 +6,7 @@ import type { Pair } from '../pair.ts';
 import type { Service } from '../service.ts';
 import type { watch } from './deadlines.ts';
 import type { PairRecord, Rejection } from './record.ts';
+import type { StoreUnavailable } from './store.ts';
 
 /** One call of a caller about a pair. */
 export interface Call {
@@ -30,8 +31,6 @@ export function isTrial({ stage }: Call): boolean {
 /** One lease that a call has asked for, and the one token request that it allows. */
 export interface LeasedRequest {
   readonly lease: { readonly id: string; readonly until: number };
-  /** Whether the table stores the lease. An instance that is alone writes no lease. */
-  readonly isShared: boolean;
   /** The record before the lease. */
   readonly record: PairRecord;
   readonly version: SecretVersion;
@@ -56,10 +55,8 @@ export function startProgress(call: Call, now: number) {
     sent: new Map<string, Rejection>(),
     /** Readings of the secret that are older than this do not count. */
     readSince: call.stage === undefined ? -Infinity : now,
-    /** Writes without an answer. After the second one the call goes on alone. */
-    unanswered: 0,
-    /** While the table is silent, a call looks once more with the patience of a first call before it sends alone. */
-    isPatient: false,
+    /** The last failed call of the table, until a write is answered, or a read after which nothing is to be written. */
+    failure: undefined as StoreUnavailable | undefined,
     polls: 0,
   };
 }

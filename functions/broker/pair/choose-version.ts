@@ -1,9 +1,10 @@
 import { type SecretStage, secretName } from '../../vocabulary.ts';
 import { namesService, parseCredential } from '../credential/credential.ts';
-import { type SecretCache, type StagedVersions, secretProblem } from '../credential/secret.ts';
+import { type SecretCache, type SecretReading, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Call } from './call.ts';
+import type { PairMemory } from './memory.ts';
 import { holdKey, isLatched, type PairRecord, waitProblem } from './record.ts';
 
 /** Chooses the first candidate that is not latched, even if it is held. @throws Problem why no version may be sent */
@@ -11,7 +12,7 @@ export function chooseVersion(call: Call, versions: StagedVersions, { rejected, 
   const { pair, service, isOnlyService, settingsDigest } = call;
   const gone = goneProblem(versions, pair);
   if (gone !== undefined) throw gone;
-  const [first = versions.listing] = versions.candidates;
+  const [first = versions.servicesFrom] = versions.candidates;
   if (first.outcome !== 'found') throw secretProblem(first, versions.name, versions.stage);
 
   const version = versions.candidates
@@ -38,32 +39,48 @@ export function rejectedProblem({ client, service }: Pair, version: string): Pro
 }
 
 /**
- * Returns why the broker has no credential for the service: an instance that is alone or busy then issues no living
- * token either. `undefined` while Secrets Manager is down, unless it reported a stop before.
+ * Returns why the broker has no credential for the service. Without the table an instance then issues no living token
+ * either. `undefined` while Secrets Manager is down, unless it reported a stop before.
  */
-export function goneProblem({ listing, name }: StagedVersions, { client, service }: Pair): Problem | undefined {
-  if ((listing.outcome === 'unavailable' && !listing.afterStop) || listing.outcome === 'binary') return undefined;
-  if (listing.outcome !== 'found') return secretProblem(listing, name, 'AWSCURRENT');
-  if (namesService(listing.secret.text, service) !== false) return undefined;
+export function goneProblem({ servicesFrom, name }: StagedVersions, { client, service }: Pair): Problem | undefined {
+  if (servicesFrom.outcome === 'binary') return undefined;
+  if (servicesFrom.outcome === 'unavailable' && !servicesFrom.afterStop) return undefined;
+  if (servicesFrom.outcome !== 'found') return secretProblem(servicesFrom, name, 'AWSCURRENT');
+  if (namesService(servicesFrom.secret.text, service) !== false) return undefined;
   const advice = `An operator must add it to "services" if ${client} has a credential for it.`;
   return new Problem('credential-missing', `The secret "${name}" does not name the service ${service}. ${advice}`);
 }
 
-/** Reads AWSCURRENT, and AWSPREVIOUS while AWSCURRENT is latched. A check reads the stage that it asks for. */
+interface Dependencies {
+  /** Part of every secret's name. */
+  readonly environment: string;
+  readonly secrets: SecretCache;
+  readonly memory: PairMemory;
+  readonly now: () => number;
+}
+
+/**
+ * Reads AWSCURRENT, and AWSPREVIOUS while AWSCURRENT is latched. A check reads the stage that it asks for. A stop makes
+ * memory forget the client's tokens.
+ */
 export async function readVersions(
-  { secrets, environment, now }: { secrets: SecretCache; environment: string; now: () => number },
+  { environment, secrets, memory, now }: Dependencies,
   call: Call,
   { rejected }: PairRecord,
-  readSince: number,
+  bounds: { readonly readSince: number; readonly acceptsSilence?: boolean },
 ): Promise<StagedVersions> {
   const { pair, stage = 'AWSCURRENT', deadline, trace } = call;
-  const read = (one: SecretStage) => secrets.read(pair.client, one, { readSince, deadline });
+  const read = (one: SecretStage) => secrets.read(pair.client, one, { ...bounds, deadline });
   const asked = await read(stage);
   const version = asked.outcome === 'found' ? asked.secret.versionId : '';
   const needsPrevious = call.stage === undefined && isLatched(rejected.get(version), now());
   const candidates = needsPrevious ? [asked, await read('AWSPREVIOUS')] : [asked];
   // The current version decides which services may receive the previous one.
-  const listing = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
+  const servicesFrom = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
+  if (stage !== 'AWSPENDING' && STOPS.has(servicesFrom.outcome)) memory.dropTokens(pair.client);
   if (candidates.some((one) => one.outcome === 'found' && one.isStale)) trace.warnings.add('secret-stale');
-  return { name: secretName(environment, pair.client), stage, listing, candidates };
+  return { name: secretName(environment, pair.client), stage, servicesFrom, candidates };
 }
+
+/** "Denied" is not among them: a release with a broken role must not forget tokens. */
+const STOPS: ReadonlySet<SecretReading['outcome']> = new Set(['stopped', 'missing', 'deleted']);

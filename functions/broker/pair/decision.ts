@@ -7,7 +7,6 @@ import type { Call } from './call.ts';
 import { goneProblem } from './choose-version.ts';
 import { RENEWAL_MS } from './deadlines.ts';
 import { livingToken, type PairRecord, type StoredToken, waitProblem } from './record.ts';
-import type { TaggedRecord } from './store.ts';
 
 /** The request of a caller with `POST /token`. */
 export interface IssueRequest {
@@ -20,14 +19,11 @@ export interface IssueRequest {
 
 /** Everything that a call knows when it decides on its next step. */
 export interface View {
-  /** The record in the table, or `undefined` when the table is silent. */
-  readonly seen: TaggedRecord | undefined;
-  readonly at: number;
-  /** The shared record, together with the instance's own outcomes. */
+  /** The record, with the versions that this call has sent counted as latched. */
   readonly record: PairRecord;
-  /** The instance decides by itself: the store is silent, or its token cannot be opened here. */
-  readonly isAlone: boolean;
-  /** Read for a check, and when the instance is alone. */
+  /** The source of the record. */
+  readonly cache: Exclude<CacheUse, 'none'>;
+  /** Read for a check, and without the table. */
   readonly versions?: StagedVersions | undefined;
   /** No lease of another call can be alive. */
   readonly leaseIsOver: boolean;
@@ -80,8 +76,8 @@ export function decideIssue(view: View, { pair, service }: Call, request: IssueR
 }
 
 function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs: number, now: number): Step<Issue> {
-  const { record, isAlone } = view;
-  const answer: Issue = { token, cache: isAlone ? 'memory' : 'shared' };
+  const { record, cache } = view;
+  const answer: Issue = { token, cache };
   const renewal = (timeoutMs: number) => ({ kind: 'renew', answer, timeoutMs }) as const;
   const isLocked = !view.leaseIsOver || now < (record.pause?.until ?? 0);
   if (isLocked || service.singleActiveToken) return { kind: 'answer', answer };

@@ -15,7 +15,7 @@ export type Obtained =
 /** Makes one token request for a pair. The calling code holds the lease. */
 export type ObtainToken = (
   call: Pick<Call, 'pair' | 'service' | 'trace'>,
-  attempt: Pick<LeasedRequest, 'version' | 'credential' | 'record' | 'forced'>,
+  request: Pick<LeasedRequest, 'version' | 'credential' | 'record' | 'forced'>,
   deadline: number,
 ) => Promise<Obtained>;
 
@@ -28,19 +28,19 @@ interface Dependencies {
 
 /** Sends the token request and reads the answer. A failure is an outcome too: throws no `Problem`. */
 export function createObtainToken({ requestToken, fingerprint, random, now }: Dependencies): ObtainToken {
-  return async (call, attempt, deadline) => {
+  return async (call, request, deadline) => {
     const { service, trace } = call;
     trace.tokenRequests += 1;
-    const exchange = await requestToken(service, attempt.credential, deadline);
+    const exchange = await requestToken(service, request.credential, deadline);
     if ('problem' in exchange) {
       return { outcome: exchange.problem.type === 'token-response-unusable' ? 'held' : 'failed', ...exchange };
     }
     if (exchange.isClassical) trace.warnings.add('classical-tls');
-    const renewal = read(call, attempt, exchange);
-    if (renewal.outcome === 'rejected') trace.warnings.add('rejected');
+    const obtained = read(call, request, exchange);
+    if (obtained.outcome === 'rejected') trace.warnings.add('rejected');
     const end = Math.min(deadline, exchange.requestStartedAt + service.requestTimeoutMs);
     const isLate = exchange.response.status < 300 && exchange.receivedAt > end;
-    if (renewal.outcome === 'token' || !isLate) return renewal;
+    if (obtained.outcome === 'token' || !isLate) return obtained;
     // The instance was frozen while it waited. An answer that is useless now may have been a good token.
     const late = `The answer of the service ${call.pair.service} was read long after its time-out.`;
     return { outcome: 'failed', problem: new Problem('token-endpoint-timeout', late) };

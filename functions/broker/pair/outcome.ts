@@ -2,7 +2,7 @@ import { findingOfProblem } from '../problem.ts';
 import { type Call, isTrial, type LeasedRequest } from './call.ts';
 import type { Obtained } from './obtain-token.ts';
 import type { PairRecord, StoredToken, Wait } from './record.ts';
-import { CHECKED_FINDINGS, foreignToken, isProven, KEPT_WAIT_MS, MAX_HOLD_MS, MAX_PAUSE_MS } from './record.ts';
+import { CHECKED_FINDINGS, isProven, KEPT_WAIT_MS, MAX_HOLD_MS, MAX_PAUSE_MS } from './record.ts';
 
 /** The outcome of one token request. Contains all its times, so settling it is idempotent. */
 export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
@@ -16,23 +16,22 @@ export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
     | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean; readonly cause?: unknown }
   );
 
-/** Returns what a request changes in the record. A trial publishes no token, nor a request next to a foreign token. */
-export function outcomeOf(call: Call, attempt: LeasedRequest, renewal: Obtained, at: number): Outcome {
-  const { holdKey, record, isShared } = attempt;
-  const { versionId: version } = attempt.version;
-  const isBeside = isShared && renewal.outcome === 'token' && foreignToken(record, at) !== undefined;
-  const isPublished = !isBeside && !isTrial(call);
-  const checked = isPublished ? undefined : { version, at, finding: findingOf(renewal) };
+/** Returns what a request changes in the record. A trial publishes no token. */
+export function outcomeOf(call: Call, request: LeasedRequest, obtained: Obtained, at: number): Outcome {
+  const { holdKey, record } = request;
+  const { versionId: version } = request.version;
+  const isPublished = !isTrial(call);
+  const checked = isPublished ? undefined : { version, at, finding: findingOf(obtained) };
   const about = { version, holdKey, at, checked };
-  if (renewal.outcome === 'rejected') return { kind: 'rejected', ...about };
-  if (renewal.outcome === 'token') return { kind: 'accepted', token: renewal.token, isPublished, ...about };
+  if (obtained.outcome === 'rejected') return { kind: 'rejected', ...about };
+  if (obtained.outcome === 'token') return { kind: 'accepted', token: obtained.token, isPublished, ...about };
   const isSafe = isProven(record, version);
   // A failure that says nothing about the credential pauses the pair. A refused request holds its version. An
   // unheard request holds its version too, because the service may have rejected it too late, unless the version is
   // proven. A trial holds only its own version, because it must not disturb callers.
-  const holds = renewal.outcome === 'held' || isTrial(call) || (renewal.isUnheard === true && !isSafe);
-  const wait = nextWait(renewal, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
-  return { kind: 'failed', wait, holds, cause: renewal.problem.cause, ...about };
+  const holds = obtained.outcome === 'held' || isTrial(call) || (obtained.isUnheard === true && !isSafe);
+  const wait = nextWait(obtained, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
+  return { kind: 'failed', wait, holds, cause: obtained.problem.cause, ...about };
 }
 
 type Failure = Extract<Obtained, { readonly problem: unknown }>;
@@ -53,10 +52,10 @@ function nextWait({ outcome, problem, isUnheard }: Failure, last: Wait | undefin
   return { until, step: before + 1, problem: { type, detail, shape }, ...(isUnheard && { unheard: true }) };
 }
 
-function findingOf(renewal: Obtained): (typeof CHECKED_FINDINGS)[number] {
-  if (renewal.outcome === 'token') return 'accepted';
-  if (renewal.outcome === 'rejected') return 'rejected';
-  const finding = findingOfProblem(renewal.problem.type, renewal.problem.shape);
+function findingOf(obtained: Obtained): (typeof CHECKED_FINDINGS)[number] {
+  if (obtained.outcome === 'token') return 'accepted';
+  if (obtained.outcome === 'rejected') return 'rejected';
+  const finding = findingOfProblem(obtained.problem.type, obtained.problem.shape);
   return CHECKED_FINDINGS.find((one) => one === finding) ?? 'unreachable';
 }
 

@@ -1,4 +1,4 @@
-import { type ClosedReason, hardMarginMs } from '../../vocabulary.ts';
+import { hardMarginMs } from '../../vocabulary.ts';
 import { Problem } from '../problem.ts';
 import type { ServiceToken } from '../token-response/read.ts';
 
@@ -16,7 +16,7 @@ export interface PairRecord {
   /** Keys are made by `holdKey`. */
   readonly held: ReadonlyMap<string, Wait>;
   readonly pause: Wait | undefined;
-  /** The finding of the last trial, or of a request next to a token that must stay. */
+  /** The finding of the last trial. */
   readonly checked:
     | { readonly version: string; readonly at: number; readonly finding: (typeof CHECKED_FINDINGS)[number] }
     | undefined;
@@ -43,10 +43,9 @@ export interface VisibleToken extends Pick<ServiceToken, 'tokenType' | 'expiresA
 /** The token of a pair, with the times that decide until when it is issued. */
 export interface StoredToken extends VisibleToken, ServiceToken {}
 
-/** A token that this instance cannot issue. */
+/** A token that cannot be opened here: of another key or format, altered or swapped. It still proves its version. */
 export interface ClosedToken extends VisibleToken {
   readonly accessToken?: undefined;
-  readonly closed: ClosedReason;
 }
 
 /** A latch: the count of rejected requests, the time of the last, and the lease that counted it. */
@@ -102,17 +101,6 @@ export function livingToken(record: Partial<PairRecord>, now: number): StoredTok
   return token && isIssuable(token, now) ? token : undefined;
 }
 
-/**
- * Returns a token that this instance must not replace, because two releases would replace each other's in turn. An
- * instance without a sealing key leaves it while it lives, other instances for 60 s after its last use.
- */
-export function foreignToken({ token, attemptedAt }: PairRecord, now: number): ClosedToken | undefined {
-  if (token?.accessToken !== undefined || token === undefined) return undefined;
-  if (token.closed === 'no-key') return now < token.expiresAt ? token : undefined;
-  const usedAt = Math.max(notAhead(attemptedAt, now), notAhead(token.issuedAt, now));
-  return token.closed === 'unreadable' && now - usedAt < FOREIGN_MS ? token : undefined;
-}
-
 /** Returns whether the service has accepted the version. Silence is then no rejection. */
 export function isProven({ token, checked }: PairRecord, version: string): boolean {
   return token?.credentialVersion === version || (checked?.finding === 'accepted' && checked.version === version);
@@ -164,6 +152,5 @@ export const MAX_HOLD_MS = 60 * 60_000;
 export const KEPT_WAIT_MS = 24 * 60 * 60_000;
 /** The difference of two clocks that are each off by 30 s. */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000;
-const FOREIGN_MS = 60_000;
 /** The waits after the first and the second rejected request. Three requests are the lock-out budget. */
 const CHANCE_DELAYS_MS = [15 * 60_000, 120 * 60_000];

@@ -2,18 +2,24 @@ import type { Pair } from '../pair.ts';
 import type { PairRecord } from './record.ts';
 
 /**
- * The shared store of records. Every call ends by `deadline` (epoch milliseconds) or throws. After `StoreUnavailable` a
- * `replace` may have happened, or may still happen. After `StoreBusy` it has not happened.
+ * The shared store of records. Every call ends by `deadline` (epoch milliseconds) or throws `StoreUnavailable`. A call
+ * that settles an outcome is made whatever failed before it.
  */
 export interface PairStore {
-  /** Reads strongly consistently. A patient read waits as long for the store as an instance's first call. */
-  read(pair: Pair, deadline: number, isPatient?: boolean): Promise<TaggedRecord>;
+  /** Reads strongly consistently. */
+  read(pair: Pair, deadline: number, settles?: boolean): Promise<TaggedRecord>;
   /**
    * Compare-and-set: writes every member of `next` but `disabled`, if the record still has the entity tag that was
    * seen. Returns the new record, or `undefined` when another write came first. A `token` that is the same object
    * as the seen token stays untouched.
    */
-  replace(pair: Pair, seen: TaggedRecord, next: PairRecord, deadline: number): Promise<TaggedRecord | undefined>;
+  replace(
+    pair: Pair,
+    seen: TaggedRecord,
+    next: PairRecord,
+    deadline: number,
+    settles?: boolean,
+  ): Promise<TaggedRecord | undefined>;
 }
 
 /** A record and its entity tag. The tag is random and new with every write, or `undefined` without a record. */
@@ -22,12 +28,23 @@ export interface TaggedRecord {
   readonly tag: string | undefined;
 }
 
-/** The store did not answer in time. The message names the failure and contains no data. */
+/**
+ * The store did not do what it was asked for. A `replace` may have happened, or may still happen, unless the failure is
+ * lasting. The message names the failure and contains no data. `cause` is a word for the log.
+ */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
-}
+  /**
+   * `silent`: no usable answer in time. `busy`: the call was throttled. `lasting`: another call would fail too, because
+   * the circuit is open, the store refuses the call, or the sealing key is missing.
+   */
+  readonly kind: 'silent' | 'busy' | 'lasting';
+  /** Milliseconds until another call is made, if that is known. */
+  readonly retryMs: number;
 
-/** The store throttled the call. Nothing was done, and the same call works a little later. */
-export class StoreBusy extends Error {
-  override readonly name = 'StoreBusy';
+  constructor(kind: StoreUnavailable['kind'], message: string, options: { retryMs?: number; cause?: unknown } = {}) {
+    super(message, options);
+    this.kind = kind;
+    this.retryMs = options.retryMs ?? 0;
+  }
 }

@@ -31,7 +31,7 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
     // The service has counted the request, whichever lease is current. A repeated write counts once.
     const latch = record.rejected.get(version);
     const isCounted = latch?.by === id && latch.at === at;
-    // Counting beyond the last chance changes nothing. Skipping it keeps many lone instances from competing to write.
+    // Counting beyond the last chance changes nothing.
     return isCounted || isSpent(latch) ? free : { ...free, rejected: counted(record.rejected, version, id, at) };
   }
   if (!isMine) return record;

@@ -42,20 +42,20 @@ describe('with any dependency slow, silent or broken, and any amount of time lef
 });
 
 it.each([
-  [150, 'of a minute', '/check', 20_000],
-  [1_000, 'without a connection', '/token', 100_000],
-] as const)('the silence of the table costs a call %i ms %s', async (silenceMs, _, path, pauseMs) => {
+  ['of a minute', '/check', 20_000],
+  ['without a connection', '/token', 100_000],
+] as const)('the silence of the table costs a warm call 500 ms %s', async (_, path, pauseMs) => {
   const { state, invoke, pass } = await begin('starting', 'living', 1);
   expect((await invoke(15_000)).status).toBe(200);
   pass(pauseMs);
   state.weathers = { ...state.weathers, read: NEVER };
   const { status, leftMs } = await invoke(15_000, path);
-  expect({ status, waitMs: 15_000 - leftMs - WELL.delayMs }).toEqual({ status: 200, waitMs: silenceMs });
+  expect({ status, waitMs: 15_000 - leftMs - WELL.delayMs }).toEqual({ status: 200, waitMs: 500 });
 });
 
 /** All that may be answered here: everything that is asked for is well-formed and allowed. */
 const OF_ENDPOINTS = ['unavailable', 'timeout', 'error'].map((word) => `token-endpoint-${word}`);
-const ANSWERS = [200, 'credential-rejected', 'secrets-unavailable', ...OF_ENDPOINTS];
+const ANSWERS = [200, 'credential-rejected', 'secrets-unavailable', 'table-unavailable', ...OF_ENDPOINTS];
 
 type History = 'starting' | 'cold' | 'memory' | 'old-memory';
 type Table = keyof typeof TABLES;
@@ -103,7 +103,7 @@ async function sealed(restMs: number) {
   const expiresAt = Date.now() + restMs;
   const token = exampleToken({ issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt });
   const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, token);
-  const { token: visible, sealed: bytes } = tokenAttributes(publication?.visible, publication);
+  const { token: visible, sealed: bytes } = tokenAttributes(publication);
   if (visible?.S === undefined || bytes?.B === undefined) throw new Error('there is no token to store');
   return { ...SEEN, token: { S: visible.S }, sealed: { B: Buffer.from(bytes.B).toString('base64') } };
 }

@@ -64,6 +64,7 @@ const headers = (names: Readonly<Record<string, string>>, { sessionToken }: Mark
   headers: { 'content-type': 'application/json', 'x-amz-security-token': sessionToken, ...names },
 });
 const BAD = 'invalid-request';
+const NO_TABLE = 'table-unavailable';
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const GRANT = 'grant_type=client_credentials&client_id=acme&scope=customer-insights';
@@ -100,9 +101,9 @@ const SECRETS: readonly Row<string | Uint8Array>[] = [
 /** The calls of AWS that an answer needs, and the outcome when they fail in any way. */
 const PLACES: readonly (readonly [string, (call: AwsCall) => boolean, Outcome, Path])[] = [
   ['the secret is read', ({ parameters }) => namesSecret(parameters, 'token-broker/'), 'secrets-unavailable', {}],
-  ['the sealing key is read', ({ parameters }) => namesSecret(parameters, 'token-broker-keys/'), 'issued', {}],
-  ['the record is read', ({ operation }) => operation === 'GetItem', 'issued', {}],
-  ['the lease is taken', (call) => sets(call, 'lease'), 'issued', {}],
+  ['the sealing key is read', ({ parameters }) => namesSecret(parameters, 'token-broker-keys/'), NO_TABLE, {}],
+  ['the record is read', ({ operation }) => operation === 'GetItem', NO_TABLE, {}],
+  ['the lease is taken', (call) => sets(call, 'lease'), NO_TABLE, {}],
   ['the token is published', (call) => sets(call, 'sealed'), 'issued', {}],
   ['a rejection is recorded', (call) => sets(call, 'rejected'), REJECTED, { reply: json(401, {}) }],
   ['a pause is recorded', (call) => sets(call, 'pause'), UNAVAILABLE, { reply: json(503, {}) }],
@@ -179,20 +180,25 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   });
 
   it.each<Row<string | Uint8Array>>([
-    ['too short', ({ sealingKey }) => sealingKey.slice(0, 31), 'issued'],
-    ['bytes', ({ sealingKey }) => Buffer.from(sealingKey), 'issued'],
+    ['too short', ({ sealingKey }) => sealingKey.slice(0, 31), NO_TABLE],
+    ['bytes', ({ sealingKey }) => Buffer.from(sealingKey), NO_TABLE],
   ])('a sealing key that is %s', async (_, keyOf, outcome) => {
     await world.expectSilence({ sealingKey: of(keyOf) }, outcome);
   });
 
-  describe.each(PLACES)('while %s', (_place, isMeant, outcome, path) => {
-    it.each(ECHOES)('AWS %s and repeats everything', async (_name, echo) => {
+  describe.each(PLACES)('while %s', (place, isMeant, told, path) => {
+    it.each(ECHOES)('AWS %s and repeats everything', async (name, echo) => {
+      // That is a write's success to a reader of its status.
+      const isWritten = place === 'the lease is taken' && name === 'answers with something else';
+      const outcome = isWritten ? 'issued' : told;
       let faults = 0;
       const fault = (response: ServerResponse) => {
         faults += 1;
         echo(response, `${echoOf(world.marks)} ${world.marks.sealingKey}`, world.marks);
       };
-      const faultOf = (call: AwsCall) => (isMeant(call) ? fault : undefined);
+      // An outcome is written again until the table takes it, so its write fails with a single repetition.
+      const isLasting = outcome === NO_TABLE || outcome === 'secrets-unavailable';
+      const faultOf = (call: AwsCall) => (isMeant(call) && (isLasting || faults < 2) ? fault : undefined);
       await world.expectSilence({ ...path, faultOf, isAlone: true }, outcome);
       expect(faults).toBeGreaterThan(0);
     });
@@ -207,12 +213,12 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     for (const certificateAuthorities of [undefined, [ca]]) {
       await world.expectSilence({ authUrl: url, service: { certificateAuthorities } }, 'token-endpoint-error');
     }
-    await world.expectSilence({ awsUrl: url, isAlone: true }, 'secrets-unavailable');
+    await world.expectSilence({ awsUrl: url, isAlone: true }, NO_TABLE);
   });
 
   it('a server that does not speak TLS and repeats everything', async () => {
     const url = await startServer({ onConnection: end(echoOf(world.marks)) });
     await world.expectSilence({ authUrl: url }, 'token-endpoint-error');
-    await world.expectSilence({ awsUrl: url, isAlone: true }, 'secrets-unavailable');
+    await world.expectSilence({ awsUrl: url, isAlone: true }, NO_TABLE);
   });
 });

@@ -2,6 +2,7 @@ import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import { ISSUE_REQUEST } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { oldToken } from '../pair/pair-examples.ts';
+import { seededRandom } from '../seeded-random.ts';
 import { type Answer, ask, fleetOf, type Instance } from './fleet.ts';
 
 /** Instances that all miss: the table has a token of this size, which has expired. */
@@ -21,6 +22,12 @@ export function missingFleet(count: number, tokenKb: number, changes: Parameters
     },
   };
 }
+
+/** Of the calls of a slow table, this share takes 200 to 600 ms. */
+export const slowTable = (share: number) => {
+  const random = seededRandom(1, 'slow table');
+  return () => (random() < share ? 200 + 400 * random() : 5);
+};
 
 /** Says how long callers waited. A person reads it in the output of the tests and in docs/scale.md. */
 export function describeWaits(waitsMs: readonly number[]): string {

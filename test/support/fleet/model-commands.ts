@@ -48,8 +48,13 @@ const request = fc.record({
 } as const);
 
 const storeTrouble = fc.record({
-  fault: from('busy', 'busy', 'lost-then-busy', 'unavailable', 'answer-lost', 'repeated', 'hanging', 'late', 'no-key'),
-  share: from(0.2, 0.5, 1),
+  fault: from(
+    ...(['busy', 'busy', 'unavailable', 'answer-lost', 'repeated', 'hanging', 'late', 'no-key', 'refused'] as const),
+    ...(['lost-then-busy', 'busy-then-hanging', 'busy-then-late', 'busy-then-lost'] as const),
+  ),
+  share: from(0.05, 0.2, 0.5, 1),
+  /** Reads can answer while writes fail. */
+  of: from(['read', 'replace'] as const, ['read', 'replace'] as const, ['replace'] as const, ['read'] as const),
 } as const);
 const secretsTrouble = fc.record({ fault: from('unavailable', 'unavailable', 'denied'), share: from(0.3, 1) } as const);
 const mood = fc.record({

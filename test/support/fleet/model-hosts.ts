@@ -8,24 +8,24 @@ interface OpenCall {
   readonly deadline: number;
   /** The versions that no other call can have sent. */
   readonly sent: string[];
+  /** For each of its requests: whether the table does not know that it was rejected. */
+  readonly isKept: (() => boolean)[];
 }
 
 export type Hosts = ReturnType<typeof createHosts>;
 
 /**
- * The instances of a story, their open calls, and the faults that they met, which may excuse an instance. The
- * model accuses only instances without an excuse.
+ * The instances of a story, their open calls, and when their calls to the store failed: an instance that cannot look cannot
+ * know what changed. No fault of the store excuses a token request.
  */
 export function createHosts({ clock, surroundings, createInstance }: ReturnType<typeof createFleet>) {
   /** By number; a day has 100 000 dead. */
   const living = new Map<number, Instance>();
   const openCalls = new Set<OpenCall>();
   const failures = new Map<number, number>();
-  const throttled = new Map<number, number>();
   const jumped = new Set<number>();
   const accusations: string[] = [];
   let lastTroubleAt = NEVER;
-  let lastBusyAt = NEVER;
 
   const hosts = {
     accusations,
@@ -40,14 +40,6 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
 
     /** When a call of this instance to the store last failed, or it died. */
     failedAt: (number: number) => failures.get(number) ?? NEVER,
-    /** Such an instance may go by itself, or keep to itself what it knows. */
-    wasAlone: (number: number, at: number) => hosts.failedAt(number) >= at - LONGEST_CALL_MS,
-    noteBusy(number: number) {
-      lastBusyAt = clock.now();
-      throttled.set(number, lastBusyAt);
-    },
-    /** The store was busy with a call of this instance since then. Only a look of memory is excused by that. */
-    wasBusy: (number: number, since: number) => (throttled.get(number) ?? NEVER) >= since,
     /** Its clock has been wrong by more than the skew. */
     hasJumped: (number: number) => jumped.has(number),
     hasAnyClockJumped: () => jumped.size > 0,
@@ -79,13 +71,17 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
 
     /** Follows one call to its end, and accuses an instance that lets its caller wait for too long. */
     async follow<Result>({ number: from }: Instance, pair: Pair, work: Promise<Result>): Promise<Result> {
-      const call = { from, pair, deadline: clock.now() + INVOCATION_MS, sent: [] };
+      const call: OpenCall = { from, pair, deadline: clock.now() + INVOCATION_MS, sent: [], isKept: [] };
       openCalls.add(call);
       try {
         return await work;
       } finally {
         openCalls.delete(call);
         accuseIfLate(call);
+        // A write that is repeated to the end of its call fails at least once in a second.
+        const isFailing = clock.now() - hosts.failedAt(from) < 1_000;
+        const kept = !isFailing && call.isKept.some((is) => is());
+        hosts.judge(`instance ${from}`, { 'kept a rejection from the table': kept });
       }
     },
 
@@ -103,9 +99,8 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
       if (number !== undefined) failures.set(number, lastTroubleAt);
     },
 
-    /** Every fault has ended, and so has every call. A busy store may leave a lease to run out. */
-    isAtRest: () =>
-      openCalls.size === 0 && clock.now() - Math.max(lastTroubleAt, lastBusyAt) > LONGEST_CALL_MS && jumped.size === 0,
+    /** Every fault has ended, and so has every call. */
+    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && jumped.size === 0,
   };
   return hosts;
 

@@ -1,4 +1,11 @@
-import { holdKey, isIssuable, type PairRecord, type Wait } from '../../../functions/broker/pair/record.ts';
+import {
+  holdKey,
+  isIssuable,
+  isLatched,
+  openToken,
+  type PairRecord,
+  type Wait,
+} from '../../../functions/broker/pair/record.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { SETTINGS_DIGEST } from '../broker-world.ts';
 import type { createFleet } from './fleet.ts';
@@ -20,6 +27,9 @@ interface Lease {
   /** The one that was made under it. */
   request?: SentRequest;
   isEnded: boolean;
+  /** The service has rejected its request, and the table has counted that, before or after it. */
+  isRejected?: true;
+  isCounted: boolean;
   /** The item was lost since: requests under this lease and under later leases cross. */
   isLost?: true;
 }
@@ -48,7 +58,7 @@ interface Page {
 /** Keeps the books of leases, token requests and rejections as they truly happened: their pace, and the lock-out budget. */
 export function keepLedger({ clock, owners, services, surroundings }: ReturnType<typeof createFleet>, hosts: Hosts) {
   const pages = new Map<string, Page>();
-  const { judge, wasAlone, hasAnyClockJumped } = hosts;
+  const { judge, hasAnyClockJumped } = hosts;
 
   if (surroundings.isShared) surroundings.onWrite = seeWrite;
 
@@ -68,17 +78,23 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
       pages.set(pairKey(pair), { leases, rejections: [], lastToken, pace: NEVER });
     },
 
-    /** An instance has heard that the version is rejected; one that dies, or that the store leaves alone, may keep that to itself. */
+    /** The service has rejected a version. */
     seeRejection(request: SentRequest) {
-      const { pair, version } = request;
-      const page = pageOf(pair);
+      const page = pageOf(request.pair);
       page.rejections = [...page.rejections, request];
-      const told = page.rejections.filter((each) => each.version === version && !wasAlone(each.from, each.at));
-      // To a clock that is minutes off, leases that live are over: instances of which one has it send at the same time.
-      const isLockedOut = told.length > LOCK_OUT_BUDGET && !hasAnyClockJumped();
-      judge(`${pairKey(pair)} ${version}`, { 'was rejected too often': isLockedOut });
+      const lease = page.leases.find((each) => each.request === request);
+      if (lease !== undefined) lease.isRejected = true;
+      judgeRejections(request.pair, request.version);
     },
   };
+
+  /** Rejections that the table does not know are those of holders that died, and of outcomes that it did not take. */
+  function judgeRejections(pair: Pair, version: string): void {
+    const { rejections, leases } = pageOf(pair);
+    const isKnown = (request: SentRequest) => leases.find((each) => each.request === request)?.isCounted ?? true;
+    const known = rejections.filter((each) => each.version === version && isKnown(each));
+    judge(`${pairKey(pair)} ${version}`, { 'was rejected too often': known.length > LOCK_OUT_BUDGET });
+  }
 
   function pageOf(pair: Pair): Page {
     const page = pages.get(pairKey(pair)) ?? { leases: [], pace: NEVER, rejections: [] };
@@ -98,11 +114,20 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     const isSettled = isPublished || next.pause !== before.pause || next.held !== before.held;
     judge(`instance ${from}`, { [`settled ${pairKey(pair)} without a lease of its own`]: isSettled && !isOwn });
     if (isNew) grant(pair, before, next);
-    for (const { by } of next.rejected.values()) if (by !== next.lease?.id) end(page, by);
+    seeLatches(pair, next);
     for (const version of before.rejected.keys()) if (!next.rejected.has(version)) prove(pair, version);
     if (isPublished) prove(pair, next.token.credentialVersion);
     if (isPublished) page.withdrawnAt = undefined;
     if (before.token !== undefined && next.token === undefined) page.withdrawnAt = clock.now();
+  }
+
+  function seeLatches(pair: Pair, { lease, rejected }: PairRecord): void {
+    const page = pageOf(pair);
+    for (const [version, { by }] of rejected) {
+      if (by !== lease?.id) end(page, by);
+      for (const each of page.leases) each.isCounted ||= each.id === by;
+      judgeRejections(pair, version);
+    }
   }
 
   function end({ leases }: Page, leaseId: string | undefined): void {
@@ -127,7 +152,8 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     const isCheck = attemptedAt === before.attemptedAt;
     const chargedVersion = [...rejected].find(([, { by }]) => by === id)?.[0];
     const about = { before, takenAt, forced, isCheck, chargedVersion, previous: page.pace };
-    page.leases = [...page.leases.filter(isRecent), { id, from, ...about, isEnded: false }];
+    const isCounted = chargedVersion !== undefined;
+    page.leases = [...page.leases.filter(isNeeded), { id, from, ...about, isEnded: false, isCounted }];
     if (!isCheck) page.pace = { takenAt, forcedAt: forced ? takenAt : page.pace.forcedAt };
   }
 
@@ -135,36 +161,40 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     return clock.now() - takenAt < LONGEST_CALL_MS;
   }
 
+  /** A rejection that the table does not know is remembered as such. */
+  function isNeeded(lease: Lease): boolean {
+    return isRecent(lease) || (lease.isRejected === true && !lease.isCounted);
+  }
+
   /** A token request was sent. */
   function seeRequest(request: SentRequest): void {
-    const { from, pair, version, at } = request;
+    const { from, pair, version } = request;
     const page = pageOf(pair);
     // An instance may have several calls at once.
     const open = page.leases.filter((each) => each.from === from && !each.request && !each.isEnded && isRecent(each));
     const lease = open.findLast(({ chargedVersion }) => chargedVersion === version) ?? open.at(-1);
-    const isExcused = wasAlone(from, at);
     judge(`instance ${from} (${lease?.id}) sent ${version} of ${pairKey(pair)}`, {
       'twice in one call': isSecondOfCall(request),
-      'in spite of its own latch': !hasAnyClockJumped() && isLatched(request, page),
-      'without a lease': !isExcused && lease === undefined,
-      ...(lease && !isExcused && complaintsOfUse(lease, version)),
-      ...(lease && !lease.isLost && !isExcused && !hasAnyClockJumped() && complaintsOfPace(lease, request, page)),
+      'without a lease': lease === undefined,
+      ...(lease && complaintsOfUse(lease, version)),
+      ...(lease && !lease.isLost && !hasAnyClockJumped() && complaintsOfPace(lease, request, page)),
     });
     if (lease === undefined) return;
     lease.request = request;
+    onlyCall(request)?.isKept.push(() => lease.isRejected === true && !lease.isCounted && !lease.isLost);
     if (!lease.isLost) page.lastRequest = request;
   }
 
-  function isSecondOfCall({ from, pair, version }: SentRequest): boolean {
+  /** The call of a request, if no other call of the instance can have sent it. */
+  function onlyCall({ from, pair }: SentRequest) {
     const calls = hosts.callsOf(from).filter((call) => pairKey(call.pair) === pairKey(pair));
-    const sent = calls.length === 1 ? calls[0]?.sent : undefined;
-    return sent !== undefined && sent.push(version) > new Set(sent).size;
+    return calls.length === 1 ? calls[0] : undefined;
   }
 
-  /** An instance that knows of a rejection, told or not, gives the version a while. Calls at the same time cannot know of each other's. */
-  function isLatched({ from, version, at }: SentRequest, { rejections }: Page): boolean {
-    const own = rejections.filter((last) => last.from === from && last.version === version);
-    return own.some((last) => at - last.at > LONGEST_CALL_MS && at - last.at < LATCH_MS - LONGEST_CALL_MS);
+  function isSecondOfCall(request: SentRequest): boolean {
+    const { version } = request;
+    const sent = onlyCall(request)?.sent;
+    return sent !== undefined && sent.push(version) > new Set(sent).size;
   }
 
   /** A success clears the earlier rejections. */
@@ -173,9 +203,11 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     page.rejections = page.rejections.filter((each) => each.version !== version);
   }
 
-  function complaintsOfUse({ before, chargedVersion }: Lease, version: string) {
+  function complaintsOfUse({ before, chargedVersion, takenAt }: Lease, version: string) {
     const isLasting = (wait?: Wait) => !hasAnyClockJumped() && (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
+    const latch = before.rejected.get(version);
     return {
+      'in spite of its latch': !hasAnyClockJumped() && isLatched(latch, takenAt + MAX_SKEW_MS),
       'without a charge': before.rejected.has(version) && chargedVersion !== version,
       'although it is disabled': before.disabled !== undefined,
       'during a pause': isLasting(before.pause),
@@ -183,13 +215,12 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     };
   }
 
-  /** How often, and when, the fleet sends token requests; for as long as all clocks and the store are well. */
+  /** How often, and when, the fleet sends token requests; for as long as all clocks are well. */
   function complaintsOfPace(lease: Lease, { pair, at }: SentRequest, { lastRequest: last }: Page) {
     const { before, forced, isCheck, previous, takenAt } = lease;
-    const isAnswered = !last || last.latencyMs > SHORT_MS || wasAlone(last.from, last.at);
-    const { token } = before;
-    const isServed = token !== undefined && (token.accessToken !== undefined || token.closed !== 'no-bytes');
-    const isLiving = isServed && isIssuable(token, takenAt + MAX_SKEW_MS) && !forced;
+    const isAnswered = !last || last.latencyMs > SHORT_MS;
+    const token = openToken(before);
+    const isLiving = token !== undefined && isIssuable(token, takenAt + MAX_SKEW_MS) && !forced;
     const isWithin = (ms: number, earlier: number) => takenAt - earlier < ms - MAX_SKEW_MS;
     return {
       'while another was under way': !isAnswered && at < last.at + last.latencyMs,
@@ -204,6 +235,5 @@ const NEVER: Pace = { takenAt: Number.NEGATIVE_INFINITY, forcedAt: Number.NEGATI
 const LEASE_MS = 6_000;
 /** Rejected requests per pair and version. */
 const LOCK_OUT_BUDGET = 3;
-const LATCH_MS = 15 * 60_000;
 /** Short enough for a lease to outlast it by the clock of every instance. */
 const SHORT_MS = 1_500;

@@ -1,6 +1,7 @@
 import type { Trace } from '../../../functions/broker/audit.ts';
 import type { Issue } from '../../../functions/broker/pair/decision.ts';
 import { isIssuable, MAX_CLOCK_DIFFERENCE_MS, type StoredToken } from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
@@ -11,6 +12,7 @@ import { createFleet, type Instance } from './fleet.ts';
 import { createHosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
 import { keepLedger } from './model-ledger.ts';
 import { CLIENTS, createModelWorld, SERVICES, type ServiceMood } from './model-world.ts';
+import { formatOf } from './remote-store.ts';
 import type { SentRequest, StoreFault } from './surroundings.ts';
 
 interface Ask {
@@ -21,6 +23,7 @@ interface Ask {
 
 /** A fault for a share (from 0 to 1) of all calls to a dependency; `undefined`: all is well. */
 type Trouble<Fault> = { readonly fault: Fault; readonly share: number } | undefined;
+type StoreTrouble = NonNullable<Trouble<StoreFault>> & { readonly of: readonly (keyof PairStore)[] };
 
 export type FleetModel = ReturnType<typeof createFleetModel>;
 
@@ -60,9 +63,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
 
   surroundings.secret = (client, stage) => world.read(client, stage);
   surroundings.serviceLatencyMs = changes.serviceLatencyMs ?? (({ service }) => world.moodOf(service).latencyMs);
-  surroundings.onClosedToken = hosts.noteTrouble;
   surroundings.onStoreFailure = hosts.noteTrouble;
-  surroundings.onStoreBusy = hosts.noteBusy;
   surroundings.answer = (_, request) => {
     if (isShared) ledger.seeRequest(request);
     judgeCredential(request);
@@ -87,19 +88,20 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
       const { lastToken } = ledger.pageOf(pair);
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
-      const living = isShared && refused === undefined ? livingToken(pair) : undefined;
+      const living = isShared && refused === undefined ? livingToken(pair, host) : undefined;
       const asked = host.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
       const trace = host.traces.at(-1);
       const answer = await follow(host, pair, asked);
       if (!isShared) return answer;
       if (answer instanceof Problem) {
-        const wasAlone = hosts.wasAlone(host.number, startedAt - TRUST_MS) || hosts.hasAnyClockJumped();
-        const isServed = living !== undefined && living === livingToken(pair) && !wasAlone;
-        // While the store is busy an instance that never saw the token waits in vain, and others read the secret first.
-        const whileBusy = world.deletedAt(pair.client) === undefined ? TIMED_OUT : [...TIMED_OUT, 'credential-missing'];
-        const isBusy = hosts.wasBusy(host.number, startedAt) && whileBusy.includes(answer.type);
+        const isServed = living !== undefined && living === livingToken(pair, host) && !hosts.hasAnyClockJumped();
+        // An instance that never saw the token waits in vain without the table, and others read the secret first.
+        const gone = world.deletedAt(pair.client) === undefined ? [] : ['credential-missing'];
+        // Calls of one instance share a look, which may have begun before this call.
+        const isWithoutTable = hosts.failedAt(host.number) >= startedAt - LONGEST_CALL_MS;
+        const isExcused = isWithoutTable && ['table-unavailable', ...gone].includes(answer.type);
         // Memory may still hold the flag of an operator.
-        const isWrong = isServed && answer.type !== 'client-disabled' && !isBusy;
+        const isWrong = isServed && answer.type !== 'client-disabled' && !isExcused;
         judge(`instance ${host.number}`, { [`answers ${answer.type}, though a token lives`]: isWrong });
         return answer;
       }
@@ -117,11 +119,9 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
 
     check: (host: Instance, pair: Pair, stage: SecretStage) => follow(host, pair, host.check({ pair, stage })),
 
-    troubleStore(trouble: Trouble<StoreFault>) {
-      surroundings.storeFault = (_, from) => {
-        if (trouble === undefined || random() >= trouble.share) return undefined;
-        // An instance that dies in a call, or is without its key, is excused. A call that fails is noted when it does.
-        if (trouble.fault === 'no-key') hosts.noteTrouble(from);
+    troubleStore(trouble: StoreTrouble | undefined) {
+      surroundings.storeFault = (operation) => {
+        if (trouble === undefined || !trouble.of.includes(operation) || random() >= trouble.share) return undefined;
         return trouble.fault;
       };
     },
@@ -229,10 +229,10 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     }
   }
 
-  /** The shared token that every instance knows by now, and may issue by its clock. */
-  function livingToken(pair: Pair): StoredToken | undefined {
+  /** The shared token that the instance can open, knows by now, and may issue by its clock. */
+  function livingToken(pair: Pair, { state }: Instance): StoredToken | undefined {
     const { token, disabled } = shared.peek(pair);
-    if (disabled || token?.accessToken === undefined) return undefined;
+    if (disabled || token?.accessToken === undefined || formatOf(token) !== state.format) return undefined;
     const isKnown = clock.now() - token.issuedAt > TRUST_MS + LONGEST_CALL_MS;
     return isKnown && isIssuable(token, clock.now() + MAX_SKEW_MS) ? token : undefined;
   }
@@ -253,31 +253,28 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     const { disabledAt, withdrawnAt } = ledger.pageOf(pair);
     const isOld = (at = Infinity, failedAt = hosts.failedAt(from)) =>
       !hosts.hasJumped(from) && startedAt - Math.max(at, failedAt) > TRUST_MS;
-    // Calls of one instance share a look, which may have begun before this call.
-    const isBusy = cache === 'memory' && hosts.wasBusy(from, startedAt - LONGEST_CALL_MS);
-    const isAlone =
+    const isWithoutTable =
       cache === 'memory' && (trace?.warnings.has('table-unavailable') || trace?.warnings.has('table-busy'));
     return {
-      // The flag does not reach an instance whose looks are throttled. The secret does.
-      'long after it was disabled': !isBusy && isOld(disabledAt),
-      'long after it was withdrawn': cache !== 'none' && !isBusy && isOld(withdrawnAt),
-      'long after its credential was gone': isAlone && isOld(world.deletedAt(pair.client), secretsFailedAt),
+      // The flag does not reach an instance whose looks fail. The secret does.
+      'long after it was disabled': isOld(disabledAt),
+      'long after it was withdrawn': cache !== 'none' && isOld(withdrawnAt),
+      'long after its credential was gone': isWithoutTable && isOld(world.deletedAt(pair.client), secretsFailedAt),
     };
   }
 
   /** A credential that is deleted is not sent: each call reads the secret anew. */
   function judgeCredential({ from, pair, version, at }: SentRequest): void {
     const goneMs = at - Math.max(world.deletedAt(pair.client) ?? at, secretsFailedAt);
-    const isLate = goneMs > LONGEST_CALL_MS + (hosts.wasAlone(from, at) ? TRUST_MS : 0);
-    judge(`instance ${from} sent ${version}`, { 'long after it was deleted': isLate && !hosts.hasAnyClockJumped() });
+    const isLate = goneMs > LONGEST_CALL_MS && !hosts.hasAnyClockJumped();
+    judge(`instance ${from} sent ${version}`, { 'long after it was deleted': isLate });
   }
 }
 
 /** Where answers hold a token and its life time: no search for them. */
 const TOLD = { ...exampleService().response, tokenMember: 'access_token', lifetimeMember: 'expires_in' };
-/** How long memory is trusted, and a secret by an instance that is alone. */
+/** How long memory is trusted, and a secret without the table. */
 const TRUST_MS = 60_000;
-const TIMED_OUT = ['token-endpoint-timeout'];
 const MAX_HOLD_SECONDS = 3_600;
 const MAX_LIFETIME_MS = 86_400_000;
 

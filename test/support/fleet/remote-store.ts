@@ -1,15 +1,11 @@
-import { type Attempts, type CallTerms, createCircuitBreaker, OutOfTime } from '../../../functions/aws/calls.ts';
+import { AwsRefusal, OutOfTime, type SignalledCall } from '../../../functions/aws/calls.ts';
+import { type CallTerms, createCircuitBreaker } from '../../../functions/aws/pair-table/circuit-breaker.ts';
 import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
-import {
-  type PairStore,
-  StoreBusy,
-  StoreUnavailable,
-  type TaggedRecord,
-} from '../../../functions/broker/pair/store.ts';
+import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
-import { type Asker, drawn, type StoreFault, type Surroundings } from './surroundings.ts';
+import { type Asker, drawn, FAULTS_IN_ONE_CALL, type StoreFault, type Surroundings } from './surroundings.ts';
 
 interface Dependencies {
   readonly shared: ReferencePairStore;
@@ -19,135 +15,106 @@ interface Dependencies {
 }
 
 /**
- * The shared store as each instance reaches it: through the real circuit breaker, with a latency, metered keys and faults. It
+ * The shared store as each instance reaches it: through the real circuit breakers, with a latency, metered keys and faults. It
  * stores and shows tokens as the adapter does: a token of another sealed format is closed.
  */
 export function createRemoteStore({ shared, surroundings, clock, counts }: Dependencies) {
   const meters = { read: createMeter(clock.now, 3_000), replace: createMeter(clock.now, 1_000) };
-  /** By the token of a record: the format that it is sealed in, when that is not the first. */
-  const formats = new WeakMap<StoredToken, number>();
 
   return ({ number, state, now, sleep }: Asker): PairStore => {
     if (!surroundings.isShared) return createReferencePairStore();
     /** Set by the breaker right before each call. */
     let limitMs = Infinity;
-    /** A call has failed, and no later call was answered. Only then may the circuit be open. */
-    let isFailing = false;
-    const noteFailure = () => {
-      isFailing = true;
-      surroundings.onStoreFailure?.(number);
-    };
-    const breaker = createCircuitBreaker(now, {
-      async limitTime(timeoutMs, call, clockMs = Infinity) {
+    const limits = {
+      async limitTime<Result>(timeoutMs: number, call: SignalledCall<Result>, clockMs = Infinity) {
         limitMs = Math.min(timeoutMs, clockMs);
-        if (limitMs > 0) return call(NEVER_ABORTED);
-        noteFailure();
-        throw new OutOfTime();
+        if (limitMs <= 0) throw new OutOfTime();
+        return call(NEVER_ABORTED);
       },
-    });
+    };
+    const breakers = {
+      read: createCircuitBreaker('GetItem', now, limits),
+      replace: createCircuitBreaker('UpdateItem', now, limits),
+    };
 
     return {
-      async read(pair, deadline, isPatient) {
-        const fault = surroundings.storeFault?.('read', number);
+      async read(pair, deadline, settles) {
         const costOf = () => Math.ceil(itemKb(shared.peek(pair)) / 4);
-        const seen = await send('read', fault, pair, { deadline, isPatient }, costOf, () =>
-          shared.read(pair, deadline),
-        );
+        const seen = await send('read', pair, { deadline, settles }, costOf, () => shared.read(pair, deadline));
         const { token } = seen.record;
-        if (token === undefined) return seen;
-        const isOther = token.accessToken !== undefined && (formats.get(token) ?? 1) !== state.format;
-        if (fault !== 'no-key' && !isOther) return seen;
-        surroundings.onClosedToken?.(number);
-        const closed = fault === 'no-key' ? 'no-key' : 'unreadable';
-        return { ...seen, record: { ...seen.record, token: closedToken(token, closed) } };
+        const isOpen = token?.accessToken === undefined || formatOf(token) === state.format;
+        return isOpen ? seen : { ...seen, record: { ...seen.record, token: closedToken(token) } };
       },
 
-      async replace(pair, seen, next, deadline) {
-        const fault = surroundings.storeFault?.('replace', number);
-        const before = seen.record;
+      replace(pair, seen, next, deadline, settles) {
         const { token } = next;
-        const isSealed = token !== before.token && token?.accessToken !== undefined;
-        const hasKey = !isSealed || fault !== 'no-key';
-        if (!hasKey && before.token !== undefined && now() < before.token.expiresAt) {
-          noteFailure();
-          throw new StoreUnavailable('no sealing key');
-        }
-        if (isSealed && state.format !== 1) formats.set(token, state.format);
-        const stored = hasKey ? next : { ...next, token: token && closedToken(token, 'no-bytes') };
-        const costOf = () => Math.max(itemKb(shared.peek(pair)), itemKb(stored));
-        const terms = { deadline, endsLease: next.lease === undefined, isWrite: true };
-        const written = await send('replace', fault, pair, terms, costOf, async () => {
-          const result = await shared.replace(pair, seen, stored, Infinity);
-          surroundings.onWrite?.({ from: number, pair, before, next: stored, isWritten: result !== undefined });
+        const isSealed = token !== seen.record.token && token?.accessToken !== undefined;
+        if (isSealed && state.format !== 1) FORMATS.set(token, state.format);
+        const costOf = () => Math.max(itemKb(shared.peek(pair)), itemKb(next));
+        return send('replace', pair, { deadline, settles }, costOf, async () => {
+          const result = await shared.replace(pair, seen, next, Infinity);
+          surroundings.onWrite?.({ from: number, pair, before: seen.record, next, isWritten: result !== undefined });
           return result;
         });
-        return written && { ...written, record: { ...written.record, token: hasKey ? written.record.token : token } };
       },
     };
 
     async function send<Result extends TaggedRecord | undefined>(
       operation: keyof PairStore,
-      fault: StoreFault | undefined,
       pair: Pair,
       terms: CallTerms,
       costOf: () => number,
       effect: () => Promise<Result>,
     ): Promise<Result> {
-      const work = () => {
-        if (fault === 'busy' || !meters[operation](pair, costOf())) throw new Throttled();
-        return effect();
-      };
+      const fault = surroundings.storeFault?.(operation, number);
       try {
-        return await breaker(terms, (_, attempts = { made: 0, throttled: 0 }) => {
+        if (fault === 'no-key') throw new StoreUnavailable('lasting', 'no sealing key');
+        return await breakers[operation](terms, async () => {
           counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
-          return attempt(operation, fault, work, attempts);
+          const endsAt = now() + limitMs;
+          const work = (isBusy: boolean) => () => {
+            if (isBusy || !meters[operation](pair, costOf())) throw new Throttled();
+            return effect();
+          };
+          // The faults of the attempts of one call.
+          const [first, second] = fault ? (FAULTS_IN_ONE_CALL[fault] ?? [fault]) : [];
+          const attempted = attempt(first, work(first === 'busy'), endsAt);
+          if (second === undefined) return attempted;
+          await attempted.catch(ignore);
+          return attempt(second, work(second === 'busy'), endsAt);
         });
       } catch (error) {
-        const isOpen = error instanceof StoreUnavailable && error.cause === 'circuit-open';
-        if (isOpen && isFailing) surroundings.onStoreFailure?.(number);
-        if (error instanceof StoreBusy) surroundings.onStoreBusy?.(number);
+        surroundings.onStoreFailure?.(number);
         throw error;
       }
     }
 
     /** Half of the latency there, half of it back, and faults on the way. */
-    async function attempt<Result>(
-      operation: keyof PairStore,
-      fault: StoreFault | undefined,
-      work: () => Promise<Result>,
-      attempts: Attempts,
-    ) {
+    async function attempt<Result>(fault: StoreFault | undefined, work: () => Promise<Result>, endsAt: number) {
       const latencyMs = drawn(surroundings.storeLatencyMs);
-      attempts.made += 1;
+      const leftMs = endsAt - now();
       if (fault === 'crash') return new Promise<never>(() => undefined);
-      if (fault === 'hanging' || fault === 'late' || latencyMs > limitMs) return timeOut(fault, work, latencyMs);
+      if (fault === 'refused') throw new AwsRefusal('AccessDeniedException', 400);
+      if (fault === 'hanging' || fault === 'late' || latencyMs > leftMs) return timeOut(fault, work, latencyMs, leftMs);
 
       // A call that is on its way arrives, also when its instance has ended.
       const [told] = await Promise.allSettled([arrive(fault, work, latencyMs / 2)]);
       if (fault === 'freeze') await sleep(DELAY_MS);
       else if (latencyMs > 0) await sleep(latencyMs / 2);
-      isFailing = false;
-      if (told.status === 'rejected') {
-        if (told.reason instanceof Throttled) attempts.throttled += 1;
-        else noteFailure();
-        throw told.reason;
-      }
-      if (fault === 'lost-then-busy') Object.assign(attempts, { made: 2, throttled: 1 });
-      else if (fault !== 'answer-lost') return told.value;
-      // A busy read is no failure. A write may have happened.
-      if (fault === 'answer-lost' || operation === 'replace') noteFailure();
-      throw new Error('answer lost');
+      if (told.status === 'rejected') throw told.reason;
+      if (fault === 'answer-lost') throw new Error('answer lost');
+      return told.value;
     }
 
     async function timeOut(
       fault: StoreFault | undefined,
       work: () => Promise<unknown>,
       latencyMs: number,
+      leftMs: number,
     ): Promise<never> {
       if (fault === 'late') void clock.sleep(LATE_MS).then(work).catch(ignore);
       else if (fault !== 'hanging') void arrive(fault, work, latencyMs / 2).catch(ignore);
-      await sleep(limitMs);
-      noteFailure();
+      await sleep(leftMs);
       throw new OutOfTime();
     }
   };
@@ -165,7 +132,13 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
   }
 }
 
-class Throttled extends Error {}
+/** By the token of a record: the format that it is sealed in, when that is not the first. */
+const FORMATS = new WeakMap<StoredToken, number>();
+export const formatOf = (token: StoredToken) => FORMATS.get(token) ?? 1;
+
+class Throttled extends Error {
+  override readonly name = 'ThrottlingException';
+}
 
 /** DynamoDB serves each key this many units a second, and those of one idle second at once. A throttled call costs nothing. */
 function createMeter(now: () => number, unitsPerSecond: number) {
@@ -180,10 +153,8 @@ function createMeter(now: () => number, unitsPerSecond: number) {
   };
 }
 
-function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {
-  if (token.accessToken === undefined) return { ...token, closed };
-  const { accessToken: _, scope: __, passThrough: ___, ...visible } = token;
-  return { ...visible, closed };
+function closedToken({ accessToken: _, scope: __, passThrough: ___, ...visible }: StoredToken): ClosedToken {
+  return visible;
 }
 
 const ignore = () => undefined;

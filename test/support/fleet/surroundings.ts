@@ -11,14 +11,36 @@ import { createReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 
 /**
- * A fault of one call to the shared store. `busy`: the call is throttled. `lost-then-busy`: it takes effect, its answer is
- * lost, and its repetition is throttled. `unavailable`: an error at once, without effect. `hanging`: no answer within the time
- * limit, without effect. `late`: the same, and the effect comes two seconds later. `answer-lost`: it takes effect, and an error
- * comes back. `repeated`: it takes effect twice. `no-key`: no token can be opened or sealed. `delay`: more than a lease passes
- * before the effect. `freeze`: more than a lease passes after it. `crash`: the instance ends before the effect.
+ * A fault of one call to the shared store. `busy`: the call is throttled. `unavailable`: an error at once, without effect.
+ * `refused`: the role lacks the right. `hanging`: no answer within the time limit, without effect. `late`: the same, and the
+ * effect comes two seconds later. `answer-lost`: it takes effect, and an error comes back. `repeated`: it takes effect twice.
+ * `no-key`: the instance has no sealing key. `delay`: more than a lease passes before the effect. `freeze`: more than a lease
+ * passes after it. `crash`: the instance ends before the effect.
  */
-export type StoreFault = 'busy' | 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | Explored;
-type Explored = 'delay' | 'freeze' | 'crash' | 'lost-then-busy';
+export type StoreFault =
+  | 'busy'
+  | 'unavailable'
+  | 'refused'
+  | 'hanging'
+  | 'late'
+  | 'answer-lost'
+  | 'repeated'
+  | 'no-key'
+  | 'delay'
+  | 'freeze'
+  | 'crash'
+  | 'lost-then-busy'
+  | 'busy-then-hanging'
+  | 'busy-then-late'
+  | 'busy-then-lost';
+
+/** The faults of two attempts of one call. */
+export const FAULTS_IN_ONE_CALL: Partial<Record<StoreFault, readonly [StoreFault, StoreFault]>> = {
+  'lost-then-busy': ['answer-lost', 'busy'],
+  'busy-then-hanging': ['busy', 'hanging'],
+  'busy-then-late': ['busy', 'late'],
+  'busy-then-lost': ['busy', 'answer-lost'],
+};
 
 /** One instance on its way to the world outside. */
 export interface Asker {
@@ -61,14 +83,10 @@ export interface Surroundings {
   isShared: boolean;
   /** Told of every write that reaches the shared table; `isWritten`: no other write came first. */
   onWrite?: (write: Write) => void;
-  /** Called for each call of the store that a fault or a time limit makes fail. A busy store does not fail. */
+  /** Called for each call of the store that failed, a throttled call too. */
   onStoreFailure?: (from: number) => void;
-  /** Called for each call of the store that was throttled. */
-  onStoreBusy?: (from: number) => void;
   /** The size of an item with a token, which decides what its calls cost. */
   tokenKb: number;
-  /** Told of every token that an instance reads and cannot open. */
-  onClosedToken?: (from: number) => void;
   lifetimeSeconds: number;
   /** Replaces the normal answer to the n-th request (from 1): a whole answer, or why there is none. */
   answer?: ((n: number, request: SentRequest) => ServiceAnswer | Problem | undefined) | undefined;

@@ -111,7 +111,6 @@ async function interleave(scenario: Scenario, pick: Pick) {
         watch.noteLoss();
         return undefined;
       }
-      watch.noteCall(operation, from, fault);
       return fault === 'busy-read' || fault === 'busy-write' ? 'busy' : fault;
     },
     answer: (n, sent) => {
@@ -177,10 +176,19 @@ const READ_FAULTS: readonly Fault[] = [
   'delay',
   'freeze',
   'no-key',
+  'refused',
   'item-lost',
   'item-restored',
 ];
-export const ALL_FAULTS: readonly Fault[] = [...READ_FAULTS, 'repeated', 'late', 'lost-then-busy'];
+export const ALL_FAULTS: readonly Fault[] = [
+  ...READ_FAULTS,
+  'repeated',
+  'late',
+  'lost-then-busy',
+  'busy-then-hanging',
+  'busy-then-late',
+  'busy-then-lost',
+];
 
 /** One lease or more may end without a result: a request more each. A store that repeats costs nothing. */
 export const COSTLY = ALL_FAULTS.filter((fault) => fault !== 'repeated');

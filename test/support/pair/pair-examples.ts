@@ -53,9 +53,9 @@ export function oldToken(): StoredToken {
 }
 
 /** The same token where it cannot be opened. */
-export function closedToken(closed: ClosedToken['closed'], changes: Partial<StoredToken> = {}): ClosedToken {
+export function closedToken(changes: Partial<StoredToken> = {}): ClosedToken {
   const { accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken(changes);
-  return { ...visible, closed };
+  return visible;
 }
 
 /** The latches of versions that were each rejected once, at these times. */

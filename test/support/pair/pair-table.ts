@@ -1,12 +1,12 @@
 import { createSecretKey } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/pair-table/circuit-breaker.ts';
 import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
-import type { ClosedReason } from '../../../functions/vocabulary.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../example.ts';
@@ -29,15 +29,15 @@ export async function connectPairTable(target: string, options: Options = {}) {
   const send = createHttpsSender({ keepAlive: true, now });
   /** What the store uses. */
   const through = createDynamoDB({ send, endpoint: endpoint.url, ...ACCESS });
-  /** The reasons for which tokens could not be read, in order. */
-  const unreadable: ClosedReason[] = [];
+  /** The pairs whose tokens could not be opened, in order. */
+  const unreadable: Pair[] = [];
   const store = createPairTable({
     dynamodb: through,
     tableName: TABLE,
     sealer: createSealer('dev', keys),
-    breaker: options.breaker ?? createCircuitBreaker(now, { connectedMs: callMs, patientMs: callMs }),
+    breakerFor: (operation) => options.breaker ?? createCircuitBreaker(operation, now, { timeoutMs: callMs }),
     now,
-    onUnreadable: (reason) => unreadable.push(reason),
+    onUnreadable: (pair) => unreadable.push(pair),
   });
   const close = async () => {
     direct.destroy();

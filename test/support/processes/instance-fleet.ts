@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import type { StoreLimits } from '../../../functions/aws/calls.ts';
+import type { StoreLimits } from '../../../functions/aws/pair-table/circuit-breaker.ts';
 import { sealingKeyName, secretName } from '../../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../lib/settings/names.ts';
 import { ensurePairTable } from '../../../local/aws/dynamodb.ts';

@@ -1,4 +1,4 @@
-import type { StoreLimits } from '../../../functions/aws/calls.ts';
+import type { StoreLimits } from '../../../functions/aws/pair-table/circuit-breaker.ts';
 import type { BrokerSettings } from '../../../functions/variables.ts';
 import { startProgram } from './program.ts';
 

@@ -34,7 +34,7 @@ export function emittedMetrics(services: readonly string[]) {
       health.check({ pair, milliseconds: 1, answer: { kind: 'checked', finding, provenBy: 'request', checkedAt: 0 } });
     }
     health.check({ pair, milliseconds: 1, answer: { kind: 'failed', failure: 'internal', retryable: false } });
-    for (const reason of ['no-key', 'unreadable'] as const) unreadable(reason, pair);
+    unreadable(pair);
   }
   for (const reason of IGNORED_EVENTS) health.ignored(reason);
   const checked = services.map((service) => {

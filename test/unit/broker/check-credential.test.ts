@@ -195,7 +195,7 @@ describe('a check, to the millisecond:', () => {
     ['a latched one', 'AWSCURRENT', {}, latched('v1', 7), 'accepted v1 by traffic 3600000 ms ago'],
   ])('a living token that a new one would end proves %s', async (_, stage, changes, record, result) => {
     const living = { ...token, ...changes };
-    for (const one of [living, closedToken('unreadable', living)]) {
+    for (const one of [living, closedToken(living)]) {
       expect(await checkOf({ token: one, ...record }, stage, { singleActiveToken: true })).toBe(result);
     }
   });
@@ -216,7 +216,7 @@ describe('a check that finds the secret gone', () => {
     ['missing', { outcome: 'missing' }, {}],
     ['deleted', { outcome: 'deleted' }, {}],
     ['not naming the service', unnamed('AWSCURRENT'), {}],
-    ['missing, and the token cannot be opened here', { outcome: 'missing' }, { token: closedToken('no-key') }],
+    ['missing, and the token cannot be opened here', { outcome: 'missing' }, { token: closedToken() }],
   ])('withdraws the living token with one write: %s', async (_, fault, record) => {
     const { check, counts, requests, tokenNow, shared } = gone(fault, record);
 
@@ -290,7 +290,7 @@ describe('a check that finds the secret gone', () => {
 it('trials share one request in 30 s also beside a token that no instance here can open', async () => {
   const { check, createInstance, shared, requests } = setUp({ ...AT_ONCE, stages: STAGES });
   const checked = { version: 'v2', at: START - 30_000, finding: 'accepted' } as const;
-  shared.change(pair, (record) => ({ ...record, token: closedToken('no-key'), checked }));
+  shared.change(pair, (record) => ({ ...record, token: closedToken(), checked }));
   for (let n = 0; n < 5; n += 1) await check('AWSPENDING', createInstance());
 
   expect(requests).toHaveLength(1);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import type { StoredToken } from '../../../functions/broker/pair/record.ts';
-import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleRule, exampleService, HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
@@ -47,16 +46,7 @@ describe('the token broker', () => {
     await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
   });
 
-  it('issues no token of its own from memory, because its secret may be gone', async () => {
-    const replace = () => Promise.reject(new StoreUnavailable('TimeoutError'));
-    const { issue, world, clock } = createBrokerWorld({ store: { ...createReferencePairStore(), replace } });
-    await issue();
-    world.secret = () => ({ outcome: 'deleted' });
-    clock.now += MINUTE_MS + 1;
-    for (let n = 0; n < 2; n += 1) await expect(issue()).rejects.toMatchObject({ type: 'credential-missing' });
-  });
-
-  it('issues no token of another pair, also of two services that only differ in the scope they ask for', async () => {
+  it('gives no caller the token of another pair, also of two services that only differ in the scope they ask for', async () => {
     const clients = ['acme', 'globex'];
     const services = ['read', 'write'];
     const { issue } = createBrokerWorld({

@@ -145,11 +145,11 @@ describe('the audit line', () => {
 it('a record that cannot be opened is a line with a metric of its own', () => {
   const lines: string[] = [];
   const log = createUnreadableLog({ environment: 'prod', now: () => START, write: (line) => lines.push(line) });
-  log('unreadable', { client: 'acme', service: 'customer-insights' });
+  log({ client: 'acme', service: 'customer-insights' });
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     {
       _aws: { Timestamp: START, CloudWatchMetrics: [definition([BY_SERVICE_AND_OUTCOME], ['UnreadableRecords'])] },
-      ...{ environment: 'prod', service: 'customer-insights', outcome: 'closed', UnreadableRecords: 1 },
+      ...{ environment: 'prod', service: 'customer-insights', outcome: 'unreadable', UnreadableRecords: 1 },
       pair: 'acme/customer-insights',
     },
   ]);

@@ -4,7 +4,7 @@ import type { Item } from '../../../../functions/aws/pair-table/item.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../../functions/broker/pair.ts';
-import { HOUR_MS, START } from '../../../support/example.ts';
+import { START } from '../../../support/example.ts';
 import { exampleToken, fullRecord, WAIT } from '../../../support/pair/pair-examples.ts';
 import { connectPairTable, IN_TIME, keysOf, TABLE } from '../../../support/pair/pair-table.ts';
 import { repeatAtOnce, startDynamoDB } from '../../../support/processes/stand-ins.ts';
@@ -65,14 +65,14 @@ it('repeats a read and a write that fail once, and knows a write whose answer wa
 });
 
 it.each([
-  ['access-denied', 'AccessDeniedException'],
-  ['hang', 'OutOfTime'],
-] as const)('says in one word, and in time, that the store is unavailable: %s', async (fault, cause) => {
+  ['access-denied', 'lasting', 'GetItem AccessDeniedException', 'UpdateItem AccessDeniedException'],
+  ['hang', 'silent', 'OutOfTime', 'OutOfTime'],
+] as const)('says in a word, and in time, why the store is unavailable: %s', async (fault, kind, ofRead, ofWrite) => {
   const { store, pair, endpoint } = await connect(fault === 'hang' ? { callMs: 20 } : {});
   endpoint.failWith(fault);
-  const unavailable = { name: 'StoreUnavailable', cause };
-  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject(unavailable);
-  await expect(store.replace(pair, NOTHING, fullRecord(), IN_TIME)).rejects.toMatchObject(unavailable);
+  const unavailable = (cause: string) => ({ name: 'StoreUnavailable', kind, cause });
+  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject(unavailable(ofRead));
+  await expect(store.replace(pair, NOTHING, fullRecord(), IN_TIME)).rejects.toMatchObject(unavailable(ofWrite));
 });
 
 it.each([
@@ -84,14 +84,21 @@ it.each([
   await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'TypeError' });
 });
 
-it('makes a write that ends a lease all the same when the circuit is open, and no other', async () => {
+it('has a circuit for reads and one for writes, which calls that settle an outcome ignore', async () => {
   const { store, pair, endpoint } = await connect();
+  const write = (settles?: boolean) => store.replace(pair, NOTHING, fullRecord(), IN_TIME, settles);
+  endpoint.failWith('access-denied');
+  for (let times = 0; times < 3; times += 1) await expect(write()).rejects.toThrow(StoreUnavailable);
+  endpoint.failWith(undefined);
+  await expect(write()).rejects.toMatchObject({ kind: 'lasting' });
+  expect(await store.read(pair, IN_TIME)).toMatchObject(NOTHING);
+  expect(await write(true)).toBeDefined();
+
   endpoint.failWith('access-denied');
   for (let times = 0; times < 3; times += 1) await expect(store.read(pair, IN_TIME)).rejects.toThrow(StoreUnavailable);
   endpoint.failWith(undefined);
-  const write = (lease: PairRecord['lease']) => store.replace(pair, NOTHING, { ...fullRecord(), lease }, IN_TIME);
-  await expect(write({ id: 'mine', until: START })).rejects.toMatchObject({ cause: 'circuit-open' });
-  expect(await write(undefined)).toBeDefined();
+  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ kind: 'lasting' });
+  expect(await store.read(pair, IN_TIME, true)).toMatchObject({ record: { attemptedAt: START + 0.25 } });
 });
 
 describe('an item that is not as it should be', () => {
@@ -166,18 +173,19 @@ describe('an item that is not as it should be', () => {
   });
 });
 
-it.each<[string, 'unreadable' | 'no-bytes', (item: Item) => Item]>([
-  ['altered', 'unreadable', ({ token }) => ({ token: edited(token, 'Bearer', 'bearer') })],
-  ['without its bytes', 'no-bytes', () => ({ sealed: { S: 'x' } })],
-  ['without the name of its key', 'no-bytes', ({ token }) => ({ token: edited(token, '"key-1"', '1') })],
-])('shows the visible part of a token, and all else counts and can be changed: %s', async (_how, closed, alter) => {
-  const { put, item, record, write, unreadable } = await connect();
+it.each<[string, (item: Item) => Item]>([
+  ['altered', ({ token }) => ({ token: edited(token, 'Bearer', 'bearer') })],
+  ['without its bytes', () => ({ sealed: { S: 'x' } })],
+  ['without the name of its key', ({ token }) => ({ token: edited(token, '"key-1"', '1') })],
+])('shows the visible part of a token, and all else counts and can be changed: %s', async (_how, alter) => {
+  const { pair, put, item, record, write, unreadable } = await connect();
   await write(fullRecord());
   const altered = { ...(await item()), ...alter(await item()) };
   await put(altered);
   const { fingerprint } = exampleToken();
-  expect(await record()).toMatchObject({ ...fullRecord(), token: { fingerprint, closed } });
-  expect(unreadable).toEqual(closed === 'no-bytes' ? [] : ['unreadable']);
+  expect(await record()).toMatchObject({ ...fullRecord(), token: { fingerprint } });
+  expect((await record()).token).not.toHaveProperty('accessToken');
+  expect(unreadable).toEqual([pair, pair]);
 
   await write({ pause: undefined, lease: undefined });
   const { token, sealed } = await item();
@@ -188,47 +196,17 @@ it.each<[string, 'unreadable' | 'no-bytes', (item: Item) => Item]>([
   expect(await record()).toMatchObject({ token: exampleToken(), pause: undefined });
 });
 
-describe('an environment without its sealing key', () => {
-  it('sees all of a record but the token itself', async () => {
-    const { store, pair, unreadable } = await connect({ keys: keysOf() });
-    const { write } = await connect({}, pair);
-    await write(fullRecord());
-    const { record } = await store.read(pair, IN_TIME);
-    expect(record).toMatchObject({ ...fullRecord(), token: { credentialVersion: 'v1', closed: 'no-key' } });
-    expect(record.token).not.toHaveProperty('accessToken');
-    expect(unreadable).toEqual(['no-key']);
-  });
-
-  it('stores the visible part of its token alone where none lives, which others know for one without bytes', async () => {
-    const { clock, pair, item, write } = await connect({ keys: keysOf() });
-    const others = await connect({}, pair);
-    for (const before of [undefined, exampleToken({ expiresAt: START - 1 })]) {
-      await others.write({ token: before });
-      await write({ token: exampleToken({ credentialVersion: 'v2' }) });
-      expect((await others.record()).token).toMatchObject({ credentialVersion: 'v2', closed: 'no-bytes' });
-      expect(JSON.stringify(await item())).not.toMatch(/sealed|example-token|read write/);
-    }
-    clock.now += HOUR_MS;
-    await write({ token: exampleToken({ expiresAt: START + 2 * HOUR_MS }) });
-    await others.write({ token: exampleToken() });
-    expect((await others.record()).token).toMatchObject(exampleToken());
-  });
-
-  it('replaces no token that may still live, and takes one away only by name', async () => {
-    const { store, pair, clock, write } = await connect({ keys: keysOf() });
-    const others = await connect({}, pair);
-    const living = await others.write({ token: exampleToken() });
-    clock.now = START + HOUR_MS - 1;
-    await expect(write({ token: exampleToken({ credentialVersion: 'v2' }) })).rejects.toMatchObject({
-      ...{ name: 'StoreUnavailable', cause: 'no-sealing-key' },
-    });
-    expect(await others.store.read(pair, IN_TIME)).toEqual(living);
-    await write({ lease: undefined, pause: WAIT });
-    expect(await others.record()).toMatchObject({ token: exampleToken(), pause: WAIT });
-    const seen = await store.read(pair, IN_TIME);
-    await store.replace(pair, seen, { ...seen.record, token: undefined }, IN_TIME);
-    expect((await others.record()).token).toBeUndefined();
-  });
+it('is no table without its sealing key: it neither reads nor publishes, and names the key', async () => {
+  const { store, pair, item, write: writeWithout } = await connect({ keys: keysOf() });
+  const { write, record } = await connect({}, pair);
+  await write({ token: undefined });
+  const before = await item();
+  const noKey = { name: 'StoreUnavailable', kind: 'lasting', cause: 'no-sealing-key' };
+  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject(noKey);
+  const seen = { record: await record(), tag: before.tag?.S };
+  await expect(store.replace(pair, seen, fullRecord(), IN_TIME)).rejects.toMatchObject(noKey);
+  await expect(writeWithout({ pause: WAIT })).rejects.toMatchObject(noKey);
+  expect(await item()).toEqual(before);
 });
 
 const SIGNAL = new AbortController().signal;

@@ -67,7 +67,28 @@ describe('reading the sealing key', () => {
     failWith('internal-error');
     expect(await keys.current()).toBeUndefined();
     failWith(undefined);
+    clock.now += 1_000;
     expect(await keys.current()).toMatchObject({ version: V2 });
+  });
+
+  it('is read again after a second at the earliest while no key is known, by all calls of the instance', async () => {
+    const { keys, failWith, operations, clock } = await start();
+    failWith('internal-error');
+    expect(await keys.current()).toBeUndefined();
+    const asked = operations.length;
+    failWith(undefined);
+    clock.now += 999;
+    expect([await keys.current(), operations.length]).toEqual([undefined, asked]);
+    clock.now += 1;
+    expect(await keys.current()).toMatchObject({ version: V1 });
+  });
+
+  it('is read again at once after a read that the deadline of its call cut off', async () => {
+    const { keys, failWith, clock } = await start();
+    failWith('internal-error');
+    expect(await keys.current(clock.now)).toBeUndefined();
+    failWith(undefined);
+    expect(await keys.current()).toMatchObject({ version: V1 });
   });
 
   it('goes on with the keys that it knows while Secrets Manager is down, and asks once a minute at most', async () => {

@@ -15,10 +15,10 @@ const current = found('v2');
 const previous = found('v1', SECRET, 'AWSPREVIOUS');
 const both = [current, previous];
 
-const staged = (candidates: readonly SecretReading[], listing = candidates[0] ?? MISSING): StagedVersions => ({
+const staged = (candidates: readonly SecretReading[], servicesFrom = candidates[0] ?? MISSING): StagedVersions => ({
   name: 'token-broker/test/acme',
   stage: 'AWSCURRENT',
-  listing,
+  servicesFrom,
   candidates,
 });
 const latched = (...versions: string[]): Partial<PairRecord> => ({

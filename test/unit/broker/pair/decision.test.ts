@@ -23,7 +23,7 @@ interface Changes extends Partial<Omit<View, 'record'>> {
 }
 
 function stepOf({ record, request, service, now = START, ...view }: Changes = {}) {
-  const known = { seen: undefined, at: now, isAlone: false, leaseIsOver: true, ...view };
+  const known = { cache: 'shared', leaseIsOver: true, ...view } as const;
   const call = exampleCall({ service: exampleService(service) });
   try {
     return decideIssue({ record: { ...PUBLISHED, ...record }, ...known }, call, { ...ISSUE_REQUEST, ...request }, now);
@@ -50,9 +50,10 @@ function told(changes: Changes): string {
   }
 }
 
-const alone = (listing: SecretReading): Changes => ({
-  isAlone: true,
-  versions: { name: 'token-broker/test/acme', stage: 'AWSCURRENT', listing, candidates: [listing] },
+const withoutTable = (reading: SecretReading): Changes => ({
+  cache: 'memory',
+  leaseIsOver: false,
+  versions: { name: 'token-broker/test/acme', stage: 'AWSCURRENT', servicesFrom: reading, candidates: [reading] },
 });
 const paused = (until: number) => ({ record: { pause: pause(until) } });
 
@@ -61,7 +62,7 @@ it.each<[string, string, Changes]>([
   ['a disabled client, even with a living token', 'client-disabled', { record: { disabled: { since: START } } }],
   ['no token', 'request', { record: { token: undefined } }],
   ['no token, after a forced request just now', 'request', { record: { token: undefined, forcedAt: START } }],
-  ['a token that cannot be opened', 'request', { record: { token: closedToken('unreadable') } }],
+  ['a token that cannot be opened', 'request', { record: { token: closedToken() } }],
   ['the last moment before the hard margin', 'renew for 1000 ms', { now: HARD - 1 }],
   ['the hard margin', 'request', { now: HARD }],
   ['the hard margin, under another’s lease', 'wait', { now: HARD, leaseIsOver: false }],
@@ -80,13 +81,14 @@ it.each<[RegExp, Changes]>([
   expect(stepOf(changes)).toMatchObject({ detail: expect.stringMatching(detail) });
 });
 
-describe('an instance that is alone', () => {
-  const withSecret = alone(found('v1'));
+describe('without the table', () => {
+  const withSecret = withoutTable(found('v1'));
 
   it.each<[string, string, Changes]>([
-    ['issues the token that it knows while the secret is there', 'memory', withSecret],
-    ['issues nothing when the secret is deleted', 'credential-missing', alone({ outcome: 'deleted' })],
-    ['renews its token', 'renew for 1000 ms', { ...withSecret, now: SOFT }],
+    ['issues the token that memory has while the secret is there', 'memory', withSecret],
+    ['issues nothing when the secret is deleted', 'credential-missing', withoutTable({ outcome: 'deleted' })],
+    ['renews nothing', 'memory', { ...withSecret, now: SOFT }],
+    ['replaces no refused token', 'wait', { ...withSecret, request: { refused: TOKEN.fingerprint } }],
   ])('%s: %s', (_, step, changes) => {
     expect(told(changes)).toBe(step);
   });

@@ -4,17 +4,18 @@ import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair
 import type { TaggedRecord } from '../../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../../support/example.ts';
-import { closedToken, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
+import { closedToken, exampleToken, exampleWait } from '../../../support/pair/pair-examples.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const OTHER = { ...PAIR, client: 'globex' };
+const STOP = { since: START };
+const STOPPED = { token: undefined, disabled: STOP };
 const RECORD: PairRecord = { ...EMPTY_RECORD, token: exampleToken() };
 
 function setUp() {
   const clock = { now: START };
   const memory = new PairMemory(() => clock.now);
-  const learn = (record: PairRecord, pair = PAIR, isWritten = false) =>
-    memory.remember(pair, async () => ({ record, tag: 'a' }), isWritten);
+  const learn = (record: PairRecord, pair = PAIR) => memory.remember(pair, async () => ({ record, tag: 'a' }));
   return { clock, memory, learn };
 }
 
@@ -32,7 +33,7 @@ describe('what an instance remembers of a pair', () => {
     });
     clock.now = START + laterMs;
 
-    expect([memory.trusted(PAIR), memory.withOwn(PAIR)]).toEqual([trusted, RECORD]);
+    expect([memory.trusted(PAIR), memory.withTry(PAIR)]).toEqual([trusted, RECORD]);
   });
 
   it('is not replaced by a reading that was overtaken, and not touched by those of other pairs', async () => {
@@ -52,6 +53,47 @@ describe('what an instance remembers of a pair', () => {
     expect(memory.trusted(PAIR)).toEqual(RECORD);
   });
 
+  it.each<[string, Partial<PairRecord>, Partial<PairRecord>]>([
+    ['stays beside one that cannot be opened', { token: closedToken() }, RECORD],
+    ['goes with a stop, also of a token that cannot be opened', { token: closedToken(), disabled: STOP }, STOPPED],
+    ['goes with a stop, for as long as the instance lives', { ...RECORD, disabled: STOP }, STOPPED],
+    ['goes when the table has none', {}, { token: undefined }],
+  ])('of a living token %s', async (_, changes, expected) => {
+    const { memory, learn } = setUp();
+    await learn(RECORD);
+    await learn({ ...EMPTY_RECORD, ...changes });
+    expect(memory.withTry(PAIR)).toEqual({ ...EMPTY_RECORD, ...expected });
+  });
+
+  it('is replaced by a token that cannot be opened when its own has ended', async () => {
+    const { memory, learn } = setUp();
+    await learn({ ...RECORD, token: exampleToken({ expiresAt: START }) });
+    await learn({ ...EMPTY_RECORD, token: closedToken() });
+    expect(memory.withTry(PAIR).token).toEqual(closedToken());
+  });
+
+  it('loses the tokens of a client that was stopped, and of no other, and a look that began before brings none', async () => {
+    const { memory, learn } = setUp();
+    const [all, begun] = [[PAIR, { ...PAIR, service: 'billing' }, OTHER, { ...PAIR, client: 'acme-2' }], PAIR];
+    for (const pair of all) await learn({ ...RECORD, attemptedAt: START - 1 }, pair);
+    const slow = Promise.withResolvers<TaggedRecord>();
+    const reading = memory.remember(begun, () => slow.promise);
+    memory.dropTokens('acme');
+    slow.resolve({ record: RECORD, tag: 'a' });
+    await reading;
+
+    expect(all.map((pair) => memory.withTry(pair).token !== undefined)).toEqual([false, false, true, true]);
+    expect(memory.trusted(PAIR)).toEqual({ ...EMPTY_RECORD, attemptedAt: START - 1 });
+  });
+
+  it('shows the last try to renew as an attempt, unless the table knows of a later one', async () => {
+    const { memory, learn } = setUp();
+    memory.noteTry(PAIR);
+    await learn({ ...RECORD, attemptedAt: START - 1 });
+    const at = (attemptedAt: number) => memory.withTry(PAIR, { ...RECORD, attemptedAt }).attemptedAt;
+    expect([memory.trusted(PAIR)?.attemptedAt, at(0), at(START + 1)]).toEqual([START, START, START + 1]);
+  });
+
   const LONG = 't'.repeat(12 * 2 ** 20);
   const wait = exampleWait(START);
   const longWait = { ...wait, problem: { ...wait.problem, detail: LONG } };
@@ -66,137 +108,5 @@ describe('what an instance remembers of a pair', () => {
     for (const client of ['a', 'b', 'c']) await learn({ ...EMPTY_RECORD, ...changes }, { ...PAIR, client });
     const known = ['a', 'b', 'c'].map((client) => memory.trusted({ ...PAIR, client }) !== undefined);
     expect(known).toEqual([false, true, true]);
-  });
-});
-
-describe('the outcome of a request that the table does not have', () => {
-  const own: PairRecord = {
-    ...EMPTY_RECORD,
-    token: exampleToken({ fingerprint: 'own' }),
-    attemptedAt: START - 1,
-    forcedAt: START - 2,
-    pause: exampleWait(START + 2),
-    held: new Map([['v1:a', exampleWait(START + 3)]]),
-    checked: { version: 'v2', at: START - 3, finding: 'accepted' },
-  };
-  const held = new Map([['v2:a', exampleWait(START + 4)]]);
-  const closed: PairRecord = { ...EMPTY_RECORD, token: closedToken('unreadable'), held, disabled: { since: 1 } };
-
-  function withOwn(record: PairRecord, now = START) {
-    const { clock, memory } = setUp();
-    memory.keepOwn(PAIR, own);
-    clock.now = now;
-    return memory.withOwn(PAIR, record);
-  }
-
-  it('is added to the record of the table, and to that of its pair alone', () => {
-    const { held: ownHolds, ...rest } = own;
-    expect(withOwn(closed)).toEqual({
-      ...closed,
-      ...rest,
-      held: new Map([...held, ...ownHolds]),
-      disabled: { since: 1 },
-    });
-    expect(setUp().memory.withOwn(OTHER, closed)).toEqual(closed);
-  });
-
-  it('makes no record of the table trusted, and none for longer', async () => {
-    const { clock, memory, learn } = setUp();
-    memory.keepOwn(PAIR, own);
-    expect(memory.trusted(PAIR)).toBeUndefined();
-    await learn(RECORD);
-    clock.now += MINUTE_MS;
-    memory.keepOwn(PAIR, own);
-    expect(memory.trusted(PAIR)).toBeUndefined();
-  });
-
-  it.each<[string, Partial<PairRecord>]>([
-    ['a pause that lasts longer', { pause: exampleWait(START + 3) }],
-    ['a hold that lasts longer', { held: new Map([['v1:a', exampleWait(START + 4)]]) }],
-    ['a later forced request', { forcedAt: START }],
-    ['a later attempt', { attemptedAt: START }],
-    ['a later trial', { checked: { version: 'v3', at: START, finding: 'rejected' } }],
-    ['a token that may be issued', { token: exampleToken() }],
-  ])('yields to %s', (_, changes) => {
-    expect(withOwn({ ...closed, ...changes })).toMatchObject(changes);
-  });
-
-  it.each<[string, boolean, PairRecord, boolean]>([
-    ['stays when the table is read', false, EMPTY_RECORD, true],
-    ['ends when the table has taken a write', true, EMPTY_RECORD, false],
-    ['ends when the table has taken a token', true, RECORD, false],
-    ['stays beside a token that cannot be opened', true, closed, true],
-  ])('%s', async (_, isWritten, record, stays) => {
-    const { memory, learn } = setUp();
-    memory.keepOwn(PAIR, own);
-    await learn(record, PAIR, isWritten);
-    const { token, pause } = memory.withOwn(PAIR, record);
-    expect([token, pause]).toEqual(stays ? [own.token, own.pause] : [record.token, record.pause]);
-  });
-
-  it('keeps the token of one call when another call of the instance fails at the same time', () => {
-    const { memory } = setUp();
-    memory.keepOwn(PAIR, own);
-    memory.keepOwn(PAIR, { ...own, token: undefined });
-    expect(memory.withOwn(PAIR, closed).token).toBe(own.token);
-  });
-
-  it('is also the token that the instance could open before, and cannot any more', async () => {
-    const { memory, learn } = setUp();
-    for (const record of [RECORD, closed, closed]) await learn(record);
-    expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);
-  });
-
-  it('is the token that was open before when the one that it requested for itself has ended', async () => {
-    const { memory, learn } = setUp();
-    memory.keepOwn(PAIR, { ...own, token: exampleToken({ expiresAt: START }) });
-    await learn(RECORD);
-    await learn(closed);
-    expect(memory.withOwn(PAIR, closed).token).toBe(RECORD.token);
-  });
-});
-
-describe('a rejection that could not be written to the table', () => {
-  const untold = { count: 2, at: START, by: 'mine' };
-  const reject = (memory: PairMemory, version: string, pair = PAIR) =>
-    memory.keepOutcome(pair, { ...RECORD, rejected: new Map([[version, untold]]) }, { kind: 'rejected', version });
-
-  it.each([
-    ['counts for a day', 24 * HOUR_MS - 1, {}, 1, untold],
-    ['counts no longer', 24 * HOUR_MS, {}, 1, undefined],
-    ['counts beside an older one of the table', 0, { v1: START - 1 }, 1, untold],
-    ['counts as often as the table knows', 0, { v1: START - 1 }, 3, { ...untold, count: 3 }],
-    ['gives way to a later one of the table', 0, { v1: START }, 1, { count: 1, at: START, by: 'another' }],
-  ])('%s', (_, laterMs, known, count, expected) => {
-    const { clock, memory } = setUp();
-    reject(memory, 'v1');
-    clock.now += laterMs;
-
-    const record = { ...RECORD, rejected: latches(known, count) };
-    expect(memory.withOwn(PAIR, record).rejected.get('v1')).toEqual(expected);
-    expect(memory.withOwn(OTHER, RECORD).rejected.size).toBe(0);
-  });
-
-  it('counts for 1 001 pairs', () => {
-    const { memory } = setUp();
-    const pairs = Array.from({ length: 1_001 }, (_, n) => ({ ...PAIR, client: `client-${n}` }));
-    for (const pair of pairs) reject(memory, 'v1', pair);
-    expect(pairs.every((pair) => memory.withOwn(pair).rejected.has('v1'))).toBe(true);
-  });
-
-  it('leaves the pause of a failure, which follows it', () => {
-    const { memory } = setUp();
-    const failed = { ...RECORD, rejected: latches({ v1: START }), pause: exampleWait(START + 2) };
-    memory.keepOutcome(PAIR, failed, { kind: 'failed', version: 'v1' });
-    expect(memory.withOwn(PAIR).pause).toEqual(failed.pause);
-  });
-
-  it('stays when the table has taken a write, and is of the last eight versions', async () => {
-    const { memory, learn } = setUp();
-    for (let n = 0; n <= 8; n += 1) reject(memory, `v${n}`);
-    await learn(RECORD, PAIR, true);
-
-    const versions = [...memory.withOwn(PAIR, RECORD).rejected.keys()];
-    expect(versions).toEqual(['v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', 'v8']);
   });
 });

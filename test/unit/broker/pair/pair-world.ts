@@ -5,12 +5,7 @@ import { decideIssue, type Step, type View } from '../../../../functions/broker/
 import { PairMemory } from '../../../../functions/broker/pair/memory.ts';
 import type { Obtained, ObtainToken } from '../../../../functions/broker/pair/obtain-token.ts';
 import type { PairRecord } from '../../../../functions/broker/pair/record.ts';
-import {
-  type PairStore,
-  StoreBusy,
-  StoreUnavailable,
-  type TaggedRecord,
-} from '../../../../functions/broker/pair/store.ts';
+import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import type { SecretStage } from '../../../../functions/vocabulary.ts';
 import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
@@ -18,10 +13,11 @@ import { START } from '../../../support/example.ts';
 import { exampleCall, exampleToken } from '../../../support/pair/pair-examples.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../../../support/pair/reference-pair-store.ts';
 
-export const DOWN = 'down';
-export const BUSY = 'busy';
-export const THROTTLED = () => Promise.reject(new StoreBusy('ThrottlingException'));
-export const SILENT = () => Promise.reject(new StoreUnavailable('TimeoutError'));
+export const SILENT = () => Promise.reject(new StoreUnavailable('silent', 'DynamoDB does not answer'));
+export const THROTTLED = () => Promise.reject(new StoreUnavailable('busy', 'DynamoDB throttles the table'));
+export const OPEN = () =>
+  Promise.reject(new StoreUnavailable('lasting', 'DynamoDB does not answer', { retryMs: 8_500, cause: 'OutOfTime' }));
+export const NO_KEY = () => Promise.reject(new StoreUnavailable('lasting', 'The broker cannot read its sealing key'));
 export const REQUEST = { kind: 'request', forced: false } as const;
 export const RENEW = { kind: 'renew', answer: 'old token', timeoutMs: 1_000 } as const;
 export const REJECTED: Obtained = { outcome: 'rejected' };
@@ -45,7 +41,7 @@ export interface PairWorldOptions {
   /** What the table holds. */
   readonly record?: Partial<PairRecord>;
   /** What the reads of the table show one after the other, the last one again and again, if not what it holds. */
-  readonly reads?: readonly (Partial<PairRecord> | typeof DOWN | typeof BUSY)[];
+  readonly reads?: readonly (Partial<PairRecord> | typeof SILENT)[];
   readonly store?: Partial<PairStore>;
   /** What the token requests bring, the last one again and again; `undefined`: a token. */
   readonly renewals?: readonly (Obtained | Error | undefined)[];
@@ -65,6 +61,7 @@ interface Replacement {
   readonly n: number;
   readonly next: PairRecord;
   readonly deadline: number;
+  readonly settles: boolean;
   readonly clock: { now: number };
   readonly shared: ReferencePairStore;
 }
@@ -91,15 +88,14 @@ export function createPairWorld(options: PairWorldOptions = {}) {
       async read(which, deadline) {
         tableReads.push(deadline);
         const shown = reads?.[Math.min(tableReads.length, reads.length) - 1];
-        if (shown === DOWN) return SILENT();
-        if (shown === BUSY) return THROTTLED();
+        if (typeof shown === 'function') return shown();
         if (shown !== undefined) shared.change(which, (record) => ({ ...record, ...shown }));
         return shared.read(which, deadline);
       },
-      async replace(which, seen, next, deadline) {
+      async replace(which, seen, next, deadline, settles = false) {
         writes += 1;
         const write = () => shared.replace(which, seen, next, deadline);
-        return options.onReplace?.(write, { n: writes, next, deadline, clock, shared }) ?? write();
+        return options.onReplace?.(write, { n: writes, next, deadline, settles, clock, shared }) ?? write();
       },
       ...options.store,
     },
@@ -110,12 +106,12 @@ export function createPairWorld(options: PairWorldOptions = {}) {
         return secret(stage, readStages.push(stage));
       },
     }),
-    obtainToken: async (call, attempt, deadline) => {
-      sent.push({ ...call, ...attempt, deadline });
+    obtainToken: async (call, request, deadline) => {
+      sent.push({ ...call, ...request, deadline });
       clock.now += options.requestMs ?? 0;
       const renewal = renewals[Math.min(sent.length, renewals.length) - 1];
       if (renewal instanceof Error) throw renewal;
-      const token = exampleToken({ credentialVersion: attempt.version.versionId });
+      const token = exampleToken({ credentialVersion: request.version.versionId });
       return renewal ?? { outcome: 'token', token };
     },
     uniqueId: () => `lease-${++leases}`,

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { refreshAt } from '../../../../functions/broker/pair/obtain-token.ts';
 import {
   EMPTY_RECORD,
-  foreignToken,
   isIssuable,
   isLatched,
   isProven,
@@ -85,7 +84,7 @@ describe('a secret version', () => {
 
   it.each<[string, Partial<PairRecord>, boolean]>([
     ['with a token of it, living or not', { token: exampleToken({ expiresAt: START }) }, true],
-    ['with a token of it that cannot be opened', { token: closedToken('no-bytes') }, true],
+    ['with a token of it that cannot be opened', { token: closedToken() }, true],
     ['that was accepted in a check', { checked: { version: 'v1', at: START, finding: 'accepted' } }, true],
     ['with a token of another one', { token: exampleToken({ credentialVersion: 'v0' }) }, false],
     ['that was checked in vain', { checked: { version: 'v1', at: START, finding: 'unreachable' } }, false],
@@ -93,27 +92,6 @@ describe('a secret version', () => {
   ])('%s is proven: %o', (_, record, expected) => {
     expect(isProven({ ...EMPTY_RECORD, ...record }, 'v1')).toBe(expected);
   });
-});
-
-const old = { issuedAt: START - DAY_MS, expiresAt: START + DAY_MS };
-it.each<[string, Partial<PairRecord>, boolean]>([
-  ['for want of a key stays while it lives', { token: closedToken('no-key', old) }, true],
-  ['for want of a key goes when it has ended', { token: closedToken('no-key', { expiresAt: START }) }, false],
-  ['because it has no bytes goes at once', { token: closedToken('no-bytes', old), attemptedAt: START }, false],
-  ['stays for a minute after an attempt', { token: closedToken('unreadable', old), attemptedAt: START - 59_999 }, true],
-  ['goes a minute after an attempt', { token: closedToken('unreadable', old), attemptedAt: START - 60_000 }, false],
-  ['stays for a minute after its issue', { token: closedToken('unreadable', { issuedAt: START - 59_999 }) }, true],
-  ['goes a minute after its issue', { token: closedToken('unreadable', { issuedAt: START - 60_000 }) }, false],
-  [
-    'goes when its use lies further ahead than a clock can be off',
-    { token: closedToken('unreadable', old), attemptedAt: START + 60_001 },
-    false,
-  ],
-  ['is none when it can', { token: exampleToken() }, false],
-  ['is none when there is none', {}, false],
-])('a token that cannot be opened %s', (_, record, stays) => {
-  const foreign = foreignToken({ ...EMPTY_RECORD, ...record }, START);
-  expect(foreign).toBe(stays ? record.token : undefined);
 });
 
 describe('the freshness of a token', () => {
