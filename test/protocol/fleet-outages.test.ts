@@ -64,7 +64,7 @@ describe.each(OUTAGES)('a table that is %s', (fault, coldMs) => {
     expect(requests).toEqual([]);
   });
 
-  it('keeps no caller from the token in memory until it ends, then nobody requests one, and all have one when it is back', async () => {
+  it('keeps no caller from the token in memory until it ends, then no instance requests one, and all have one when it is back', async () => {
     const { clock, surroundings, requests, recordNow, askAll } = fleetOf(5);
     await askAll();
     const lastAt = (recordNow().token?.expiresAt ?? 0) - 30 * SECOND_MS;
@@ -83,7 +83,7 @@ describe.each(OUTAGES)('a table that is %s', (fault, coldMs) => {
       expect([issue !== undefined, waitMs < SECOND_MS]).toEqual([true, true]);
   });
 
-  it('has a latch told for a minute, and loses none', async () => {
+  it('answers with a latch for a minute, and loses none', async () => {
     const { clock, requests, surroundings, askAll } = fleetOf(4, { accepted: new Set() });
     await askAll();
     surroundings.storeFault = () => fault;
@@ -155,7 +155,7 @@ describe('what went wrong beside the lease before only the table decided', () =>
     expect((await asked('acme')).problem).toMatchObject(NEEDS_TABLE);
   });
 
-  it('a client that is enabled while the table is busy is told so for a minute, waits for the table, and has a token then', async () => {
+  it('a client that is enabled while the table is busy stays disabled for a minute, waits for the table, and has a token then', async () => {
     const { shared, surroundings, clock, askOne } = fleetOf(1);
     const setDisabled = (disabled: { since: number } | undefined) =>
       shared.change(ISSUE_REQUEST.pair, (record) => ({ ...record, disabled }));

@@ -46,7 +46,7 @@ describe('the token broker', () => {
     await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
   });
 
-  it('issues to no caller the token of another pair, also of two services that only differ in the scope they ask for', async () => {
+  it('issues no token of another pair, also of two services that only differ in the scope they ask for', async () => {
     const clients = ['acme', 'globex'];
     const services = ['read', 'write'];
     const { issue } = createBrokerWorld({

@@ -50,37 +50,37 @@ describe.each([
     const world = createPairWorld({ reads: [failing], ...options });
     await world.memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, ...record }, tag: 'a' }));
     world.clock.now += ageMs;
-    const told = await world.ask(refused, call);
+    const answered = await world.ask(refused, call);
     expect([world.sent.length, world.writes(), world.recordNow().lease]).toEqual([0, 0, undefined]);
     expect(world.views.every(({ cache }) => cache === 'memory')).toBe(true);
     expect([...call.trace.warnings]).toContain(kind === 'busy' ? 'table-busy' : 'table-unavailable');
-    return { ...world, told, waitMs: world.clock.now - START - ageMs };
+    return { ...world, answered, waitMs: world.clock.now - START - ageMs };
   }
 
   it.each<[string, Partial<PairRecord>, object, string]>([
     ['issues a living token, however old memory is', { token }, { ageMs: 40 * MINUTE_MS }, FINGERPRINT],
     ['issues a living token under another’s lease', { token, ...LIVE }, {}, FINGERPRINT],
     ['issues a living token while Secrets Manager is silent', { token }, { secret: () => SECRETS_DOWN }, FINGERPRINT],
-    ['tells a latch of the last minute', latched, { ageMs: MINUTE_MS - 1 }, 'credential-rejected'],
-    ['tells a hold of the last minute', held, { ageMs: MINUTE_MS - 1 }, 'token-endpoint-error'],
+    ['answers with a latch of the last minute', latched, { ageMs: MINUTE_MS - 1 }, 'credential-rejected'],
+    ['answers with a hold of the last minute', held, { ageMs: MINUTE_MS - 1 }, 'token-endpoint-error'],
     [
-      'tells a hold of the last minute for a refused token',
+      'answers with a hold of the last minute for a refused token',
       { token, ...held },
       { refused: FINGERPRINT },
       'token-endpoint-error',
     ],
-    ['tells a pause of the last minute', paused, { ageMs: MINUTE_MS - 1 }, 'token-endpoint-unavailable'],
-    ['tells a stop of the secret', { token }, { secret: STOPPED }, 'client-disabled'],
-    ['tells a secret that is gone', { token }, { secret: () => ({ outcome: 'deleted' }) }, 'credential-missing'],
+    ['answers with a pause of the last minute', paused, { ageMs: MINUTE_MS - 1 }, 'token-endpoint-unavailable'],
+    ['reports a stop of the secret', { token }, { secret: STOPPED }, 'client-disabled'],
+    ['reports a secret that is gone', { token }, { secret: () => ({ outcome: 'deleted' }) }, 'credential-missing'],
     [
-      'tells the flag of the last minute',
+      'answers with the flag of the last minute',
       { token, disabled },
       { ageMs: MINUTE_MS - 1, secret: DENIED },
       'client-disabled',
     ],
   ])('%s, at once', async (_, record, options, expected) => {
-    const { told, waitMs } = await askWithout(record, options);
-    expect([told, waitMs]).toEqual([expected, 0]);
+    const { answered, waitMs } = await askWithout(record, options);
+    expect([answered, waitMs]).toEqual([expected, 0]);
   });
 
   it.each<[string, Partial<PairRecord>, object]>([
@@ -104,15 +104,15 @@ describe.each([
       { secret: (stage: SecretStage) => (stage === 'AWSCURRENT' ? found('v1') : SECRETS_DOWN) },
     ],
     ['another call holds the lease', LIVE, {}],
-  ])('has nothing to tell: %s', async (_, record, options) => {
-    const { told, waitMs, slept } = await askWithout(record, options);
-    expect([told, waitMs, Math.max(0, ...slept) <= 500]).toEqual(['table-unavailable', untilDeadline, true]);
+  ])('has no answer: %s', async (_, record, options) => {
+    const { answered, waitMs, slept } = await askWithout(record, options);
+    expect([answered, waitMs, Math.max(0, ...slept) <= 500]).toEqual(['table-unavailable', untilDeadline, true]);
   });
 
-  it('tells no latch that a lease is about to change', async () => {
-    const { told, waitMs } = await askWithout({ ...latched, ...LIVE });
+  it('answers with no latch that a lease is about to change', async () => {
+    const { answered, waitMs } = await askWithout({ ...latched, ...LIVE });
     const [type, leastMs] = kind === 'refusing' ? ['table-unavailable', 0] : ['credential-rejected', LEASE_MS];
-    expect([told, waitMs >= leastMs]).toEqual([type, true]);
+    expect([answered, waitMs >= leastMs]).toEqual([type, true]);
   });
 
   it('reads the secret once in a minute, also while Secrets Manager is silent, and never for a pair it does not know', async () => {
@@ -126,11 +126,11 @@ describe.each([
     const { acquire, views, sent, slept, tableReads } = createPairWorld({
       onReplace: (write, { n }) => (n <= 3 ? failing() : write()),
     });
-    const told = await acquire([REQUEST]);
+    const answered = await acquire([REQUEST]);
 
-    if (kind === 'refusing') expect(told).toMatchObject({ type: 'table-unavailable', retryAfterSeconds: 9 });
+    if (kind === 'refusing') expect(answered).toMatchObject({ type: 'table-unavailable', retryAfterSeconds: 9 });
     else {
-      expect(told).toBe(FINGERPRINT);
+      expect(answered).toBe(FINGERPRINT);
       expect(views.map(({ cache }) => cache)).toEqual(['shared', 'shared', 'shared', 'shared']);
       expect([sent.length, tableReads.length, slept]).toEqual([1, 4, [25, 50, 100]]);
     }
@@ -180,7 +180,7 @@ describe('a call that needs the table', () => {
   it.each([
     ['the circuit is open', OPEN, 9, /^DynamoDB does not answer\. .* no token request/],
     ['the sealing key cannot be read', NO_KEY, 5, /sealing key/],
-  ])('is told at once that %s, and when to come back', async (_, failing, retryAfterSeconds, detail) => {
+  ])('hears at once that %s, and when to come back', async (_, failing, retryAfterSeconds, detail) => {
     const { acquire, slept } = createPairWorld({ reads: [failing] });
     const problem = { type: 'table-unavailable', retryAfterSeconds, detail: expect.stringMatching(detail) };
     expect(await acquire([REQUEST])).toMatchObject(problem);
@@ -197,7 +197,7 @@ describe('a call that needs the table', () => {
       { onReplace: async (_, { n }) => (n === 1 ? SILENT() : undefined) },
       'token-endpoint-timeout',
     ],
-  ])('%s is told %3$s', async (_, options, type) => {
+  ])('%s ends with %3$s', async (_, options, type) => {
     const { ask, clock } = createPairWorld(options);
     const call = exampleCall({ deadline: START + 2 * SECOND_MS });
     expect([await ask(undefined, call), clock.now]).toEqual([type, START + 2 * SECOND_MS]);
@@ -340,7 +340,7 @@ describe('a check without the table', () => {
   it('leaves a missing secret to the table, and says nothing of it', async () => {
     const { acquire, memory } = createPairWorld({ reads: [OPEN], secret: () => ({ outcome: 'missing' }) });
     await memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, token }, tag: 'a' }));
-    const told = await acquire([{ kind: 'wait' }], exampleCall({ stage: 'AWSCURRENT' }));
-    expect(told).toMatchObject({ type: 'table-unavailable' });
+    const answered = await acquire([{ kind: 'wait' }], exampleCall({ stage: 'AWSCURRENT' }));
+    expect(answered).toMatchObject({ type: 'table-unavailable' });
   });
 });
