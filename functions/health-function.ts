@@ -43,7 +43,7 @@ export function createHealthFunction(variables: HealthVariables, options: Health
   const common = {
     services: variables.TOKEN_BROKER_SERVICES.split(' '),
     checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
-    notify: createNotify({ environment, memories, sendMessage, now }),
+    notify: createNotify({ environment, memories, sendMessage, now, sleep, random: Math.random }),
     record: log.check,
     now,
     sleep,

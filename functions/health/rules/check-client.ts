@@ -1,5 +1,6 @@
 import { type ClientName, type Pair, type ServiceName, servicesOf } from '../../broker/pair.ts';
 import { askUntil, type CheckDependencies, type CheckRecord, checkOnce, isSilent } from './check-pairs.ts';
+import type { Findings } from './evaluate.ts';
 import type { Notify } from './notify.ts';
 
 /** A version of a client's secret that was put into use. */
@@ -44,10 +45,10 @@ export function createClientCheck(dependencies: Dependencies) {
     const secret = await describeSecret(client);
     const listed = secret === undefined ? [] : servicesOf(secret.services, services);
     const reported = records.filter(({ pair }) => listed.includes(pair.service));
-    const failures = await Promise.all(reported.map((record) => report(record, endsAt)));
+    const { failures } = await notify(reported.flatMap(findingsOf), endsAt);
     // If another version is current by now, its own event starts a check.
     const open = secret?.currentVersion === version ? records.map((record) => unfinished(record, version)) : [];
-    const reasons = [...open, ...failures.flat()].filter((reason) => reason !== undefined);
+    const reasons = [...open, ...failures].filter((reason) => reason !== undefined);
     if (reasons.length > 0) throw new Error(`${client}: ${reasons.join(', ')}`);
   };
 
@@ -63,10 +64,9 @@ export function createClientCheck(dependencies: Dependencies) {
     return isKept ? undefined : `${service} another-version`;
   }
 
-  /** Returns a word for each failure. */
-  async function report({ pair, answer }: CheckRecord, endsAt: number): Promise<readonly string[]> {
+  /** Returns the findings of an answer that says something about the credential. */
+  function findingsOf({ pair, answer }: CheckRecord): readonly Findings[] {
     if (answer.kind === 'failed' || isSilent(answer.finding)) return [];
-    const checked = [{ ...answer, pair, at: now() }];
-    return (await notify({ kind: 'client', service: pair.service, checked }, endsAt)).failures;
+    return [{ kind: 'client', service: pair.service, checked: [{ ...answer, pair, at: now() }] }];
   }
 }

@@ -7,38 +7,87 @@ export interface Message {
   readonly text: string;
 }
 
-/** Describes a change, its start and the remedy. Never contains a value of a secret or of a service's answer. */
-export function messageOf(environment: string, observation: Observation, before: Entry | undefined): Message {
-  const { condition, since, detail } = observation;
-  const facts = new Map([
-    ['environment', environment],
-    ...factsOf(environment, observation),
-    ['finding', condition],
-    ['since', dateTime(since)],
-    ['before', before === undefined ? 'nothing to report' : `${before.condition} since ${dateTime(before.since)}`],
-  ]);
-  const fill = (text: string) => text.replaceAll(/<(\w+)>/g, (place, name) => facts.get(name) ?? place);
-  const [headline, sentence, advice] = textsOf(observation).map(fill);
-  const table = [...facts].map(([name, value]) => `${`${name}:`.padEnd(COLUMN)}${value}`);
-  const command = `Run commands as: npm run token-broker -- <command> --environment ${environment}`;
-  const paragraphs = [sentence, detail, table.join('\n'), `What to do: ${advice}`, command];
-  const text = `${paragraphs.filter((paragraph) => paragraph !== undefined).join('\n\n')}\n`;
-  const subject = `[token-broker ${environment}] ${headline}`;
-  // SNS refuses a longer subject. Names are always ASCII.
-  return { subject: subject.length > 99 ? `${subject.slice(0, 96)}...` : subject, text };
+/** The condition of a subject, and the condition that was reported before. */
+export interface Change {
+  readonly observation: Observation;
+  readonly before: Entry | undefined;
 }
 
-function factsOf(environment: string, observation: Observation): readonly (readonly [name: string, value: string])[] {
-  if (observation.kind === 'service') return [['service', observation.service]];
-  if (observation.kind !== 'pair' && observation.kind !== 'expiry') return [];
-  const { client, service } = observation.pair;
-  return [
-    ['client', client],
-    ['service', service],
-    ['secret', secretName(environment, client)],
-    ['secret version', observation.version ?? 'not known'],
-    ...(observation.kind === 'expiry' ? [['end', observation.credentialExpiresAt] as const] : []),
-  ];
+/** Returns a key that changes share if their texts differ only in the client. */
+export function messageKey({ observation }: Change): string {
+  return JSON.stringify([serviceOf(observation), observation.condition, textsOf(observation)]);
+}
+
+/** Describes changes, their start and the remedy. Never contains a value of a secret or of a service's answer. */
+export function messageOf(environment: string, changes: readonly Change[]): Message {
+  const groups = [...Map.groupBy(changes, messageKey).values()];
+  const sections = groups.map((group) => sectionOf(environment, group));
+  const command = `Run commands as: npm run token-broker -- <command> --environment ${environment}`;
+  const paragraphs = [...sections.flatMap((section) => section.paragraphs), command];
+  const subject = `[token-broker ${environment}] ${sections.map(({ headline }) => headline).join('; ')}`;
+  // SNS refuses a longer subject. Names are always ASCII.
+  return {
+    subject: subject.length > 99 ? `${subject.slice(0, 96)}...` : subject,
+    text: `${paragraphs.join('\n\n')}\n`,
+  };
+}
+
+/** Describes changes with the same key: up to three in a table each, more in a list with the first command. */
+function sectionOf(environment: string, changes: readonly Change[]) {
+  const tables = changes.map((change) => factsOf(environment, change));
+  const clients = tables.flatMap(({ client }) => client ?? []);
+  const isList = changes.length > MAX_TABLES;
+  const names = isList ? `${clients.length} clients` : clients.join(', ');
+  const fill = (text: string, client: string) =>
+    text.replaceAll(/<(\w+)>/g, (place, name) => (name === 'client' ? client : tables[0]?.[name]) ?? place);
+  const [[headline, sentence, advice] = ['', '', '']] = changes.map(({ observation }) => textsOf(observation));
+  const details = changes.flatMap(({ observation }) => observation.detail ?? []);
+  const described = isList ? listOf(tables) : tables.map(tableText);
+  const remedy = `What to do: ${fill(advice, clients.length > 1 ? '<client>' : names)}`;
+  return { headline: fill(headline, names), paragraphs: [fill(sentence, names), ...details, ...described, remedy] };
+}
+
+const MAX_TABLES = 3;
+
+/** Returns what the tables share, the beginning of the list of clients, and the command that shows all of them. */
+function listOf(tables: readonly Facts[]): readonly string[] {
+  const [{ environment, service, finding, end } = {}] = tables;
+  const [since] = tables.map((facts) => `${facts.since}`).toSorted();
+  const clients = tables.map((facts) => `${facts.client} ${facts.end ?? ''}`.trim()).toSorted();
+  const rest = clients.length > MAX_LISTED ? [`and ${clients.length - MAX_LISTED} more`] : [];
+  const table = tableText({ environment, service, finding, clients: `${clients.length}`, since });
+  const command = `Begin with \`${end === undefined ? 'health' : 'client list'}\`: it shows all of them.`;
+  return [table, [...clients.slice(0, MAX_LISTED), ...rest].join('\n'), command];
+}
+
+const MAX_LISTED = 20;
+
+type Facts = Readonly<Record<string, string | undefined>>;
+
+function factsOf(environment: string, { observation, before }: Change): Facts {
+  const { condition, since, version = 'not known' } = observation;
+  const pair = 'pair' in observation ? observation.pair : undefined;
+  return {
+    environment,
+    client: pair?.client,
+    service: serviceOf(observation),
+    secret: pair && secretName(environment, pair.client),
+    'secret version': pair && version,
+    end: observation.kind === 'expiry' ? observation.credentialExpiresAt : undefined,
+    finding: condition,
+    since: dateTime(since),
+    before: before === undefined ? 'nothing to report' : `${before.condition} since ${dateTime(before.since)}`,
+  };
+}
+
+function serviceOf(observation: Observation): string | undefined {
+  if ('pair' in observation) return observation.pair.service;
+  return observation.kind === 'service' ? observation.service : undefined;
+}
+
+function tableText(facts: Facts): string {
+  const rows = Object.entries(facts).filter(([, value]) => value !== undefined);
+  return rows.map(([name, value]) => `${`${name}:`.padEnd(COLUMN)}${value}`).join('\n');
 }
 
 const COLUMN = 'secret version: '.length;
@@ -90,7 +139,7 @@ const SENTENCES: Readonly<Record<Finding, string>> = {
   misconfigured: '<service> answers token requests for <client>, but not with a token that the broker can use.',
   'secret-missing': 'There is no credential of <client> to send to <service>.',
   'secret-malformed': 'The secret of <client> contains no credential that can be sent to <service>.',
-  disabled: 'An operator has disabled <client>: it gets no tokens of <service>.',
+  disabled: 'An operator has disabled <client>: no token of <service> is issued.',
 };
 
 const TEXTS_OF_EXPIRY = {

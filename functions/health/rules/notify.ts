@@ -1,6 +1,6 @@
 import { pairKey, type ServiceName } from '../../broker/pair.ts';
 import { type Entries, type Entry, evaluate, expiryKey, type Findings, isGood, type Observation } from './evaluate.ts';
-import { type Message, messageOf } from './messages.ts';
+import { type Change, type Message, messageKey, messageOf } from './messages.ts';
 
 /** The conditions that were reported to the operators. `revision` counts the writes. */
 export interface NotificationMemory {
@@ -24,8 +24,8 @@ export class NotificationFailure extends Error {
   override readonly name = 'NotificationFailure';
 }
 
-/** Begins no message after `endsAt` (epoch milliseconds). Never throws a `NotificationFailure`. */
-export type Notify = (findings: Findings, endsAt: number) => Promise<Notified>;
+/** Begins no message of a run or an event after `endsAt` (epoch milliseconds). Never throws a `NotificationFailure`. */
+export type Notify = (findings: readonly Findings[], endsAt: number) => Promise<Notified>;
 
 export interface Notified {
   readonly sent: number;
@@ -40,67 +40,97 @@ interface Dependencies {
   readonly memories: NotificationMemories;
   readonly sendMessage: SendMessage;
   readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<unknown>;
+  /** Returns a number from 0 up to 1. */
+  readonly random: () => number;
 }
 
 /**
- * Sends the changes since the last messages to the operators, five at a time, and remembers them.
- * The memory is written after the messages, by compare-and-set on its revision. If another writer was first, everything
- * is evaluated again. A message that was not sent is not remembered, so the next run sends it. A message is sent twice
+ * Sends the changes since the last messages to the operators, and remembers them. A run sends a message for each
+ * service and kind of change. An event sends a single message after a random time. Both send at most four a second,
+ * because SNS suspends an e-mail address above ten.
+ *
+ * A memory is written after the messages, by compare-and-set on its revision. If another writer was first, its findings
+ * are evaluated again. A message that was not sent is not remembered, so the next run sends it. A message is sent twice
  * if runs and events overlap, or if the function ends before the write.
+ *
+ * @see https://docs.aws.amazon.com/sns/latest/dg/sns-email-notifications.html
  */
-export function createNotify({ environment, memories, sendMessage, now }: Dependencies): Notify {
+export function createNotify({ environment, memories, sendMessage, now, sleep, random }: Dependencies): Notify {
+  /** The earliest time of the next message of this instance. */
+  let nextAt = 0;
+
   return async (findings, endsAt) => {
-    /** Keys of changes, so that no message is sent twice when the memory is read again. */
+    const isEvent = findings.some(({ kind }) => kind === 'client');
+    let jitterMs = isEvent ? Math.min(random() * JITTER_MS, (endsAt - now()) / 2) : 0;
+    /** Keys of changes, so that no message is sent twice when a memory is read again. */
     const tried = new Set<string>();
     const sent = new Set<string>();
-    const failures: string[] = [];
-    let unsent = 0;
-    await sendAll().catch((error) => failures.push(failureWord(error)));
-    return { sent: sent.size, unsent, failures };
-
-    async function sendAll(): Promise<void> {
-      for (let overtaken = 0; overtaken < MAX_OVERTAKEN; ) {
-        const { entries, revision } = await memories.read(findings.service).catch(sendWithoutMemory);
-        const { transitions, quiet } = findTransitions(evaluate(findings, entries), now());
-        const batch = transitions.filter(({ key }) => !tried.has(key)).slice(0, now() < endsAt ? AT_ONCE : 0);
-        await Promise.all(batch.map(send));
-
-        const out = transitions.filter(({ key }) => sent.has(key));
-        unsent = transitions.length - out.length;
-        const remembered = withUpdates(quiet, out);
-        if (isSame(remembered, entries)) return;
-        const isWritten = await memories.write(findings.service, { entries: remembered, revision: revision + 1 });
-        if (!isWritten) overtaken += 1;
-        else if (batch.length < AT_ONCE) return;
+    const failures = new Set<string>();
+    const counts = { sent: 0, unsent: 0 };
+    let open = findings;
+    for (let reads = 0; open.length > 0 && reads < MAX_READS; reads += 1) {
+      const looks = await Promise.all(open.map(look));
+      const changes = looks.flatMap(({ transitions }) => transitions).filter(({ key }) => !tried.has(key));
+      if (changes.length > 0 && jitterMs > 0) {
+        await sleep(jitterMs);
+        jitterMs = 0;
+        continue;
       }
-      throw new NotificationFailure('memory-in-use');
+      for (const group of Map.groupBy(changes, isEvent ? () => '' : messageKey).values()) await send(group);
+      const areDone = await Promise.all(looks.map(remember));
+      open = open.filter((_, index) => !areDone[index]);
+    }
+    if (open.length > 0) failures.add('memory-in-use');
+    return { ...counts, failures: [...failures] };
+
+    async function look(found: Findings) {
+      const memory = await memories.read(found.service).catch(noteFailure);
+      const { transitions, quiet } = findTransitions(evaluate(found, memory?.entries ?? { pairs: new Map() }), now());
+      // Every run sends an incident of the broker. The table that it cannot reach also contains the memory.
+      const known = transitions.filter(({ observation: { kind } }) => memory !== undefined || kind === 'broker');
+      return { service: found.service, memory, transitions: known, quiet };
     }
 
-    /** Sends an incident of the broker in every run. The table that it cannot reach also contains the memory. */
-    async function sendWithoutMemory(failure: unknown): Promise<never> {
-      const { transitions } = findTransitions(evaluate(findings, { pairs: new Map() }), now());
-      await Promise.all(transitions.filter(({ observation }) => observation.kind === 'broker').map(send));
-      throw failure;
+    async function send(group: readonly Transition[]): Promise<void> {
+      for (const { key } of group) tried.add(key);
+      const at = Math.max(now(), nextAt);
+      const isInTime = at < endsAt;
+      if (isInTime) {
+        nextAt = at + GAP_MS;
+        await sleep(at - now());
+      }
+      const isSent = isInTime && (await sendMessage(messageOf(environment, group)).then(() => true, noteFailure));
+      for (const { key } of isSent ? group : []) sent.add(key);
+      counts[isSent ? 'sent' : 'unsent'] += 1;
     }
 
-    async function send({ key, observation, before }: Transition): Promise<void> {
-      tried.add(key);
-      try {
-        await sendMessage(messageOf(environment, observation, before));
-        sent.add(key);
-      } catch (error) {
-        failures.push(failureWord(error));
-      }
+    /** Returns whether the memory is written, or need not or cannot be written. */
+    async function remember({ service, memory, transitions, quiet }: Awaited<ReturnType<typeof look>>) {
+      const out = transitions.filter(({ key }) => sent.has(key));
+      const entries = withUpdates(quiet, out);
+      if (memory === undefined || isSame(entries, memory.entries)) return true;
+      return (await memories.write(service, { entries, revision: memory.revision + 1 }).catch(noteFailure)) ?? true;
+    }
+
+    function noteFailure(error: unknown): undefined {
+      if (!(error instanceof NotificationFailure)) throw error;
+      failures.add(error.message);
     }
   };
 }
 
+/** The time between two messages of an instance. */
+const GAP_MS = 250;
+/** Spreads the messages of events at the same time. */
+const JITTER_MS = 60_000;
+/** Limit of repetitions. Each follows a write of another run or event, which has sent its own messages. */
+const MAX_READS = 10;
+
 /** A change that needs a message. */
-interface Transition {
+interface Transition extends Change {
   readonly key: string;
-  readonly observation: Observation;
   readonly entry: Entry;
-  readonly before: Entry | undefined;
 }
 
 type Update = Pick<Transition, 'observation' | 'entry'>;
@@ -120,7 +150,8 @@ function findTransitions({ observations, kept }: ReturnType<typeof evaluate>, no
     // The memory contains a newer observation.
     if (before !== undefined && at <= before.at) continue;
     const entry = { condition, since, at, version };
-    if (isTransition(entry, before)) transitions.push({ key: `${subject} ${condition}`, observation, entry, before });
+    const key = `${observation.kind === 'service' ? observation.service : subject} ${condition}`;
+    if (isTransition(entry, before)) transitions.push({ key, observation, entry, before });
     else if (before !== undefined && !isGood(before)) {
       updates.push({ observation, entry: condition === 'lasting' ? entry : { ...before, at } });
     }
@@ -158,12 +189,3 @@ function isSame(a: Entries, b: Entries): boolean {
   if (a.service !== b.service || a.broker !== b.broker || a.probe !== b.probe) return false;
   return a.pairs.size === b.pairs.size && [...a.pairs].every(([key, entry]) => b.pairs.get(key) === entry);
 }
-
-function failureWord(error: unknown): string {
-  if (error instanceof NotificationFailure) return error.message;
-  throw error;
-}
-
-const AT_ONCE = 5;
-/** Limit of repetitions. Each follows a write of another run or event, which has sent its own messages. */
-const MAX_OVERTAKEN = 10;

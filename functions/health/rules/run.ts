@@ -75,14 +75,10 @@ export function createHealthRun(dependencies: Dependencies) {
     const tagged = checked.map((look) => ({ ...look, expiryTag: tags.get(look.pair.client)?.get(look.version ?? '') }));
     const checks = { checked: tagged, missed };
     const findings = { kind: 'run', checks, listed, probe, at: now() } as const;
-    const notified = await Promise.all(
-      [...services, undefined].map((service) => notify({ ...findings, service }, reportsEndAt)),
+    const reported = await notify(
+      [undefined, ...services].map((service) => ({ ...findings, service })),
+      reportsEndAt,
     );
-    const reported = notified.reduce((a, b) => ({
-      sent: a.sent + b.sent,
-      unsent: a.unsent + b.unsent,
-      failures: [...a.failures, ...b.failures],
-    }));
     const incidents = services.filter((service) => hasIncident(service, checks));
     const found = { clients: clients.length, unknown, incidents, probe };
     return { ...checks, ...found, reported, hasSubscriber, milliseconds: now() - startedAt };

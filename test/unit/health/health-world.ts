@@ -55,6 +55,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   const { now, sleep } = clock;
   const memories = createMemories();
   const messages: Message[] = [];
+  const sentAt: number[] = [];
   const probed: { readonly pair: Pair; readonly timeoutMs: number }[] = [];
   const checks: ((typeof probed)[number] & { readonly at: number; readonly atOnce: number })[] = [];
   const recorded: CheckRecord[] = [];
@@ -77,9 +78,12 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     await sleep(MESSAGE_MS);
     world.notify(message);
     messages.push(message);
+    sentAt.push(now());
   };
   const notifyWith = (store: NotificationMemories) =>
-    createNotify({ environment: 'dev', memories: store, sendMessage, now });
+    createNotify({ environment: 'dev', memories: store, sendMessage, now, sleep, random });
+  const notifyEvent = (checked: readonly CheckedPair[], store = memories.store, timeMs = 600_000) =>
+    notifyWith(store)([{ kind: 'client', service: SERVICE, checked }], now() + timeMs);
   const record = (one: CheckRecord) => void recorded.push(one);
   const dependencies = { services: world.services, checkPair, record, now, sleep };
   const start = () =>
@@ -103,7 +107,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   };
 
   return {
-    ...{ world, clock, memories, messages, checks, probed, recorded, dependencies },
+    ...{ world, clock, memories, messages, sentAt, checks, probed, recorded, dependencies },
     notify: notifyWith(memories.store),
     /** Runs once, waits for the interval, and returns the result with the subjects of its messages. */
     run: async () => {
@@ -111,9 +115,19 @@ export function createHealthWorld(changes: Partial<World> = {}) {
       await clock.advance(world.intervalMs);
       return result;
     },
+    /** Notifies of a run in which every service rejects acme, and sends `timeMs` at most. */
+    reject: ({ store = memories.store, timeMs = 600_000 } = {}) => {
+      const at = now();
+      const findings = world.services.map((service) => {
+        const checked = [checkedAs('acme', 'rejected', at, { pair: { client: 'acme', service } })];
+        return { kind: 'run', service, checks: { checked, missed: [] }, listed: [], probe: DENIED, at } as const;
+      });
+      return subjectsOf(notifyWith(store)(findings, at + timeMs));
+    },
     /** Notifies of the findings of an event. Returns the result with the subjects of its messages. */
     tell: (checked: readonly CheckedPair[], { store = memories.store, timeMs = 600_000 } = {}) =>
-      subjectsOf(notifyWith(store)({ kind: 'client', service: SERVICE, checked }, now() + timeMs)),
+      subjectsOf(notifyEvent(checked, store, timeMs)),
+    notifyEvent,
   };
 }
 
@@ -129,6 +143,10 @@ export const MESSAGE_MS = 20;
 
 export function clientsNamed(count: number) {
   return Array.from({ length: count }, (_, index) => ({ client: `client-${index}` }));
+}
+
+export function servicesNamed(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `service-${index}`);
 }
 
 /** A pair as a check found it. */

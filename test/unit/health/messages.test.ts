@@ -3,6 +3,7 @@ import type { Observation } from '../../../functions/health/rules/evaluate.ts';
 import { messageOf } from '../../../functions/health/rules/messages.ts';
 import { FINDINGS, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
 import { HOUR_MS, PAIR, START } from '../../support/example.ts';
+import { clientsNamed } from './health-world.ts';
 
 const dateOf = (time: number) => new Date(time).toISOString();
 const look = { since: START, at: START };
@@ -36,8 +37,17 @@ it('a message says who, what, since when, which version, and what to do', async 
     credentialExpiresAt: dateOf(START),
     ...look,
   } as const;
-  const messages = [...observations, ...throttled, expired].map((observation) =>
-    messageOf('dev', observation, undefined),
+  const groups = [...observations, ...throttled, expired].map((observation) => [observation]);
+  const expiring = clientsNamed(25).map(({ client }) => {
+    const [, expiry] = observationsOf({ client, service: PAIR.service }).filter(({ kind }) => kind === 'expiry');
+    return expiry ?? expired;
+  });
+  const ofClient = observations.filter(({ condition }) => /^(rejected|ended)$/.test(condition));
+  const messages = [...groups, expiring.slice(0, 3), expiring, ofClient].map((group) =>
+    messageOf(
+      'dev',
+      group.map((observation) => ({ observation, before: undefined })),
+    ),
   );
   const texts = messages.map(({ subject, text }) => `${'='.repeat(99)}\n${subject}\n\n${text}`);
   await expect(texts.join('\n')).toMatchFileSnapshot('messages.txt');
@@ -47,7 +57,7 @@ it('a message names the version, the condition before, and further findings', ()
   const [accepted] = observationsOf({ client: 'acme', service: 'customer-insights' });
   const more = { version: 'v7', since: START + HOUR_MS + 1_999, detail: 'Of two looks this was the second.' };
   const before = { condition: 'rejected', since: START, at: START } as const;
-  const { text } = messageOf('dev', { ...(accepted as Observation), ...more }, before);
+  const { text } = messageOf('dev', [{ observation: { ...(accepted as Observation), ...more }, before }]);
   expect(text).toContain('\n\nOf two looks this was the second.\n\n');
   expect(text).toContain('\nsecret version: v7\nfinding:        accepted\nsince:          2026-01-01T01:00:01Z\n');
   expect(text).toContain('\nbefore:         rejected since 2026-01-01T00:00:00Z\n');
@@ -55,11 +65,17 @@ it('a message names the version, the condition before, and further findings', ()
 
 it('a subject is one line of at most 99 characters, which SNS takes', () => {
   for (const observation of observationsOf({ client: 'c'.repeat(63), service: 's'.repeat(63) })) {
-    expect(messageOf('environment-of-name', observation, undefined).subject).toMatch(/^[!-~][ -~]{0,98}$/);
+    expect(messageOf('environment-of-name', [{ observation, before: undefined }]).subject).toMatch(
+      /^[!-~][ -~]{0,98}$/,
+    );
   }
   const subjectOf = (service: string) =>
-    messageOf('dev', { kind: 'pair', pair: { client: 'acme', service }, condition: 'disabled', ...look }, undefined)
-      .subject;
+    messageOf('dev', [
+      {
+        observation: { kind: 'pair', pair: { client: 'acme', service }, condition: 'disabled', ...look },
+        before: undefined,
+      },
+    ]).subject;
   const start = '[token-broker dev] disabled: acme on ';
   expect(subjectOf('s'.repeat(62))).toBe(start + 's'.repeat(62));
   expect(subjectOf('s'.repeat(63))).toBe(`${start}${'s'.repeat(59)}...`);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NotificationFailure, type NotificationMemories } from '../../../functions/health/rules/notify.ts';
 import { FINDINGS, type Finding } from '../../../functions/vocabulary.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
-import { about, checkedAs, clientsNamed, createHealthWorld, MESSAGE_MS, SERVICE } from './health-world.ts';
+import { about, checkedAs, clientsNamed, createHealthWorld, SERVICE, servicesNamed } from './health-world.ts';
 
 const ACME = `acme/${SERVICE}`;
 const rejected = (count: number) => clientsNamed(count).map(({ client }) => checkedAs(client, 'rejected'));
@@ -119,12 +119,12 @@ describe('the memory', () => {
     expect(await look('rejected', 15)).toEqual([]);
   });
 
-  it('is written after each five messages', async () => {
-    const { tell, memories } = createHealthWorld();
-    expect(await tell(rejected(12))).toMatchObject({ sent: 12, unsent: 0, failures: [] });
-    expect(memories.writes()).toBe(3);
-    await tell([]);
-    expect(memories.writes()).toBe(3);
+  it('is written once for each service, after the messages', async () => {
+    const { reject, memories } = createHealthWorld({ services: servicesNamed(12) });
+    expect(await reject()).toMatchObject({ sent: 12, unsent: 0, failures: [] });
+    expect(memories.writes()).toBe(12);
+    await reject();
+    expect(memories.writes()).toBe(24);
   });
 
   it('is read again when another revision is there, and sent messages are not repeated', async () => {
@@ -136,14 +136,14 @@ describe('the memory', () => {
       isOvertaken = true;
       return memories.store.write(service, memory);
     };
-    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 7, unsent: 0 });
-    expect([messages.length, memories.entries().pairs.size]).toEqual([7, 8]);
+    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 1, unsent: 0 });
+    expect([messages.length, memories.entries().pairs.size]).toEqual([1, 8]);
   });
 
   it('takes a write whose answer was lost for that of another run, and no message is repeated', async () => {
     const { tell, memories } = createHealthWorld();
     const write: NotificationMemories['write'] = async (...given) => !(await memories.store.write(...given));
-    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 7, failures: [] });
+    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 1, failures: [] });
     expect(await tell(rejected(7))).toMatchObject({ sent: 0, unsent: 0 });
   });
 
@@ -195,26 +195,32 @@ describe('a message that does not get out', () => {
   });
 
   it('keeps no other from getting out', async () => {
-    const { tell, world } = createHealthWorld();
-    const lost = new Set([about('rejected', 'client-3'), about('rejected', 'client-17')]);
-    world.notify = ({ subject }) => void (lost.has(subject) && fail());
-    expect(await tell(rejected(30))).toMatchObject({ sent: 28, unsent: 2 });
+    const { reject, world } = createHealthWorld({ services: servicesNamed(30) });
+    const lost = [about('rejected', 'acme', 'service-3'), about('rejected', 'acme', 'service-17')];
+    world.notify = ({ subject }) => void (lost.includes(subject) && fail());
+    expect(await reject()).toMatchObject({ sent: 28, unsent: 2, failures: ['notifier-down'] });
     world.notify = () => undefined;
-    expect(new Set((await tell(rejected(30))).subjects)).toEqual(lost);
+    expect((await reject()).subjects).toEqual(lost);
   });
 
-  it('costs no more than five tries when nothing gets out', async () => {
-    const { tell } = createHealthWorld({ notify: () => fail() });
-    expect(await tell(rejected(30))).toMatchObject({ sent: 0, unsent: 30, failures: { length: 5 } });
+  it('is tried once in a run', async () => {
+    const tries: string[] = [];
+    const { reject, world } = createHealthWorld({ services: servicesNamed(30) });
+    world.notify = ({ subject }) => {
+      tries.push(subject);
+      fail();
+    };
+    expect(await reject()).toMatchObject({ sent: 0, unsent: 30, failures: ['notifier-down'] });
+    expect(new Set(tries).size).toBe(tries.length);
   });
 
   it.each([
-    ['nothing begins at its end', 0, 0],
-    ['no further five begin at its end', 2 * MESSAGE_MS, 10],
+    ['none begins at its end', 0, 0],
+    ['one begins just before it, and none at its end', 500, 2],
   ])('is left to the next notification for want of time: %s', async (_what, timeMs, sent) => {
-    const { tell } = createHealthWorld();
-    expect(await tell(rejected(12), { timeMs })).toMatchObject({ sent, unsent: 12 - sent, failures: [] });
-    expect(await tell(rejected(12))).toMatchObject({ sent: 12 - sent, unsent: 0 });
+    const { reject } = createHealthWorld({ services: servicesNamed(12) });
+    expect(await reject({ timeMs })).toMatchObject({ sent, unsent: 12 - sent, failures: [] });
+    expect(await reject()).toMatchObject({ sent: 12 - sent, unsent: 0 });
   });
 
   it('does not hide a bug', async () => {

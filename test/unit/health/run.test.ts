@@ -3,7 +3,7 @@ import { pairKey } from '../../../functions/broker/pair.ts';
 import { checkPairs } from '../../../functions/health/rules/check-pairs.ts';
 import { pairsOf } from '../../../functions/health/rules/run.ts';
 import { MINUTE_MS, START } from '../../support/example.ts';
-import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from './health-world.ts';
+import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE, servicesNamed } from './health-world.ts';
 
 const NOT_REFUSED = '[token-broker dev] SECURITY: a role without an access rule was not refused';
 
@@ -79,7 +79,7 @@ describe('a run whose time is up', () => {
 
 it('a run begins no message so late that it could not be remembered', async () => {
   const answer = () => ({ finding: 'rejected', afterMs: 0 }) as const;
-  const { run } = createHealthWorld({ clients: clientsNamed(1_000), timeoutMs: 10_000, answer });
+  const { run } = createHealthWorld({ services: servicesNamed(60), timeoutMs: 10_000, answer });
   const { reported, milliseconds } = await run();
   expect(reported.unsent).toBeGreaterThan(0);
   expect(milliseconds).toBeLessThanOrEqual(8_000 + MESSAGE_MS);

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { createHealthLog } from '../../../functions/health/health-log.ts';
+import type { HealthRun } from '../../../functions/health/rules/run.ts';
+import { WARNING_METRICS } from '../../../functions/vocabulary.ts';
+import { ALARMS, type WatchedBroker } from '../../../lib/monitoring/alarms.ts';
+import { HOUR_MS, START } from '../../support/example.ts';
+import { about, checkedAs, clientsNamed, createHealthWorld, SERVICE } from './health-world.ts';
+
+/**
+ * SNS suspends an e-mail subscription above this rate, and deletes it after 48 hours.
+ *
+ * @see https://docs.aws.amazon.com/sns/latest/dg/sns-email-notifications.html
+ */
+const SNS_LIMIT = 10;
+
+const REJECTED = ['credential-rejected', 'latch-active'];
+const SERVICES = [SERVICE, 'merchant-payment-cleansing'];
+const IN_A_WEEK = new Date(START + 6 * 24 * HOUR_MS).toISOString();
+
+describe('the messages of a run, with the alarms of its minute, stay below the limit of SNS', () => {
+  it.each<[string, Parameters<typeof createHealthWorld>[0], readonly string[], readonly string[]]>([
+    [
+      '80 rejected pairs',
+      { clients: clientsNamed(80), answer: () => 'rejected' },
+      [about('rejected', '80 clients')],
+      REJECTED,
+    ],
+    [
+      '12 rejected pairs',
+      { clients: clientsNamed(12), answer: () => 'rejected' },
+      [about('rejected', '12 clients')],
+      REJECTED,
+    ],
+    [
+      '6 pairs rejected on each of two services',
+      { clients: clientsNamed(6), services: SERVICES, answer: () => 'rejected' },
+      SERVICES.map((service) => about('rejected', '6 clients', service)),
+      REJECTED,
+    ],
+    [
+      '200 credentials that end on one day',
+      { clients: clientsNamed(200), answer: () => ({ credentialExpiresAt: IN_A_WEEK }) },
+      [about('ends-within-7-days', '200 clients')],
+      ['credential-expiring'],
+    ],
+  ])('%s', async (_, changes, subjects, alarms) => {
+    const world = createHealthWorld(changes);
+    const run = await world.run();
+    expect(run.subjects).toEqual(subjects);
+    expect(alarmsOf(run)).toEqual(alarms);
+    expect(peakOf(world.sentAt) + alarms.length).toBeLessThan(SNS_LIMIT);
+  });
+});
+
+describe('the messages of events at the same time', () => {
+  it.each([10, 40])('are spread over a minute, one for each client: %i', async (count) => {
+    const { clock, notifyEvent, messages, sentAt } = createHealthWorld();
+    const events = clientsNamed(count).map(({ client }) => notifyEvent([checkedAs(client, 'rejected', clock.now())]));
+    await clock.run(Promise.all(events));
+    expect(messages.map(({ subject }) => subject).toSorted()).toEqual(
+      clientsNamed(count)
+        .map(({ client }) => about('rejected', client))
+        .toSorted(),
+    );
+    expect(Math.max(...sentAt) - START).toBeLessThan(61_000);
+    expect(peakOf(sentAt) + REJECTED.length).toBeLessThan(SNS_LIMIT);
+  });
+
+  it('of one client are one message', async () => {
+    const { clock, notify, messages } = createHealthWorld({ services: SERVICES });
+    const findings = SERVICES.map((service) => {
+      const checked = [checkedAs('acme', 'rejected', START, { pair: { client: 'acme', service } })];
+      return { kind: 'client', service, checked } as const;
+    });
+    expect(await clock.run(notify(findings, START + HOUR_MS))).toMatchObject({ sent: 1, unsent: 0 });
+    expect(messages).toHaveLength(1);
+    for (const service of SERVICES) expect(messages[0]?.text).toContain(`${service} rejects the credential of acme.`);
+  });
+});
+
+it('a run sends at most four messages a second', async () => {
+  const { reject, sentAt } = createHealthWorld({ services: Array.from({ length: 30 }, (_, index) => `s-${index}`) });
+  expect(await reject()).toMatchObject({ sent: 30 });
+  expect(peakOf(sentAt)).toBe(4);
+});
+
+it('an outage of the table is one message of the broker, and no message about a client', async () => {
+  const world = createHealthWorld({
+    ...{ clients: clientsNamed(80), services: SERVICES },
+    answer: () => ({ failure: 'table-unavailable' }),
+  });
+  world.memories.fail(Number.POSITIVE_INFINITY);
+  expect((await world.run()).subjects).toEqual(['[token-broker dev] incident: the broker checks no credential']);
+});
+
+/** Returns the largest number of messages within any second. */
+function peakOf(times: readonly number[]): number {
+  return Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length));
+}
+
+/** Returns the alarms that ring for a run and the checks of the token function. Each sends a message of its own. */
+function alarmsOf(run: HealthRun): readonly string[] {
+  const lines: string[] = [];
+  const log = createHealthLog({ environment: 'dev', now: () => START, write: (line) => void lines.push(line) });
+  log.run(run);
+  const counted: Record<string, unknown> = Object.assign({}, ...lines.map((line) => JSON.parse(line)));
+  if (run.checked.some(({ finding }) => finding === 'rejected')) counted[WARNING_METRICS.rejected] = 1;
+  return Object.entries(ALARMS).flatMap(([name, { watch, of, threshold = 1 }]) => {
+    let metric = '';
+    const note = (watched = '') => {
+      metric = watched;
+    };
+    const silent = new Proxy({}, { get: () => () => undefined });
+    watch({ broker: note, called: silent, failedEvents: silent } as unknown as WatchedBroker);
+    return of !== 'silence' && Number(counted[metric]) >= Number(threshold) ? [name] : [];
+  });
+}
