@@ -7,7 +7,7 @@ const oneClient = {
   name: 'one-client',
   setup: ({ onResolve }) => onResolve({ filter: /\/index\.ts$/ }, () => ({ path: './index.js', external: true })),
 };
-const common = { bundle: true, packages: 'external', platform: 'node', target: 'node20' };
+const common = { bundle: true, packages: 'external', platform: 'node', target: 'node22' };
 const testing = { ...common, entryPoints: ['testing.ts'], plugins: [oneClient] };
 
 await build({ ...common, entryPoints: ['index.ts'], format: 'esm', outdir: 'dist/esm' });

@@ -54,7 +54,23 @@ export function isProblem(error: unknown, type: ProblemType): error is TokenBrok
 /** Creates the error for a failure of `FAILURES`. `more` ends its sentence and must not quote a peer. */
 export function failure(type: FailureType, more = '', facts: Facts = {}): TokenBrokerError {
   const { retryable, detail, advice } = FAILURES[type];
-  return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...facts, retryable, advice });
+  const text = more === '' ? detail : `${detail}: ${more}`;
+  return new TokenBrokerError(type, text, { ...facts, retryable, advice: facts.advice ?? advice });
+}
+
+/** Returns the advice for a connection that failed with a code of Node, if a setting of Node is a likely cause. */
+export function networkAdvice(code: string | undefined, { protocol }: URL): string | undefined {
+  const { HTTPS_PROXY, https_proxy: httpsProxy, NODE_USE_ENV_PROXY: isUsed, NODE_OPTIONS = '' } = process.env;
+  if (code === undefined || protocol !== 'https:') return undefined;
+  if (/SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/.test(code)) {
+    return 'Let Node trust the root certificate of your company: NODE_EXTRA_CA_CERTS=<file.pem>.';
+  }
+  const isIgnored = isUsed !== '1' && !`${process.execArgv} ${NODE_OPTIONS}`.includes('--use-env-proxy');
+  if ((HTTPS_PROXY || httpsProxy) && isIgnored && /^E(CONN|NOTFOUND|AI_|TIMEDOUT|.*UNREACH)|CONNECT/.test(code)) {
+    return 'HTTPS_PROXY is set, but Node ignores it without NODE_USE_ENV_PROXY=1.';
+  }
+  if (code !== 'ETIMEDOUT') return undefined;
+  return 'Node tries each address for 250 ms: NODE_OPTIONS=--network-family-autoselection-attempt-timeout=2000 allows more.';
 }
 
 /**
@@ -95,7 +111,7 @@ export const FAILURES = {
   'aws-security-token-invalid': lasting('AWS does not know these AWS credentials', 'Use keys that belong together.'),
   'aws-security-token-expired': lasting(
     'The temporary AWS credentials have expired',
-    'Sign in again (`aws sso login`); code passes a function as `credentials`, or omits it, instead of fixed keys.',
+    'Sign in again (`aws sso login`): the next call reads the new keys. Fixed keys of `credentials` stay: pass a function, or omit it.',
   ),
   'aws-wrong-scope': lasting('It was signed for another region or AWS service', 'Correct the `region`, or omit it.'),
   'aws-refused': lasting(

@@ -1,10 +1,11 @@
 export type { Finding, ProblemType, ProvenBy, SecretStage } from '../functions/vocabulary.ts';
 export type { Check, IssuedToken } from './answers.ts';
 export { type Caller, type CallerRule, ruleText } from './caller.ts';
-export { type BrokerProblem, type FailureType, safeCause, TokenBrokerError } from './error.ts';
+export { type BrokerProblem, type FailureType, networkAdvice, safeCause, TokenBrokerError } from './error.ts';
 export {
   type AwsCredentials,
   type Endpoint,
+  keepAwsCredentials,
   parseEndpoint,
   type ReadAwsCredentials,
   sign,

@@ -1,5 +1,5 @@
 import { type Members, parseJsonObject } from '../functions/broker/json.ts';
-import { type BrokerProblem, type FailureType, failure, safeCause, TokenBrokerError } from './error.ts';
+import { type BrokerProblem, type FailureType, failure, networkAdvice, safeCause, TokenBrokerError } from './error.ts';
 import { type Signing, type SigningClock, sign } from './sign.ts';
 import { type WorkLimits, within } from './single-flight.ts';
 
@@ -82,7 +82,7 @@ async function fetchText(fetch: Connection['fetch'], url: URL, init: RequestInit
   } catch (error) {
     if (error instanceof TokenBrokerError) throw error;
     const cause = safeCause(error, url.host);
-    throw failure('network-error', cause.code, { cause });
+    throw failure('network-error', cause.code, { cause, advice: networkAdvice(cause.code, url) });
   }
 }
 

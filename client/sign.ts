@@ -1,4 +1,3 @@
-import { SignatureV4 } from '@smithy/signature-v4';
 import { Sha256 } from '../functions/sha256.ts';
 import { isLoopback } from '../functions/vocabulary.ts';
 import { failure, safeCause } from './error.ts';
@@ -13,6 +12,8 @@ export interface Signing {
 export async function sign(signing: Signing, path: string, body: string): Promise<Readonly<Record<string, string>>> {
   const { protocol, hostname, host } = signing.endpoint.url;
   const credentials = await readCredentials(signing.credentials);
+  // A bundle that leaves the AWS SDK out may leave this package out, too.
+  const { SignatureV4 } = await import('@smithy/signature-v4').catch(failWithCredentials);
   const signer = new SignatureV4({ service: 'lambda', region: signing.endpoint.region, credentials, sha256: Sha256 });
   const accept = 'application/json, application/problem+json';
   const unsigned = { host, 'content-type': 'application/json', accept };
@@ -29,19 +30,54 @@ export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
+  readonly expiration?: Date | undefined;
 }
 
-/** Returns the current AWS credentials. The client calls it often, so it caches and renews them itself. */
-export type ReadAwsCredentials = () => Promise<AwsCredentials>;
+/**
+ * Returns the current AWS credentials. The client calls it often, so it caches and renews them itself. `forceRefresh`
+ * follows a refusal of expired credentials.
+ */
+export type ReadAwsCredentials = (options?: ReadOptions) => Promise<AwsCredentials>;
+
+interface ReadOptions {
+  readonly forceRefresh?: boolean;
+  /** An option of the AWS SDK's providers, so that they fit. */
+  readonly callerClientConfig?: never;
+}
+
+/**
+ * Keeps the credentials of a provider that asks AWS at each call, such as `fromTemporaryCredentials`. Reads them anew
+ * five minutes before their `expiration`. Wrap only a provider that always returns the same identity.
+ */
+export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials {
+  let kept: Promise<AwsCredentials> | undefined;
+  let isReading = false;
+  let staleAt = 0;
+  return (options) => {
+    const isFresh = Date.now() < staleAt && !options?.forceRefresh;
+    if (kept !== undefined && (isFresh || isReading)) return kept;
+    isReading = true;
+    staleAt = 0;
+    kept = read(options).finally(() => {
+      isReading = false;
+    });
+    kept.then(
+      ({ expiration }) => {
+        staleAt = expiration === undefined ? Number.POSITIVE_INFINITY : expiration.getTime() - EARLY_MS;
+      },
+      () => undefined,
+    );
+    return kept;
+  };
+}
+
+const EARLY_MS = 5 * 60_000;
 
 /** Reads AWS credentials that a header can carry. @throws TokenBrokerError `aws-credentials-unavailable` */
 export async function readCredentials(read: ReadAwsCredentials) {
-  const fail = (error: unknown) => {
-    const cause = safeCause(error);
-    const isMissing = /^(ERR_)?MODULE_NOT_FOUND$/.test(cause.code ?? '');
-    throw failure(isMissing ? 'aws-sdk-missing' : 'aws-credentials-unavailable', '', { cause });
-  };
-  const { accessKeyId, secretAccessKey, sessionToken } = await Promise.resolve().then(read).catch(fail);
+  const { accessKeyId, secretAccessKey, sessionToken } = await Promise.resolve()
+    .then(() => read())
+    .catch(failWithCredentials);
   // `fetch` quotes an invalid header value in its message, so a bad session token must not reach it.
   const isUsable = (part: unknown) => typeof part === 'string' && /^[\x21-\x7e]+$/.test(part);
   if (![accessKeyId, secretAccessKey, sessionToken || 'none'].every(isUsable)) {
@@ -51,12 +87,20 @@ export async function readCredentials(read: ReadAwsCredentials) {
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
 }
 
+function failWithCredentials(error: unknown): never {
+  const cause = safeCause(error);
+  const isMissing = /^(ERR_)?MODULE_NOT_FOUND$/.test(cause.code ?? '');
+  throw failure(isMissing ? 'aws-sdk-missing' : 'aws-credentials-unavailable', '', { cause });
+}
+
 /** Loads the AWS SDK's standard chain when first needed: environment, profile, SSO, container, instance. */
 export function standardAwsCredentials(): ReadAwsCredentials {
   let chain: Promise<ReadAwsCredentials> | undefined;
-  return async () => {
-    chain ??= import('@aws-sdk/credential-provider-node').then(({ defaultProvider }) => defaultProvider());
-    return (await chain)();
+  return async (options) => {
+    // The SDK otherwise keeps the files of profiles for the life of the process.
+    const load = () => import('@aws-sdk/credential-provider-node');
+    chain ??= load().then(({ defaultProvider }) => defaultProvider({ ignoreCache: true }));
+    return (await chain)(options);
   };
 }
 

@@ -9,6 +9,7 @@ import {
 } from './answers.ts';
 import { assertArgument } from './arguments.ts';
 import type { Caller } from './caller.ts';
+import { TokenBrokerError } from './error.ts';
 import type { Connection } from './request.ts';
 import {
   type AwsCredentials,
@@ -18,7 +19,7 @@ import {
   standardAwsCredentials,
 } from './sign.ts';
 import { type Waiting, within } from './single-flight.ts';
-import { createCachingSource, createUncachedSource } from './token-source.ts';
+import { createCachingSource, createUncachedSource, type TokenSource } from './token-source.ts';
 import { fetchWithToken, useToken } from './with-token.ts';
 
 export interface TokenBrokerOptions {
@@ -26,7 +27,7 @@ export interface TokenBrokerOptions {
   readonly url: string;
   /** The region of the Function URL. Default: read from its host. */
   readonly region?: string | undefined;
-  /** Signing credentials. A function is called repeatedly. Default: the AWS SDK's standard chain. */
+  /** Signing credentials. A function is called for each token. Default: the AWS SDK's standard chain. */
   readonly credentials?: AwsCredentials | ReadAwsCredentials | undefined;
   /** The API URLs of each service. `TokenBroker.fetch` treats only their 401 as a refused token. */
   readonly services?: Readonly<Record<string, readonly string[]>> | undefined;
@@ -70,8 +71,8 @@ export interface TokenBroker {
   ) => Promise<Result>;
   /**
    * Calls `fetch` with `Authorization: Bearer`. After a 401 of a host in `services`, reports the token and repeats the
-   * request once. Returns the 401 if the broker has no successor, or if the body is a stream or that of a `Request`. A
-   * signal in `init` ends the wait for the token, too.
+   * request once. Returns the 401 if the broker has no successor, or if the body is a stream in `init` or a `Request`
+   * with more than a mebibyte. A signal in `init` ends the wait for the token, too.
    *
    * @throws TokenBrokerError without a token, TypeError without TLS or a bearer token, and the errors of `fetch`
    */
@@ -80,6 +81,8 @@ export interface TokenBroker {
     init: RequestInit | undefined,
     options: UseOptions,
   ) => Promise<Response>;
+  /** Returns a `fetch` with the tokens of a pair, for a library that accepts a `fetch`. */
+  readonly fetchFor: (options: UseOptions) => typeof globalThis.fetch;
   /** Returns whether a client's credential works on a service. @throws TokenBrokerError when the broker cannot say */
   readonly check: (options: CheckOptions) => Promise<Check>;
   /** Returns the role that signs the requests, and what the access rules allow it. @throws TokenBrokerError */
@@ -96,7 +99,22 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const connection = connectionOf(options);
   const { patienceMs = 30_000, cache = true, credentials } = options;
   const { now, fetch } = connection;
-  const source = cache ? createCachingSource(connection, credentials === undefined) : createUncachedSource(connection);
+  const asking = cache ? createCachingSource(connection, credentials === undefined) : createUncachedSource(connection);
+  let renewals = 0;
+  let renewal: Promise<unknown> | undefined;
+  /** Reads expired AWS credentials anew, and works once more: a program may have rewritten the keys of a profile. */
+  const anew = <Result>(work: () => Promise<Result>) => {
+    const seen = renewals;
+    return work().catch(async (error: unknown) => {
+      const isExpired = error instanceof TokenBrokerError && error.type === 'aws-security-token-expired';
+      if (!isExpired || typeof credentials === 'object' || connection.maxAttempts === 1) throw error;
+      if (seen === renewals) renewal = connection.credentials({ forceRefresh: true }).catch(() => undefined);
+      renewals = seen + 1;
+      await renewal;
+      return work();
+    });
+  };
+  const source: TokenSource = (request, waiting) => anew(() => asking(request, waiting));
   const origins = originsOf(options.services ?? {});
 
   const known = new Set([...origins.values()].flatMap((named) => [...named]));
@@ -109,8 +127,16 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
 
   const waitingOf = ({ signal, deadline = now() + patienceMs }: CallOptions): Waiting => ({ signal, deadline });
   // The time that a token is used for does not shorten the wait for its successor.
-  const tokensOf = (request: UseOptions) => (refused?: string) => source({ ...request, refused }, waitingOf(request));
-  return {
+  const tokensOf = (request: UseOptions) => ({
+    get: (refused?: string) => source({ ...request, refused }, waitingOf(request)),
+    wait: async (ms: number) => {
+      const waiting = waitingOf(request);
+      const isInTime = now() + ms < waiting.deadline;
+      if (isInTime) await within(now, waiting, ({ signal }) => connection.sleep(ms, signal));
+      return isInTime;
+    },
+  });
+  const broker: TokenBroker = {
     token: async (request) => {
       assertArgument(request, `${USE_MEMBERS} refused`, `token(${PAIR})`);
       return source(request, waitingOf(request));
@@ -128,9 +154,18 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
       const sending = { fetch, origins: origins.get(service), ignore: (origin: string) => warn(origin, service) };
       return fetchWithToken(tokensOf({ ...request, signal }), sending, [input, init]);
     },
-    check: (request) => within(now, waitingOf(request), (limits) => askForCheck(connection, request, limits)),
-    whoami: (options = {}) => within(now, waitingOf(options), (limits) => askForCaller(connection, limits)),
+    fetchFor: (request) => {
+      assertArgument(request, USE_MEMBERS, `fetchFor(${PAIR})`);
+      return (input, init) => broker.fetch(input, init, request);
+    },
+    check: (request) => {
+      return anew(() => within(now, waitingOf(request), (limits) => askForCheck(connection, request, limits)));
+    },
+    whoami: (options = {}) => {
+      return anew(() => within(now, waitingOf(options), (limits) => askForCaller(connection, limits)));
+    },
   };
+  return broker;
 }
 
 const PAIR = '{ client: "acme", service: "customer-insights" }';

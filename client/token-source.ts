@@ -31,6 +31,7 @@ interface CallToSign {
  */
 export function createCachingSource(connection: Connection, isStandardChain: boolean): TokenSource {
   const { now } = connection;
+  const warnOfNewKeys = createKeyWarning();
   const cache = new TokenCache(connection);
   const flights = new SingleFlight<IssuedToken>(now);
   let requests = 0;
@@ -63,6 +64,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
     if (isStandardChain) return { request, waiting, connection, key: keyOf('') };
     const limit = { ...waiting, deadline: Math.min(waiting.deadline, now() + connection.timeoutMs) };
     const credentials = await within(now, limit, () => readCredentials(connection.credentials));
+    warnOfNewKeys(credentials.accessKeyId);
     const signing = { ...connection, credentials: async () => credentials };
     return { request, waiting, connection: signing, key: keyOf(credentials.accessKeyId) };
   }
@@ -98,6 +100,21 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
   }
 }
 
+/** Warns once of a provider that makes new AWS credentials at each call: then no call gets a cached token. */
+function createKeyWarning(): (accessKeyId: string) => void {
+  let recent: readonly string[] = [];
+  let hasWarned = false;
+  return (accessKeyId) => {
+    recent = recent.includes(accessKeyId) ? [] : [...recent, accessKeyId];
+    if (recent.length < 5 || hasWarned) return;
+    hasWarned = true;
+    const advice = 'if they are of a single role, pass keepAwsCredentials(provider) as credentials';
+    process.emitWarning(`Five calls had five AWS access keys, and asked for a token each: ${advice}`, WARNING);
+  };
+}
+
+const WARNING = 'TokenBrokerWarning';
+
 /** The limit for a renewal, which usually takes a second or two. The cached token serves meanwhile. */
 const RENEWAL_LIMIT_MS = 5_000;
 
@@ -114,6 +131,8 @@ interface CachedToken {
   /** The number of the request that returned the token. */
   readonly request: number;
   readonly receivedAt: number;
+  /** The end of the life in which no caller gets the token. */
+  readonly marginMs: number;
   /** The time from which a single caller requests the successor, while the others get this token. */
   readonly renewAt: number;
   /** The time from which no caller gets the token. */
@@ -151,13 +170,17 @@ class TokenCache {
     const { now, random } = this.#connection;
     const receivedAt = now();
     const lifetimeMs = Math.max(0, token.expiresAt - receivedAt);
+    // The same token keeps its margin when it returns with a shorter life: then only this caller gets it.
+    const marginBefore = before?.token.fingerprint === token.fingerprint ? before.marginMs : 0;
+    const marginMs = Math.max(hardMarginMs(lifetimeMs), marginBefore, LEAST_MARGIN_MS);
     this.#tokens.delete(key);
     this.#tokens.set(key, {
       token,
       request,
       receivedAt,
+      marginMs,
       renewAt: token.expiresAt - renewalWindowMs(lifetimeMs, random()),
-      endsAt: token.expiresAt - hardMarginMs(lifetimeMs),
+      endsAt: token.expiresAt - marginMs,
       longerAskedAt: receivedAt,
       minTtl,
     });
@@ -181,6 +204,9 @@ class TokenCache {
 }
 
 const MAX_ENTRIES = 1_000;
+
+/** The broker issues a token that its service repeats until this time before its end. */
+const LEAST_MARGIN_MS = 3_000;
 
 /** The broker requests a longer-living token at most this often, if the service issues any. */
 const MIN_TTL_INTERVAL_MS = 30_000;

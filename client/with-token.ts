@@ -11,20 +11,25 @@ export class TokenRefused extends Error {
   }
 }
 
-/** Returns the token of a call, or the successor of the token with this fingerprint. @throws TokenBrokerError */
-type GetToken = (refused?: string) => Promise<IssuedToken>;
+/** The tokens of a call. */
+interface Tokens {
+  /** Returns the token, or the successor of the token with this fingerprint. @throws TokenBrokerError */
+  readonly get: (refused?: string) => Promise<IssuedToken>;
+  /** Waits, or returns `false` at once if the call would end before. */
+  readonly wait: (ms: number) => Promise<boolean>;
+}
 
 /** Runs `use` with a token, and again with the successor, if any, after `TokenRefused`. */
 export async function useToken<Result>(
-  getToken: GetToken,
+  tokens: Tokens,
   use: (token: IssuedToken) => Result | Promise<Result>,
 ): Promise<Result> {
-  const token = await getToken();
+  const token = await tokens.get();
   try {
     return await use(token);
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error;
-    const successor = await successorOf(token, getToken);
+    const successor = await successorOf(token, tokens);
     if (successor === undefined) throw error;
     return use(successor);
   }
@@ -44,7 +49,7 @@ interface Sending {
  * Repeats the request once if a successor exists and the body can be sent again. Otherwise returns the 401.
  */
 export async function fetchWithToken(
-  getToken: GetToken,
+  tokens: Tokens,
   { fetch, origins, ignore }: Sending,
   [input, init]: Parameters<Fetch>,
 ): Promise<Response> {
@@ -52,15 +57,17 @@ export async function fetchWithToken(
   const url = new URL(request?.url ?? String(input));
   // Any party that sees a token on its way can use it (RFC 6750 §5.3).
   if (!isSafe(url)) throw new TypeError('a token is only sent to https:// (http:// only on loopback)');
-  const fetchWith = ({ tokenType, accessToken }: IssuedToken) => {
+  const fetchWith = ({ tokenType, accessToken }: IssuedToken, body?: RequestInit['body']) => {
     // A client must not use a token of a type that it does not know (RFC 6749 §7.1).
     if (tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is not a bearer token: use withToken');
     const headers = new Headers(init?.headers ?? request?.headers);
     headers.set('authorization', `Bearer ${accessToken}`);
-    return fetch(input, { ...init, headers });
+    return fetch(input, { ...init, headers, ...(body !== undefined && { body }) });
   };
 
-  const token = await getToken();
+  const isOfRequest = request?.body != null && init?.body == null;
+  const token = await tokens.get();
+  const copy = isOfRequest && !request.bodyUsed && origins?.has(url.origin) ? keepCopy(request.clone()) : undefined;
   const response = await fetchWith(token);
   // Ignores a 401 of another host after a redirect: `fetch` sends no token there, even within the service.
   const { origin } = new URL(response.url || url);
@@ -68,30 +75,62 @@ export async function fetchWithToken(
   if (!origins?.has(origin)) ignore(origin);
   if (!origins?.has(origin)) return response;
 
-  const isRepeated = isRepeatable(init?.body ?? request?.body);
-  const successor = await successorOf(token, getToken).catch(async (error: unknown) => {
+  const isRepeatable = () => (isOfRequest ? copy?.() !== undefined : !isStream(init?.body));
+  const successor = await successorOf(token, tokens, isRepeatable).catch(async (error: unknown) => {
     // The report serves the next call. This call keeps its 401.
-    if (!isRepeated) return undefined;
+    if (!isRepeatable()) return undefined;
     await response.body?.cancel();
     throw error;
   });
-  if (successor === undefined || !isRepeated) return response;
+  if (successor === undefined || !isRepeatable()) return response;
   await response.body?.cancel();
-  return fetchWith(successor);
+  return fetchWith(successor, copy?.());
 }
 
-/** Returns the successor, or `undefined` when the broker stands by the token. @throws TokenBrokerError */
-async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Promise<IssuedToken | undefined> {
+/**
+ * Returns the token of the second try, or `undefined` when the broker stands by the token. A service may not know a new
+ * token yet: after a short `Retry-After` the same token is tried again.
+ *
+ * @throws TokenBrokerError
+ */
+async function successorOf(
+  token: IssuedToken,
+  { get, wait }: Tokens,
+  isRepeatable = () => true,
+): Promise<IssuedToken | undefined> {
   try {
-    const successor = await getToken(fingerprint);
-    return successor.fingerprint === fingerprint ? undefined : successor;
+    const successor = await get(token.fingerprint);
+    return successor.fingerprint === token.fingerprint ? undefined : successor;
   } catch (error) {
-    if (isProblem(error, 'refused-again')) return undefined;
-    throw error;
+    if (!isProblem(error, 'refused-again')) throw error;
+    const { retryAfterSeconds: seconds = MAX_WAIT_SECONDS } = error;
+    return seconds < MAX_WAIT_SECONDS && isRepeatable() && (await wait(seconds * 1_000)) ? token : undefined;
   }
 }
 
-/** Returns whether a body can be sent again. A stream cannot, and the body of a `Request` is a stream. */
-function isRepeatable(body: RequestInit['body']): boolean {
-  return !(typeof body === 'object' && body !== null && Symbol.asyncIterator in body);
+/** The broker replaces no token that is younger than a few seconds. */
+const MAX_WAIT_SECONDS = 10;
+
+function isStream(body: RequestInit['body']): boolean {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }
+
+/** Reads a copy of a body while the body is sent. Returns a function for the bytes, if they are whole and few. */
+function keepCopy({ body }: Request): () => Uint8Array<ArrayBuffer> | undefined {
+  const chunks: Uint8Array[] = [];
+  let [size, isWhole] = [0, false];
+  const read = async () => {
+    for await (const chunk of body ?? []) {
+      size += chunk.byteLength;
+      // Leaving the loop frees the rest of the copy.
+      if (size > MAX_COPY_BYTES) return;
+      chunks.push(chunk);
+    }
+    isWhole = true;
+  };
+  // The body itself fails in the same way.
+  read().catch(() => undefined);
+  return () => (isWhole ? Buffer.concat(chunks) : undefined);
+}
+
+const MAX_COPY_BYTES = 1024 * 1024;

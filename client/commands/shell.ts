@@ -1,3 +1,4 @@
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 
@@ -23,6 +24,8 @@ type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number |
 
 /** Returns the shell of this process. Commands reach the process only through it. */
 export function processShell(): Shell {
+  // Node's 250 ms for each address of a host are too short for another continent.
+  setDefaultAutoSelectFamilyAttemptTimeout(2_000);
   const interrupted = new AbortController();
   const interrupt = () => {
     interrupted.abort();

@@ -35,17 +35,19 @@ export function failureAnswer(error: unknown, dialect: Dialect): { answer: Broke
     const line = `internal: ${error instanceof Error ? error.name : typeof error} (request ${request_id})`;
     return { answer: problemResponse(new Problem('internal', 'The command has a defect.'), request_id, dialect), line };
   }
-  const { type, detail, retryable, retryAfterSeconds, message: line } = error;
+  const { type, retryable, retryAfterSeconds, advice, problem } = error;
+  const hint = problem || !advice ? '' : `. ${advice}`;
+  const detail = error.detail + hint;
   // The status of the broker: 5xx where a repetition makes sense, 424 where an operator must act.
   const isApi = type === UNREACHABLE;
   const status = isApi ? 502 : retryable ? 503 : 424;
   const own = { type, title: `The ${isApi ? 'API' : 'broker'} did not answer`, status, detail, retryable, request_id };
   // The detail of the error also names a refused role and its rules.
-  const members = error.problem ? { ...error.problem, detail: error.caller ? detail : error.problem.detail } : own;
+  const members = problem ? { ...problem, detail: error.caller ? detail : problem.detail } : own;
   const waiting = retryAfter(retryAfterSeconds);
   const answer =
     dialect === 'oauth'
       ? respond(members.status, { ...members, ...oauthError(members) }, waiting)
       : respond(members.status, members, { 'content-type': 'application/problem+json', ...waiting });
-  return { answer, line };
+  return { answer, line: error.message + hint };
 }

@@ -2,7 +2,14 @@ import { type IncomingMessage, request as requestPlain, type ServerResponse } fr
 import { request as requestWithTls } from 'node:https';
 import { pipeline } from 'node:stream/promises';
 import { Problem } from '../../functions/broker/problem.ts';
-import { type IssuedToken, safeCause, type TokenBroker, TokenBrokerError, TokenRefused } from '../index.ts';
+import {
+  type IssuedToken,
+  networkAdvice,
+  safeCause,
+  type TokenBroker,
+  TokenBrokerError,
+  TokenRefused,
+} from '../index.ts';
 import { Refusal } from './access.ts';
 import { readBody } from './body.ts';
 import { type ApiCall, type Apis, parseTarget } from './target.ts';
@@ -79,10 +86,10 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
       new Promise((resolve, reject) => {
         const call = url.protocol === 'https:' ? requestWithTls : requestPlain;
         const outgoing = call(url, { method, headers, signal });
-        const fail = (reason: string, cause?: Error) =>
-          reject(
-            new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, { retryable: true, cause }),
-          );
+        const fail = (reason: string) => {
+          const facts = { retryable: true, advice: networkAdvice(reason, url) };
+          reject(new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, facts));
+        };
         const timer = setTimeout(() => {
           fail(`silent for ${silenceMs / 1_000} s`);
           outgoing.destroy();
@@ -95,7 +102,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
             // The API may close an idle connection at the moment when a call takes it (RFC 9110 §9.2.2).
             const isStale = outgoing.reusedSocket && Object(error).code === 'ECONNRESET' && body !== undefined;
             if (isStale && !isRepeated && /^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method)) resolve(attempt(true));
-            else fail(safeCause(error).message, error);
+            else fail(safeCause(error).message);
           })
           .on('close', () => {
             clearTimeout(timer);

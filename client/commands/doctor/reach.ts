@@ -1,5 +1,5 @@
 import { membersOf, parseJson } from '../../../functions/broker/json.ts';
-import { type Endpoint, parseEndpoint, safeCause } from '../../index.ts';
+import { type Endpoint, networkAdvice, parseEndpoint, safeCause } from '../../index.ts';
 import { aborted } from '../failure.ts';
 import { type Cause, type DoctorStep, failed, ok } from './step.ts';
 
@@ -21,7 +21,10 @@ export async function examineConnection({ url }: Endpoint, signal: AbortSignal):
   const sentAt = Date.now();
   const step = 'connection';
   const answer = await ask(url, 'GET', signal);
-  if ('code' in answer) return [failed(step, causeOf(answer.code), `No answer from ${url.host} (${answer.code})`)];
+  if ('code' in answer) {
+    const { code } = answer;
+    return [failed(step, causeOf(code), `No answer from ${url.host} (${code})`, networkAdvice(code, url))];
+  }
   const { status, headers, text } = answer;
   const isAws = headers.has('x-amzn-requestid') || headers.has('x-amzn-errortype');
   if (!isAws) return [failed(step, 'not-a-broker', `The answer ${status} does not come from a Function URL`)];

@@ -65,6 +65,6 @@ export function unknown(step: string, detail: string): DoctorStep {
   return { step, outcome: 'unknown', detail };
 }
 
-export function failed(step: string, cause: Cause, detail: string): DoctorStep {
-  return { step, outcome: 'failed', detail, cause, advice: CAUSES[cause] };
+export function failed(step: string, cause: Cause, detail: string, advice: string = CAUSES[cause]): DoctorStep {
+  return { step, outcome: 'failed', detail, cause, advice };
 }

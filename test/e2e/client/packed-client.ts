@@ -12,8 +12,8 @@ export async function installPackedClient() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
   const [clone, project] = [join(folder, 'clone'), join(folder, 'project')];
   const filter = (path: string) => !path.endsWith('client/dist');
-  const files = ['functions/vocabulary.ts', 'functions/sha256.ts', 'functions/broker', 'package.json', 'tsconfig.json'];
-  for (const needed of ['client', ...files]) {
+  const functions = ['vocabulary.ts', 'service-url.ts', 'sha256.ts', 'broker'].map((name) => `functions/${name}`);
+  for (const needed of ['client', ...functions, 'package.json', 'tsconfig.json']) {
     cpSync(join(ROOT, needed), join(clone, needed), { recursive: true, filter });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));

@@ -122,6 +122,39 @@ describe('a connection', () => {
   });
 });
 
+describe('the advice for a connection that fails', () => {
+  const PROXY = { HTTPS_PROXY: 'http://proxy.example.com:3128' };
+  const TIMEOUT = '--network-family-autoselection-attempt-timeout';
+
+  it.each<[string, NodeJS.ProcessEnv, string, RegExp]>([
+    ['ECONNREFUSED', PROXY, 'https', /HTTPS_PROXY.*NODE_USE_ENV_PROXY=1/],
+    ['ENOTFOUND', { https_proxy: 'http://proxy.example.com:3128' }, 'https', /NODE_USE_ENV_PROXY=1/],
+    ['UND_ERR_CONNECT_TIMEOUT', PROXY, 'https', /NODE_USE_ENV_PROXY=1/],
+    ['ETIMEDOUT', PROXY, 'https', /NODE_USE_ENV_PROXY=1/],
+    ['ECONNREFUSED', { ...PROXY, NODE_USE_ENV_PROXY: '1' }, 'https', /^Try again; if it lasts/],
+    ['ECONNREFUSED', { ...PROXY, NODE_OPTIONS: '--use-env-proxy' }, 'https', /^Try again; if it lasts/],
+    ['ECONNREFUSED', {}, 'https', /^Try again; if it lasts/],
+    ['ECONNREFUSED', PROXY, 'http', /^Try again; if it lasts/],
+    ['SELF_SIGNED_CERT_IN_CHAIN', {}, 'https', /NODE_EXTRA_CA_CERTS/],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', PROXY, 'https', /NODE_EXTRA_CA_CERTS/],
+    // @see nodejs/node#54359
+    ['ETIMEDOUT', {}, 'https', new RegExp(TIMEOUT)],
+  ])('after %s with %j to %s names the setting', async (code, env, protocol, advice) => {
+    const none = {
+      HTTPS_PROXY: undefined,
+      https_proxy: undefined,
+      NODE_USE_ENV_PROXY: undefined,
+      NODE_OPTIONS: undefined,
+    };
+    for (const [name, value] of Object.entries({ ...none, ...env })) vi.stubEnv(name, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const fetch = () => Promise.reject(Object.assign(new TypeError('marked'), { code }));
+    const url = protocol === 'https' ? 'https://abc.lambda-url.eu-west-1.on.aws' : 'http://127.0.0.1:9';
+    const { broker } = await startClientWorld(never, { fetch, url });
+    expect((await failureOf(broker.token(PAIR))).advice).toMatch(advice);
+  });
+});
+
 describe('AWS credentials', () => {
   const usable = { accessKeyId: 'AKIDMARKED', secretAccessKey: 'marked-secret-access-key' };
   const cause = new Error('no profile');

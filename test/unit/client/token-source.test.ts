@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { problem } from './broker-answers.ts';
+import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import {
   fingerprint,
   goodAnswer,
@@ -116,6 +116,26 @@ describe('a token that lives', () => {
     expect(asked().length).toBeGreaterThan(2);
     expect(waits).toEqual([]);
     await expect(nth()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
+  });
+
+  it.each([...PROBLEM_TYPES.map((type) => ({ type, name: 'a problem', answer: problem(type) })), ...AWS_ANSWERS])(
+    'is handed out after a renewal that fails with $type: $name',
+    async ({ answer }) => {
+      const { nth, clock } = await startHolding([answer]);
+      clock.now += 55 * MINUTE_MS;
+      expect([await nth(), await nth()]).toEqual([1, 1]);
+    },
+  );
+
+  it.each([
+    ['the same token with less life than its margin', 1, 60, 8],
+    ['a token with three seconds of life', 2, 60, 3],
+    ['a token without life', 2, 60, 0],
+  ])('is used once and not kept: %s', async (_, n, lifetime, rest) => {
+    const { nth, clock, asked } = await startHolding([goodAnswer(n, rest)], { lifetime });
+    clock.now += (lifetime - rest) * SECOND_MS;
+    expect([await nth(), await nth(), await nth()]).toEqual([n, n, n]);
+    expect(asked()).toHaveLength(3);
   });
 
   it('is rarely asked for when the broker issues the same token again and again', async () => {

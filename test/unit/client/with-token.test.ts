@@ -19,6 +19,12 @@ async function startWorlds(accepted: readonly number[], ...answers: readonly Ans
 
 const POST = { method: 'POST', headers: { 'x-one': '1' } };
 
+/** A request with a body of more than a mebibyte. */
+const largeRequest = (url: string): FetchArguments => [
+  new Request(url, { ...POST, body: `hello${'x'.repeat(1024 * 1024)}` }),
+  undefined,
+];
+
 type FetchArguments = [string | Request, RequestInit | undefined];
 
 describe('fetch', () => {
@@ -35,6 +41,10 @@ describe('fetch', () => {
     ['no body', (url) => [url, undefined]],
     ['a Request without a body', (url) => [new Request(url), undefined]],
     ['bytes', (url) => [url, { method: 'POST', body: new TextEncoder().encode('hello') }]],
+    // ky, openapi-fetch and the fetch adapter of axios make one
+    ['a Request with a body', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined]],
+    ['a Request with a mebibyte', (url) => [new Request(url, { ...POST, body: 'x'.repeat(1024 * 1024) }), undefined]],
+    ['a Request whose body init replaces', (url) => [new Request(url, { ...POST, body: 'x' }), { body: 'hello' }]],
   ])('reports a 401 and repeats %s once, with the successor', async (_, call) => {
     const { broker, service, asked } = await startWorlds([2]);
     expect((await broker.fetch(...call(service.url), PAIR)).status).toBe(200);
@@ -71,6 +81,42 @@ describe('fetch', () => {
     expect(warnings).toEqual([`TokenBrokerWarning: A 401 of ${unnamed} replaces no token without ${setting}`]);
   });
 
+  it('waits once for a service that does not know its new token yet, and repeats with the same token', async () => {
+    let knowsAt = Number.POSITIVE_INFINITY;
+    const service = await startLoopbackServer((response, request) => {
+      const isKnown = world.clock.now >= knowsAt && request.headers.authorization === `Bearer ${tokenText(1)}`;
+      answerWith(isKnown ? 200 : 401, {})(response, request);
+    });
+    onTestFinished(service.close);
+    const services = { [PAIR.service]: [service.url] };
+    const world = await startClientWorld([goodAnswer(1), problem('refused-again', { 'retry-after': '4' })], {
+      services,
+    });
+    knowsAt = world.clock.now + 2_000;
+    const calls = Array.from({ length: 8 }, () => world.broker.fetch(service.url, { method: 'POST', body: 'x' }, PAIR));
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(Array(8).fill(200));
+    expect(world.asked().filter((members) => !('refused' in members))).toHaveLength(1);
+    expect(new Set(world.waits)).toEqual(new Set([4_000]));
+  });
+
+  it.each([
+    ['long', { 'retry-after': '10' }, {}],
+    ['unknown', {}, {}],
+    ['longer than the call may take', { 'retry-after': '9' }, { deadline: NOW + 9_000 }],
+  ])('does not wait when the time is %s', async (_, headers, more) => {
+    const { broker, service, waits } = await startWorlds([], goodAnswer(1), problem('refused-again', headers));
+    expect((await broker.fetch(service.url, undefined, { ...PAIR, ...more })).status).toBe(401);
+    expect([service.requests.length, waits]).toEqual([1, []]);
+  });
+
+  it('is made for a library that takes a fetch of its own', async () => {
+    const { broker, service } = await startWorlds([2]);
+    const fetch: typeof globalThis.fetch = broker.fetchFor(PAIR);
+    expect((await fetch(new Request(`${service.url}/x`, { ...POST, body: 'hello' }))).status).toBe(200);
+    expect(service.requests.map(({ body }) => body)).toEqual(['hello', 'hello']);
+    expect(() => broker.fetchFor(Object({ client: 'acme' }))).toThrow(/service is missing.*fetchFor/);
+  });
+
   it('says why there is no successor', async () => {
     const { broker, service } = await startWorlds([], goodAnswer(1), problem('credential-rejected'));
     await expect(broker.fetch(service.url, undefined, PAIR)).rejects.toMatchObject({ type: 'credential-rejected' });
@@ -78,12 +124,13 @@ describe('fetch', () => {
 
   it.each<[string, (url: string) => FetchArguments, Answer]>([
     ['a stream', (url) => [url, { ...POST, body: new Blob(['hello']).stream(), duplex: 'half' }], goodAnswer(2)],
-    ['the body of a Request', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined], goodAnswer(2)],
-    ['it for a failure', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined], problem('not-found')],
+    ['the body of a Request that is too large', largeRequest, goodAnswer(2)],
+    ['it for a failure', largeRequest, problem('not-found')],
   ])('does not repeat %s, but reports the token for the next call', async (_, call, answer) => {
     const { broker, service, asked } = await startWorlds([2], goodAnswer(1), answer, goodAnswer(2));
     expect((await broker.fetch(...call(service.url), PAIR)).status).toBe(401);
-    expect(service.requests).toMatchObject([{ method: 'POST', body: 'hello', headers: { 'x-one': '1' } }]);
+    expect(service.requests).toMatchObject([{ method: 'POST', headers: { 'x-one': '1' } }]);
+    expect(service.requests[0]?.body).toMatch(/^hello/);
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
     expect((await broker.fetch(service.url, undefined, PAIR)).status).toBe(200);
   });
@@ -155,6 +202,16 @@ describe('withToken', () => {
     expect(result).toBe('done');
     expect(used).toEqual([fingerprint(1), fingerprint(2)]);
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
+  });
+
+  it('calls the function once more with the same token after a short wait', async () => {
+    const { broker, waits } = await startWorlds([], goodAnswer(1), problem('refused-again', { 'retry-after': '3' }));
+    const used: string[] = [];
+    await broker.withToken(PAIR, async ({ fingerprint }) => {
+      used.push(fingerprint);
+      if (used.length === 1) throw new TokenRefused();
+    });
+    expect([used, waits]).toEqual([[fingerprint(1), fingerprint(1)], [3_000]]);
   });
 
   it('throws the second refusal', async () => {

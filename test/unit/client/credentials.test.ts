@@ -1,0 +1,178 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fromIni } from '@aws-sdk/credential-provider-ini';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type AwsCredentials, keepAwsCredentials, type ReadAwsCredentials } from '../../../client/index.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { AWS_ANSWERS } from './broker-answers.ts';
+import { fingerprint, goodAnswer, NOW, PAIR, startClientWorld } from './client-world.ts';
+import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
+
+const keys = (name: string, expiresInMs?: number): AwsCredentials => ({
+  accessKeyId: `AKID${name}`,
+  secretAccessKey: 'key',
+  ...(expiresInMs !== undefined && { expiration: new Date(Date.now() + expiresInMs) }),
+});
+const MINUTE_MS = 60_000;
+const EXPIRED = AWS_ANSWERS.find(({ type }) => type === 'aws-security-token-expired')?.answer ?? answerWith(500, {});
+
+afterEach(() => void vi.unstubAllEnvs());
+
+describe('keepAwsCredentials', () => {
+  it('makes one AssumeRole call and one request to the broker of 20 calls, where the SDK would make 20', async () => {
+    const sts = await startSts();
+    stubProfile(`[profile role]\nrole_arn = arn:aws:iam::111111111111:role/x\nsource_profile = base\n${BASE}`, sts.url);
+    for (const [credentials, requests] of [
+      [keepAwsCredentials(fromIni({ profile: 'role' })), 1],
+      [fromIni({ profile: 'role' }), 20],
+    ] as const) {
+      sts.requests.length = 0;
+      const { nth, asked } = await startClientWorld(goodAnswer(1), { credentials });
+      for (let n = 0; n < 20; n += 1) await nth();
+      expect([sts.requests.length, asked().length]).toEqual([requests, requests]);
+    }
+  });
+
+  it('reads anew five minutes before the expiration, once for all who wait', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const read = vi.fn(async () => keys(`${read.mock.calls.length}`, 60 * MINUTE_MS));
+    const kept = keepAwsCredentials(read);
+    const ids = async () => new Set((await Promise.all([kept(), kept()])).map(({ accessKeyId }) => accessKeyId));
+    expect(await ids()).toEqual(new Set(['AKID1']));
+    vi.setSystemTime(Date.now() + 55 * MINUTE_MS - 1);
+    expect(await ids()).toEqual(new Set(['AKID1']));
+    vi.setSystemTime(Date.now() + 1);
+    expect(await ids()).toEqual(new Set(['AKID2']));
+  });
+
+  it('keeps credentials without an expiration, and forgets a failure', async () => {
+    const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE'));
+    read.mockRejectedValueOnce(new Error('STS is away'));
+    const kept = keepAwsCredentials(read);
+    await expect(kept()).rejects.toThrow('STS is away');
+    for (let n = 0; n < 3; n += 1) expect(await kept()).toEqual(keys('ONE'));
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('a function that changes the tenant', () => {
+  it('is called for each token, and no tenant gets the token of another', async () => {
+    let tenant = 'ONE';
+    const credentials = vi.fn(async () => keys(tenant, 60 * MINUTE_MS));
+    const { nth } = await startClientWorld([goodAnswer(1), goodAnswer(2)], { credentials });
+    expect(await nth()).toBe(1);
+    tenant = 'TWO';
+    expect(await nth()).toBe(2);
+    tenant = 'ONE';
+    expect([await nth(), credentials.mock.calls.length]).toEqual([1, 3]);
+  });
+});
+
+describe('a function that returns new access keys at each call', () => {
+  it.each([
+    ['five calls', (n: number) => `${n}`, 10, 1],
+    ['four calls', (n: number) => `${n}`, 4, 0],
+    ['two tenants in turn', (n: number) => `${n % 2}`, 10, 0],
+  ])('causes one warning at most: %s', async (_, nameOf, calls, count) => {
+    const warnings: string[] = [];
+    const hear = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`);
+    process.on('warning', hear);
+    onTestFinished(() => void process.off('warning', hear));
+    let n = 0;
+    const { nth } = await startClientWorld(goodAnswer(1), { credentials: async () => keys(nameOf(n++)) });
+    for (let call = 0; call < calls; call += 1) await nth();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warnings).toEqual(Array(count).fill(expect.stringMatching(/^TokenBrokerWarning: .*keepAwsCredentials/)));
+  });
+});
+
+describe('AWS credentials that have expired', () => {
+  it('are read anew from a profile whose keys another program has rewritten', async () => {
+    const write = stubProfile(BASE);
+    const { broker, server, answer } = await startClientWorld([goodAnswer(1)], { credentials: undefined });
+    await broker.token(PAIR);
+    write(BASE.replaceAll('BASE', 'NEW'));
+    answer(EXPIRED, goodAnswer(2));
+    expect(await broker.token({ ...PAIR, client: 'globex' })).toMatchObject({ fingerprint: fingerprint(2) });
+    const signers = server.requests.map(({ headers }) => /Credential=(\w+)/.exec(headers.authorization ?? '')?.[1]);
+    expect(signers).toEqual(['AKIDBASE', 'AKIDBASE', 'AKIDNEW']);
+    answer(EXPIRED, goodAnswer(3));
+    await expect(broker.whoami()).rejects.toMatchObject({ type: 'unexpected-answer' });
+  });
+
+  it('fail the call when they have expired again, or are fixed, or nothing may be repeated', async () => {
+    for (const [options, requests] of [
+      [{ credentials: async () => keys('ONE') }, 2],
+      [{ credentials: keys('ONE') }, 1],
+      [{ credentials: async () => keys('ONE'), maxAttempts: 1 }, 1],
+    ] as const) {
+      const { broker, server } = await startClientWorld(EXPIRED, options);
+      await expect(broker.token(PAIR)).rejects.toMatchObject({
+        type: 'aws-security-token-expired',
+        advice: expect.stringMatching(/^Sign in again/),
+      });
+      expect(server.requests).toHaveLength(requests);
+    }
+  });
+
+  it('are read once for 20 calls, and keepAwsCredentials drops them', async () => {
+    const read = vi.fn(async () => keys(`${read.mock.calls.length}`));
+    const answer: Answer = (response, request) => {
+      const isFirst = request.headers.authorization?.includes('AKID1/');
+      (isFirst ? EXPIRED : goodAnswer(1))(response, request);
+    };
+    const { broker } = await startClientWorld(answer, { credentials: keepAwsCredentials(read) });
+    await Promise.all(Array.from({ length: 20 }, (_, n) => broker.token({ ...PAIR, client: `client-${n}` })));
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+});
+
+it('a bundle that leaves @smithy/signature-v4 out fails with aws-sdk-missing', async () => {
+  vi.doMock('@smithy/signature-v4', () => {
+    throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
+  });
+  vi.resetModules();
+  onTestFinished(() => void vi.doUnmock('@smithy/signature-v4'));
+  const { createTokenBroker } = await import('../../../client/index.ts');
+  const broker = createTokenBroker({ url: 'http://127.0.0.1:9', credentials: keys('ONE') });
+  await expect(broker.token(PAIR)).rejects.toMatchObject({ type: 'aws-sdk-missing' });
+});
+
+it('20 calls with one signal cause no warning of listeners', async () => {
+  const warn = vi.spyOn(process, 'emitWarning');
+  onTestFinished(() => warn.mockRestore());
+  const { signal } = new AbortController();
+  const { broker } = await startClientWorld(goodAnswer(1));
+  await Promise.all(Array.from({ length: 20 }, (_, n) => broker.token({ ...PAIR, client: `client-${n}`, signal })));
+  expect(warn.mock.calls.map(([text]) => `${text}`).filter((text) => text.includes('listeners'))).toEqual([]);
+});
+
+const BASE = '[profile base]\naws_access_key_id = AKIDBASE\naws_secret_access_key = key\n';
+
+/** Makes a file of profiles the only source of credentials, and returns the function that rewrites it. */
+function stubProfile(text: string, stsUrl?: string) {
+  const file = join(temporaryFolder(), 'config');
+  const write = (content: string) => writeFileSync(file, content);
+  write(text);
+  const variables = { AWS_CONFIG_FILE: file, AWS_SHARED_CREDENTIALS_FILE: `${file}.none`, AWS_PROFILE: 'base' };
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN']) vi.stubEnv(name, undefined);
+  vi.stubEnv('AWS_REGION', 'eu-west-1');
+  vi.stubEnv('AWS_ENDPOINT_URL_STS', stsUrl);
+  return write;
+}
+
+/** A stand-in of STS that issues new access keys at each AssumeRole. */
+async function startSts() {
+  let calls = 0;
+  const sts = await startLoopbackServer((response) => {
+    calls += 1;
+    const end = new Date(NOW + 60 * MINUTE_MS + 10 * 365 * 24 * 60 * MINUTE_MS).toISOString();
+    const credentials = `<AccessKeyId>ASIA${calls}</AccessKeyId><SecretAccessKey>key</SecretAccessKey><SessionToken>session</SessionToken><Expiration>${end}</Expiration>`;
+    const xml = `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>${credentials}</Credentials></AssumeRoleResult></AssumeRoleResponse>`;
+    response.writeHead(200, { 'content-type': 'text/xml' }).end(xml);
+  });
+  onTestFinished(sts.close);
+  return sts;
+}
