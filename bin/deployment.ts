@@ -14,8 +14,8 @@ import type { Environment } from '../lib/settings/settings.ts';
  * Checks the account's quota and the stack, clears a failed first deployment, deploys with `runCdk` and runs health
  * once. Returns the exit code.
  */
-export async function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
-  try {
+export function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
+  return explained(shell, async () => {
     if (!(await hasConcurrency(shell, environment))) return 1;
     const { status, isProtected } = await readStack(shell, environment);
     const obstacle = obstacleOf(shell, environment, status);
@@ -30,6 +30,13 @@ export async function deploy(shell: Shell, environment: Environment, runCdk: () 
     if (exitCode === 0) return await proveDeployed(shell, environment, isFirst);
     note(shell, 'What to do now: docs/deploy.md, "When a deployment fails".');
     return exitCode;
+  });
+}
+
+/** Returns the exit code of `work`, or that of its failure, which it prints. */
+export async function explained(shell: Shell, work: () => Promise<number>): Promise<number> {
+  try {
+    return await work();
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     note(shell, `error: ${error.message}`);

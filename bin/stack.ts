@@ -11,11 +11,12 @@ import { ACCESS_KEY } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/settings.ts';
 import { explainSettings, readSettings } from '../lib/settings/settings-file.ts';
-import { deploy } from './deployment.ts';
+import { bootstrapOptions } from './bootstrap.ts';
+import { deploy, explained } from './deployment.ts';
 
 /** The CDK's arguments, for one stack only: without `--exclusively` the CDK would bundle the others too. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
-  bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`, ...requiredOptions()],
+  bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`],
   diff: ({ name }) => ['diff', stackName(name), '--exclusively'],
   // Without a terminal, the CDK would stop at its own question.
   deploy: ({ name }) => ['deploy', stackName(name), '--exclusively', ...(process.stdin.isTTY ? [] : UNASKED)],
@@ -23,8 +24,8 @@ const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly s
 
 const UNASKED = ['--require-approval', 'never'];
 
-/** Arguments with which `cdk deploy` deploys nothing. */
-const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--method(?:=.*)?)$/;
+/** Arguments with which the CDK changes nothing. */
+const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--show-template|--method(?:=.*)?)$/;
 
 /** A changed line of `listAccess` in the template, as `cdk diff` prints it. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
@@ -57,25 +58,18 @@ async function run(): Promise<number> {
   const environment = parseEnvironment(name, environments[name], folder);
   const { account, region } = environment;
   const own = await signedInAccount(region);
-  if (own === SIGNED_OUT && verb !== 'diff' && !rest.some((word) => CHANGES_NOTHING.test(word))) {
+  const changesNothing = rest.some((word) => CHANGES_NOTHING.test(word));
+  if (own === SIGNED_OUT && verb !== 'diff' && !changesNothing) {
     return fail(1, 'You are not signed in: set AWS_PROFILE, or run aws sso login. Nothing was done.');
   }
   if (own !== undefined && own !== SIGNED_OUT && own !== account) {
     return fail(1, `You are signed in to the account ${own}, but ${name} belongs to ${account}: nothing was done.`);
   }
-  const runCdk = () => cdk([...command(environment), ...rest]);
-  return verb === 'deploy' && !rest.some((word) => CHANGES_NOTHING.test(word))
-    ? deploy(processShell(), environment, runCdk)
-    : runCdk();
-}
-
-/** Returns the options with which the bootstrap meets the organisation's requirements. */
-function requiredOptions(): readonly string[] {
-  const { permissionsBoundary: boundary, bootstrapQualifier: qualifier } = readSettings().organisation;
-  return [
-    ...(qualifier === undefined ? [] : ['--qualifier', qualifier, '--toolkit-stack-name', `CDKToolkit-${qualifier}`]),
-    ...(boundary === undefined ? [] : ['--custom-permissions-boundary', boundary]),
-  ];
+  const runCdk = (required: readonly string[] = []) => cdk([...command(environment), ...required, ...rest]);
+  if (verb === 'deploy' && !changesNothing) return deploy(processShell(), environment, runCdk);
+  if (verb !== 'bootstrap') return runCdk();
+  const shell = processShell();
+  return explained(shell, async () => runCdk(await bootstrapOptions(shell, environment, rest, changesNothing)));
 }
 
 /** Returns `undefined` without an answer from AWS: the CDK then finds the account itself, or needs no account. */

@@ -6,10 +6,10 @@ import type { Shell } from '../client/commands/shell.ts';
 import { NAME_PATTERN } from '../functions/vocabulary.ts';
 import { parseRoleArn } from '../lib/settings/access-rules.ts';
 import type { Environment } from '../lib/settings/settings.ts';
-import { BOUNDARY, QUALIFIER } from '../lib/settings/settings-file.ts';
+import { BOUNDARY, DEFAULT_QUALIFIER, QUALIFIER } from '../lib/settings/settings-file.ts';
 import { boundaryStatements } from './policy/boundary.ts';
 import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies.ts';
-import { arn, DEFAULT_QUALIFIER, resourcesOf } from './policy/statements.ts';
+import { arn, resourcesOf } from './policy/statements.ts';
 import { knownSettings, settingsFile, settingsOf } from './shared/settings.ts';
 
 /** Adds the client package's `policy` with the settings' access rules, the roles' own policies and the guard. */

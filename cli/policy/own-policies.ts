@@ -2,17 +2,9 @@ import { identityPolicy } from '../../client/commands/policy.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { functionName, stackName, topicName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
+import { DEFAULT_QUALIFIER } from '../../lib/settings/settings-file.ts';
 import { execution } from './execution-policy.ts';
-import {
-  allow,
-  arn,
-  type Bootstrap,
-  DEFAULT_QUALIFIER,
-  KEY_USE,
-  keyOf,
-  resourcesOf,
-  STOP_A_DEPLOYMENT,
-} from './statements.ts';
+import { allow, arn, type Bootstrap, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './statements.ts';
 
 /** The roles that deploy, operate or stop an environment: option, statements and description of each. */
 export const OWN_POLICIES = {

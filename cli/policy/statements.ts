@@ -9,9 +9,6 @@ export interface Bootstrap {
   readonly boundary?: string | undefined;
 }
 
-/** The CDK's own qualifier. */
-export const DEFAULT_QUALIFIER = 'hnb659fds';
-
 /** Returns a statement that allows the service's `actions`, which have spaces between them. */
 export function allow(
   Sid: string,

@@ -51,6 +51,9 @@ const TAKEN = 'npm has taken --settings for itself: write npm run deploy -- <env
 export const BOUNDARY = '@aws-cdk/core:permissionsBoundary';
 export const QUALIFIER = '@aws-cdk/core:bootstrapQualifier';
 
+/** The CDK's own qualifier. */
+export const DEFAULT_QUALIFIER = 'hnb659fds';
+
 /** Returns the sentence for a SettingsError, which begins with the name of the file. Throws any other error again. */
 export function explainSettings(error: unknown): string {
   if (!(error instanceof SettingsError)) throw error;

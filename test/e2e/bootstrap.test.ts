@@ -1,0 +1,134 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { bootstrapOptions } from '../../bin/bootstrap.ts';
+import { environments } from '../../lib/environments.ts';
+import { SETTINGS_VARIABLE } from '../../lib/settings/names.ts';
+import { parseEnvironment } from '../../lib/settings/settings.ts';
+import { signerOf } from '../../local/aws/server.ts';
+import { serve } from '../../local/loopback.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { openShell, SHELL_KEY } from './commands/shared/command-line.ts';
+
+const DEV = parseEnvironment('dev', environments.dev);
+const OWN = ['--qualifier', 'broker1', '--toolkit-stack-name', 'CDKToolkit-broker1'];
+const BOUNDED = ['--custom-permissions-boundary', 'team/bounds'];
+
+afterEach(() => vi.unstubAllEnvs());
+
+/** @see aws/aws-cdk#16352, aws-samples/aws-transform-custom-samples#98, aws/aws-cdk#26588 */
+describe('npm run bootstrap', () => {
+  it.each<[what: string, stacks: readonly Stack[], toolkit: string | undefined]>([
+    ['none', [], 'CDKToolkit-broker1'],
+    ['one of another qualifier', [toolkit('CDKToolkit', 'hnb659fds')], 'CDKToolkit-broker1'],
+    ['the default one, from the qualifier in cdk.json', [toolkit('CDKToolkit', 'broker1')], 'CDKToolkit'],
+    ['that of a landing zone, on the second page', [other(), toolkit('org-cdk', 'broker1')], 'org-cdk'],
+    ['ours', [toolkit('CDKToolkit-broker1', 'broker1')], 'CDKToolkit-broker1'],
+    [
+      'a second one, which failed on the names of the first',
+      [toolkit('CDKToolkit-broker1', 'broker1', 'ROLLBACK_COMPLETE'), toolkit('CDKToolkit', 'broker1')],
+      'CDKToolkit',
+    ],
+    ['one that was never created', [toolkit('mine', 'broker1', 'REVIEW_IN_PROGRESS')], 'CDKToolkit-broker1'],
+    ['one whose last update failed', [toolkit('mine', 'broker1', 'UPDATE_ROLLBACK_COMPLETE')], 'mine'],
+    ['another stack with a parameter of this name', [other('broker1')], 'CDKToolkit-broker1'],
+  ])('updates the toolkit stack that has the qualifier: %s', async (_, stacks, name) => {
+    const { options } = await startWorld(stacks, { bootstrapQualifier: 'broker1' });
+    expect(await options()).toEqual(['--qualifier', 'broker1', '--toolkit-stack-name', name]);
+  });
+
+  it.each<[what: string, stacks: readonly Stack[], expected: string[]]>([
+    ['without a bootstrap', [], []],
+    ['with that of a landing zone', [toolkit('org-cdk', 'hnb659fds')], ['--toolkit-stack-name', 'org-cdk']],
+  ])('takes the default qualifier of the CDK %s', async (_, stacks, expected) => {
+    const { options } = await startWorld(stacks, {});
+    expect(await options()).toEqual(expected);
+  });
+
+  it.each<[args: string[], expected: string[]]>([
+    [
+      ['--toolkit-stack-name', 'mine'],
+      ['--qualifier', 'broker1', ...BOUNDED],
+    ],
+    [['--toolkit-stack-name=mine'], ['--qualifier', 'broker1', ...BOUNDED]],
+    [['--custom-permissions-boundary', 'other'], OWN],
+    [['--cpb=other'], OWN],
+    [
+      ['--qualifier', 'other'],
+      ['--toolkit-stack-name', 'of-other', ...BOUNDED],
+    ],
+  ])('lets %j replace its own option', async (args, expected) => {
+    const organisation = { bootstrapQualifier: 'broker1', permissionsBoundary: 'team/bounds' };
+    const { options, asked } = await startWorld([toolkit('of-other', 'other')], organisation);
+    expect(await options(args)).toEqual(expected);
+    expect(asked.length).toBe(args.join().includes('toolkit') ? 0 : 1);
+  });
+
+  it('asks nothing when it only shows help or its template', async () => {
+    const { options, asked } = await startWorld([toolkit('CDKToolkit', 'broker1')], { bootstrapQualifier: 'broker1' });
+    expect(await options(['--show-template'], true)).toEqual(OWN);
+    expect(asked).toEqual([]);
+  });
+
+  it('goes on when it may not look, and says so', async () => {
+    const { options, output } = await startWorld('denied', { bootstrapQualifier: 'broker1' });
+    expect(await options()).toEqual(OWN);
+    expect(output.stderr).toMatch(
+      /^Whether a toolkit stack has the qualifier broker1 was not checked \(aws-access-denied/,
+    );
+  });
+});
+
+interface Stack {
+  readonly name: string;
+  readonly status: string;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+function toolkit(name: string, Qualifier: string, status = 'UPDATE_COMPLETE'): Stack {
+  return { name, status, parameters: { Qualifier, CloudFormationExecutionPolicies: 'arn:aws:iam::1:policy/x' } };
+}
+
+function other(Qualifier?: string): Stack {
+  return { name: 'other', status: 'CREATE_COMPLETE', parameters: Qualifier === undefined ? {} : { Qualifier } };
+}
+
+/** An account with stacks, of which CloudFormation shows one a page, and settings with an organisation. */
+async function startWorld(stacks: readonly Stack[] | 'denied', organisation: object) {
+  const asked: string[] = [];
+  const { url, close } = await serve(async (request) => {
+    await signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
+    const { Action, NextToken = '0' } = Object.fromEntries(new URLSearchParams(Buffer.from(request.body).toString()));
+    asked.push(`${Action} ${NextToken}`);
+    if (stacks === 'denied')
+      return { status: 403, body: answerWith('ErrorResponse', '<Error><Code>AccessDenied</Code></Error>') };
+    const page = Number(NextToken);
+    const next = page + 1 < stacks.length ? `<NextToken>${page + 1}</NextToken>` : '';
+    const shown = stacks
+      .slice(page, page + 1)
+      .map(xmlOf)
+      .join('');
+    const result = `<DescribeStacksResult><Stacks>${shown}</Stacks>${next}</DescribeStacksResult>`;
+    return { status: 200, body: answerWith('DescribeStacksResponse', result) };
+  });
+  onTestFinished(close);
+  const file = path.join(temporaryFolder(), 'environments.json');
+  writeFileSync(file, JSON.stringify({ environments: { dev: environments.dev }, organisation }));
+  vi.stubEnv(SETTINGS_VARIABLE, file);
+  const { shell, output } = openShell({ AWS_ENDPOINT_URL_CLOUDFORMATION: url });
+  const options = (args: readonly string[] = [], changesNothing = false) =>
+    bootstrapOptions(shell, DEV, args, changesNothing);
+  return { options, asked, output };
+}
+
+function xmlOf({ name, status, parameters }: Stack): string {
+  const members = Object.entries(parameters).map(([key, value]) => {
+    return `<member><ParameterKey>${key}</ParameterKey><ParameterValue>${value}</ParameterValue></member>`;
+  });
+  const own = `<StackName>${name}</StackName><StackStatus>${status}</StackStatus>`;
+  return `<member>${own}<Parameters>${members.join('')}</Parameters></member>`;
+}
+
+function answerWith(element: string, content: string): string {
+  return `<${element}>${content}</${element}>`;
+}
