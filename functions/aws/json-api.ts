@@ -38,6 +38,8 @@ export function createJsonApi(
   const { send, region = process.env.AWS_REGION, credentials = credentialsOfVariables } = access;
   const { endpoint = process.env[endpointVariable] || process.env.AWS_ENDPOINT_URL } = access;
   if (!region) throw new Error('AWS_REGION must be set.');
+  // Another text would name another host, which the signed request would go to.
+  if (!/^[a-z\d]+(-[a-z\d]+)+$/.test(region)) throw new Error('AWS_REGION must be a region such as eu-west-1.');
   const url = new URL(endpoint || `https://${service}.${region}.${urlSuffixOf(region)}`);
   const { protocol, hostname, pathname: path, host } = url;
   const userAgent = `token-broker/${RELEASE} (${access.environment})`;

@@ -1,11 +1,13 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Returns why a file is not a list of certificates. Its content becomes a part of the token function's code asset. */
 export function certificateFault(folder: string, path: string): string | undefined {
   if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(path)) return 'must be the path of a file next to the settings';
   try {
+    // Reading a pipe would wait for its writer.
+    if (!statSync(join(folder, path)).isFile()) return 'must be a file';
     const text = readFileSync(join(folder, path), 'utf8');
     if (text.includes('PRIVATE KEY')) return 'contains a private key: it must contain only certificates';
     const certificates = certificatesIn(text).map((pem) => new X509Certificate(pem));

@@ -1,5 +1,11 @@
-import { describe, expect } from 'vitest';
-import { beginCommandLine, ended, keyboardOf } from './shared/command-line.ts';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it as plain, vi } from 'vitest';
+import { environments } from '../../../lib/environments.ts';
+import { SETTINGS_VARIABLE } from '../../../lib/settings/names.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { answerWith } from '../../unit/client/loopback-server.ts';
+import { answering, beginCommandLine, ended, keyboardOf, runCommandLine } from './shared/command-line.ts';
 import { it, SERVICES } from './shared/operator-world.ts';
 
 const PAIR = { client: 'acme', service: SERVICES[0] };
@@ -26,6 +32,37 @@ describe('sealing-key retire', () => {
     const [, at = ''] = /after (\S+Z);/.exec(stderr) ?? [];
     expect(Math.round((Date.parse(at) - Date.now()) / 3_600_000)).toBe(25);
     expect(await world.describe(KEY)).toEqual(stages);
+  });
+
+  plain.each<[hours: number, longest: string, retired: boolean]>([
+    [26, '25 h, by the default of a day', true],
+    [24, '25 h, by the default of a day', false],
+    [26, '30 days and 1 h, of one service', false],
+    [720, '30 days and 1 h, of one service', false],
+    [722, '30 days and 1 h, of one service', true],
+  ])('after %i h, when the longest token may live %s: %s', async (hours, longest, retired) => {
+    const authUrl = 'https://auth.example.com';
+    const lasting = longest.startsWith('30') ? { maxLifetimeSeconds: 2_592_000 } : {};
+    const services = { 'customer-insights': { authUrl }, other: { authUrl, ...lasting } };
+    const file = path.join(temporaryFolder(), 'environments.json');
+    const { account, region } = environments.dev ?? {};
+    writeFileSync(file, JSON.stringify({ environments: { dev: { account, region, services, accessRules: [] } } }));
+    vi.stubEnv(SETTINGS_VARIABLE, file);
+    const CreatedDate = Date.now() / 1_000 - hours * 3_600;
+    const Versions = ['AWSCURRENT', 'AWSPREVIOUS'].map((stage) => ({
+      VersionId: `${stage}-0123456789-0123456789-0123456789`,
+      VersionStages: [stage],
+      CreatedDate,
+    }));
+    const { url, requests } = await answering(answerWith(200, JSON.stringify({ Versions })));
+    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
+    const { exitCode, stderr } = await runCommandLine(['sealing-key', 'retire', '--yes', '--environment', 'dev'], env);
+    vi.unstubAllEnvs();
+    const changes = requests.filter(({ headers }) => `${headers['x-amz-target']}`.endsWith('UpdateSecretVersionStage'));
+    expect({ exitCode, changed: changes.length }).toEqual(
+      retired ? { exitCode: 0, changed: 1 } : { exitCode: 1, changed: 0 },
+    );
+    expect(stderr).toMatch(retired ? /Within an hour it opens no token/ : /error: too-early: /);
   });
 
   it('asks first, and a second rotation says which version ends', async ({ world }) => {

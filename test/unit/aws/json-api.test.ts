@@ -45,6 +45,13 @@ describe('the endpoint', () => {
     await expect(urlOf(service)).rejects.toThrow('AWS_REGION must be set.');
   });
 
+  it.each(['eu-west-1.example.com/', 'x@example.com', 'example.com#', 'EU-WEST-1', 'eu-west-1 ', '..', 'local'])(
+    'is none for %j, which is no region',
+    async (region) => {
+      await expect(urlOf('dynamodb', region)).rejects.toThrow('AWS_REGION must be a region such as eu-west-1.');
+    },
+  );
+
   async function urlOf(service: string, region?: string): Promise<string> {
     let asked: URL | undefined;
     const send: SendHttp = async ({ url }) => {

@@ -1,4 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { endOfCertificates } from '../../../lib/settings/certificates.ts';
@@ -40,7 +41,9 @@ describe('certificateAuthorities', () => {
     ['no file', 'other-ca/other.pem', () => one, 'does not exist: paths are relative to the folder of the settings'],
     ['a file elsewhere', '../ca.pem', () => one, 'must be the path of a file next to the settings'],
     ['a path with white space', 'ca/in sights.pem', () => one, 'must be the path of a file next to the settings'],
-    ['a folder', 'ca', () => one, 'must contain certificates in PEM'],
+    ['a folder', 'ca', () => one, 'must be a file'],
+    ['a device, through a link', 'ca/null.pem', () => one, 'must be a file'],
+    ['a pipe without a writer', 'ca/pipe.pem', () => one, 'must be a file'],
   ])('are not %s', (_, path, text, fault) => {
     const form = changed(FORM, 'services/customer-insights/certificateAuthorities', [path]);
     const faults = faultsIn(() => parseLocalConfig(form, folderWith(text())));
@@ -51,6 +54,8 @@ describe('certificateAuthorities', () => {
 function folderWith(text: string): string {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'ca'));
+  symlinkSync('/dev/null', join(folder, 'ca/null.pem'));
+  execFileSync('mkfifo', [join(folder, 'ca/pipe.pem')]);
   writeFileSync(join(folder, 'ca/insights.pem'), text);
   return folder;
 }
