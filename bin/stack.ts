@@ -7,7 +7,7 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { useSettings } from '../cli/shared/settings-option.ts';
 import { endProcess, processShell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
-import { ACCESS_KEY } from '../lib/settings/listing.ts';
+import { ACCESS_KEY } from '../lib/settings/access-rules.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/settings.ts';
 import { explainSettings, readSettings } from '../lib/settings/settings-file.ts';

@@ -8,9 +8,8 @@ import { FailedEvents } from './health/failed-events.ts';
 import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
-import { parseRoleArn } from './settings/access-rules.ts';
+import { listAccess, parseRoleArn } from './settings/access-rules.ts';
 import { endOfCertificates } from './settings/certificates.ts';
-import { listAccess } from './settings/listing.ts';
 import type { Environment } from './settings/settings.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 

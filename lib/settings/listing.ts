@@ -31,22 +31,3 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return {};
   return Object.fromEntries(Object.entries(value));
 }
-
-/** The prefix of the metadata keys that list a role's access. `npm run diff` searches for it. */
-export const ACCESS_KEY = 'Access of ';
-
-/** Lists access by role, then by operation and service, for the template. The code asset shows only another hash. */
-export function listAccess(rules: Environment['accessRules']) {
-  const access: Record<string, Record<string, readonly string[]>> = {};
-  for (const { role, clients, services, operations } of rules) {
-    const own = access[`${ACCESS_KEY}${role}`] ?? {};
-    access[`${ACCESS_KEY}${role}`] = own;
-    for (const operation of operations) {
-      for (const service of services === 'all' ? ['all services'] : services) {
-        const what = `${operation} on ${service}`;
-        own[what] = [...new Set([...(own[what] ?? []), ...(clients === 'all' ? ['all'] : clients)])].toSorted();
-      }
-    }
-  }
-  return access;
-}

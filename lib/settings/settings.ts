@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { BrokerSettings } from '../../functions/variables.ts';
 import { roleArnFault } from '../../functions/vocabulary.ts';
 import { ALARM_NAMES, RENAMED_ALARMS } from '../monitoring/alarms.ts';
-import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
+import { accessRuleFaults, accessRuleSchema, callerAccounts, listAccess, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
 import { readCertificates } from './certificates.ts';
 import { regionFault } from './regions.ts';
 import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
@@ -189,12 +189,19 @@ function nameFaults(name: string): readonly Fault[] {
 function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly Fault[] {
   const { account, region, keyArn, logDestinationArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
+  // As the CDK indents it in the template.
+  const listing = JSON.stringify({ Metadata: listAccess(settings.accessRules) }, undefined, 1);
+  const listed = Math.ceil(listing.length / 1_000);
   return [
     settings.callers === 'accounts' &&
       accounts > MAX_CALLER_ACCOUNTS && {
         path: ['accessRules'],
         reason: `name ${accounts} accounts, more than the ${MAX_CALLER_ACCOUNTS} that fit into the policy of the function: callers: 'organization' has no such limit`,
       },
+    listed > MAX_LISTED_KILOBYTES && {
+      path: ['accessRules'],
+      reason: `list ${listed} kB of clients, and the template of CloudFormation has room for ${MAX_LISTED_KILOBYTES}: name fewer clients in a rule, or 'all'`,
+    },
     settings.callers === 'organization' &&
       settings.principalOrgId === undefined && {
         path: ['callers'],
@@ -226,6 +233,9 @@ function renamed({ input }: { readonly input?: unknown }): string | undefined {
   const name = RENAMED_ALARMS.get(input);
   return name && `is now called '${name}': write that name`;
 }
+
+/** CloudFormation accepts 1 000 kB. The resources take 150, and 100 are left for what follows. */
+const MAX_LISTED_KILOBYTES = 750;
 
 function concurrency() {
   return z.int().min(0).max(10_000);

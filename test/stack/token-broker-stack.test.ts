@@ -52,6 +52,12 @@ it('the permissions on the function have room in the policy that Lambda makes of
   expect(policy.length).toBeLessThanOrEqual(20_480);
 });
 
+it('the template without its list of access has room beside the longest list, of 750 kB, in 1 000 kB', () => {
+  const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'], all: true };
+  const form = { ...environments.prod, trail: {}, vpc, tracing: true, provisionedConcurrency: 1 };
+  expect(synthesise('prod', form).text.length).toBeLessThan(175_000);
+});
+
 it('no credential is taken into the stack, and the generated secret is never shown', () => {
   expect(plain.text).not.toMatch(/\{\{resolve:|client_secret|"SecretString"/);
   const Properties = { Name: 'token-broker-keys/test/sealing', GenerateSecretString: { PasswordLength: 64 } };

@@ -255,6 +255,23 @@ describe('wrong settings', () => {
     ]);
     expect(faults(200, 1, { callers: 'organization', principalOrgId: 'o-a1b2c3d4e5' })).toEqual([]);
   });
+
+  it('list more clients than the template of CloudFormation has room for', () => {
+    const faults = (roles: number, clients: readonly string[] | 'all') => {
+      const accessRules = Array.from({ length: roles }, (_, index) => ({
+        role: `arn:aws:iam::222222222222:role/caller-${index}`,
+        clients,
+        services: ['customer-insights'],
+      }));
+      return faultsOf({ ...exampleForm(), accessRules });
+    };
+    const clients = Array.from({ length: 4_000 }, (_, index) => `client-${index}`);
+    expect(faults(9, clients)).toEqual([]);
+    expect(faults(12, clients)).toEqual([
+      "accessRules: list 900 kB of clients, and the template of CloudFormation has room for 750: name fewer clients in a rule, or 'all'",
+    ]);
+    expect(faults(12, 'all')).toEqual([]);
+  });
 });
 
 it('keeps logs for as long as CloudWatch can, and not for ever', () => {
