@@ -106,6 +106,8 @@ export async function startLocalBroker(options: Options) {
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
       AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
       AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: logs.url,
+      // Outranks the profile, in which the SDK would otherwise find that it ignores these variables.
+      AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'false',
     });
     await ensurePairTable(new DynamoDBClient(), TABLE_NAME);
 

@@ -31,7 +31,12 @@ describe('npm start', () => {
 
   /** As a person uses it: four requests, then the end. */
   beforeAll(async () => {
-    const otherSignIn = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
+    // With the last, the SDK would look for the real DynamoDB.
+    const otherSignIn = {
+      AWS_PROFILE: 'other',
+      AWS_SESSION_TOKEN: 'other',
+      AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'true',
+    };
     const env = { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings', ...otherSignIn };
     broker = await startLocalBroker({ env });
     ({ access_token: token } = (await askFor(broker, 'acme')).json);

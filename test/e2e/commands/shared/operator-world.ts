@@ -175,6 +175,7 @@ export async function startOperatorWorld() {
 const SET_BY_BROKER = [
   ...['SECRETS_MANAGER', 'DYNAMODB', 'SNS', 'STS', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`),
   ...['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_PROFILE'],
+  'AWS_IGNORE_CONFIGURED_ENDPOINT_URLS',
 ];
 
 /** A secret as it is, and as Basic authentication and URLs carry it. */
