@@ -55,7 +55,7 @@ function folderWith(text: string): string {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'ca'));
   symlinkSync('/dev/null', join(folder, 'ca/null.pem'));
-  execFileSync('mkfifo', [join(folder, 'ca/pipe.pem')]);
+  execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'ca/pipe.pem')]);
   writeFileSync(join(folder, 'ca/insights.pem'), text);
   return folder;
 }
