@@ -5,7 +5,7 @@ import { parseEnvironments } from '../lib/settings/settings.ts';
 import { explainSettings, readSettings } from '../lib/settings/settings-file.ts';
 import { TokenBrokerStack } from '../lib/token-broker-stack.ts';
 
-// Makes one stack for each environment. A wrong setting in any of them stops the synthesis.
+// Makes a stack for each environment. A wrong setting in any of them stops the synthesis.
 try {
   const { environments, folder, context } = readSettings();
   const parsed = parseEnvironments(environments, folder);

@@ -42,7 +42,7 @@ const NAMED = {
   cpb: { type: 'string' },
 } as const;
 
-/** Returns the name of the toolkit stack with this qualifier, if there is one that was created. */
+/** Returns the name of the toolkit stack that was created with this qualifier. */
 async function toolkitStackOf(shell: Shell, { name, region }: Environment, qualifier: unknown) {
   const place = { environment: name, region };
   const client = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place);
