@@ -247,7 +247,7 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
     'If `client show <client>` shows that `token-broker/<environment>/<client>` is to be deleted, restore it with `client restore <client>`. Otherwise store it with `client put <client> --services <names>`, and `--create` for a new client: it has no version with this stage, or does not name this service.',
   'secret-malformed':
     'Store `token-broker/<environment>/<client>` again with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
-  disabled: 'Wait until the client may be used again, then run `client enable <client>`.',
+  disabled: 'Once the client may be used again, run `client enable <client>`.',
 };
 
 const THROTTLED_ADVICE: Readonly<Record<ThrottleCause, string>> = {

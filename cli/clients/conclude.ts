@@ -120,8 +120,8 @@ function nextStep({ version, stage, checks }: Outcome, isPromoted: boolean): str
   const state = stateOf({ version, checks });
   const verdicts = checks.map((check) => verdictOn(check, version));
   // The previous version of a disabled client may be the leaked version.
-  const undo = checks.some((check) => findingOf(check) === 'disabled') ? '' : ' client rollback undoes it.';
-  if (isPromoted) return `Promoted by --force, ${state}. ${TAKES_EFFECT}${undo}`;
+  const isDisabled = checks.some((check) => findingOf(check) === 'disabled');
+  if (isPromoted) return `Promoted by --force, ${state}. ${isDisabled ? START : `${TAKES_EFFECT} ${UNDO}`}`;
   if (stage === 'AWSCURRENT') return `${FIRST}, ${state}; ${UNUSED}`;
   const force = verdicts.includes('needs-consent') ? '--force --accept-rejected' : '--force';
   const forced = verdicts.includes('final') ? '' : `; ${force} promotes it although it is ${state}`;
@@ -158,6 +158,8 @@ export function printOutcome(
 
 export const TAKES_EFFECT =
   'The broker uses it within 60 s; if the event of Secrets Manager is lost, with the next check or renewal of a token.';
+const UNDO = 'client rollback undoes it.';
+const START = 'client enable starts the client with it, and client check then tries it.';
 const FIRST = 'It is the first version, so AWS made it current at once';
 const UNUSED = 'no caller had a token of the client before. client check tries it again.';
 const ACCEPTED = {

@@ -29,8 +29,9 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
           const found = { ...options, isDeleted: secret?.deletedAt !== undefined };
           if (!(await isConfirmed(shell, plannedChanges(verb, services, found), options, command, secret))) return;
           const setFlags = async () => {
+            const noteWait = (ms: number) => note(shell, `${STILL_UNDER_WAY}: waiting ${Math.ceil(ms / 1_000)} s.`);
             const before = await changePairs<number | undefined>(shell, pairs, options, (admin, pair) =>
-              admin[verb](pair),
+              admin[verb](pair, noteWait),
             );
             const since = before.flatMap((time) => time ?? []);
             if (since.length > 0) note(shell, `It was disabled before, since ${timeText(Math.min(...since))}.`);
@@ -48,6 +49,8 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
       );
   }
 }
+
+const STILL_UNDER_WAY = 'A token request from before the stop may still be under way';
 
 interface DisableOptions extends ClientOptions, ChangeOptions {
   readonly service?: string;
@@ -67,7 +70,10 @@ function plannedChanges(verb: 'disable' | 'enable', services: readonly string[],
   const [flags, secret] =
     verb === 'disable'
       ? [`sets ${flag}`, `denies the secret ${name} to the role ${role}${condition}`]
-      : [`removes ${flag}`, `lets the role ${role} read the secret ${name} again${condition}`];
+      : [
+          `removes ${flag}, with the token from before the stop`,
+          `lets the role ${role} read the secret ${name} again${condition}`,
+        ];
   return service !== undefined || (verb === 'disable' && isDeleted) ? [flags] : [flags, secret];
 }
 
@@ -178,7 +184,7 @@ const WORDS = {
   enable: {
     description: 'End the emergency stop.',
     evenIfMissing: 'also a client without a secret, which was stopped in advance',
-    effect: 'Within 60 s tokens of <client> are issued again.',
+    effect: 'Within 60 s tokens of <client> are issued again, no token from before the stop.',
     flagAlone:
       'Only the flag of this service is removed: if the whole client was disabled, client enable <client> without --service ends that.',
   },

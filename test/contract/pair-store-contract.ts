@@ -152,6 +152,15 @@ export function describePairStore(
         expect((await read()).record.disabled).toBeUndefined();
       });
 
+      it('ends together with token and lease, and only where it was set', async () => {
+        await write(fullRecord());
+        await underTest.enable(pair);
+        expect(shown((await read()).record)).toEqual(shown(fullRecord()));
+        await underTest.disable(pair);
+        await underTest.enable(pair);
+        expect(shown((await read()).record)).toEqual(shown({ ...fullRecord(), token: undefined, lease: undefined }));
+      });
+
       it('holds for a pair without a record, and its end makes none', async () => {
         await underTest.enable(pair);
         expect(await read()).toEqual({ record: EMPTY_RECORD, tag: undefined });

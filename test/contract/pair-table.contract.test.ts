@@ -1,9 +1,8 @@
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
 import { describe, onTestFinished } from 'vitest';
 import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/pair-table/circuit-breaker.ts';
-import { EMPTY_RECORD } from '../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
+import { pairKey } from '../../functions/broker/pair.ts';
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { START } from '../support/example.ts';
 import { connectPairTable, TABLE } from '../support/pair/pair-table.ts';
@@ -59,17 +58,13 @@ function reference(): StoreUnderTest {
     read: (...read) => answered(items.read(...read)),
     replace: (...write) => answered(items.replace(...write)),
   };
-  const stop = (pair: Pair, disabled: { since: number } | undefined) =>
-    items.change(pair, (record) => ({ ...record, disabled: disabled && (record.disabled ?? disabled) }));
   return {
     store,
     loseAnswers: (losing) => {
       isLosing = losing;
     },
-    disable: async (pair) => stop(pair, { since: START }),
-    enable: async (pair) => {
-      if (items.peek(pair) !== EMPTY_RECORD) stop(pair, undefined);
-    },
+    disable: async (pair) => items.disable(pair, START),
+    enable: async (pair) => items.enable(pair),
     deleteItem: async (pair) => items.restore(pair, undefined),
     close: async () => undefined,
   };

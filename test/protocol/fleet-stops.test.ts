@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
-import { SECRETS_DOWN } from '../support/broker-world.ts';
+import { ISSUE_REQUEST, SECRETS_DOWN } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { fleetOf } from '../support/fleet/fleet.ts';
 import type { StoreFault } from '../support/fleet/surroundings.ts';
@@ -58,6 +58,26 @@ it('a client that is enabled comes back with the token of the table, while Secre
   for (const { issue } of await askAll()) expect(issue?.cache).toBe('shared');
   expect(requests).toHaveLength(1);
 });
+
+it.each([0.5, 7])(
+  'a token that was requested before a stop is not issued after its end %s s later',
+  async (seconds) => {
+    const { surroundings, clock, shared, requests, instances, askAll } = fleetOf(3);
+    Object.assign(surroundings, { serviceLatencyMs: 3 * SECOND_MS });
+    const [holder = expect.fail()] = instances;
+    const asked = holder.issue();
+    await clock.advance(SECOND_MS);
+    expect(requests).toHaveLength(1);
+    shared.disable(ISSUE_REQUEST.pair, clock.now());
+    await clock.advance(seconds * SECOND_MS);
+    shared.enable(ISSUE_REQUEST.pair);
+
+    const { token } = await clock.run(asked);
+    await clock.advance(MINUTE_MS);
+    for (const { issue } of await askAll())
+      expect(issue?.token).toMatchObject({ fingerprint: expect.not.stringMatching(token.fingerprint) });
+  },
+);
 
 it('a check of a secret that was missing, is stored again and cannot be read withdraws nothing', async () => {
   const { surroundings, clock, recordNow, instances, askAll } = await stoppedFleet(

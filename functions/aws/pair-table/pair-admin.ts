@@ -25,7 +25,15 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
       const since = seen?.record.disabled?.since || startedAt;
       return since < startedAt ? since : undefined;
     },
-    async enable(pair: Pair): Promise<undefined> {
+    /** Ends a stop, and removes the token from before it. Waits for a request under way, which no other may join. */
+    async enable(pair: Pair, onWait: (ms: number) => void): Promise<undefined> {
+      const { disabled, lease } = (await table.read(pair, Infinity)).record;
+      if (disabled === undefined) return;
+      const leftMs = Math.min((lease?.until ?? 0) - now(), LONGEST_WAIT_MS);
+      if (leftMs > 0) {
+        onWait(leftMs);
+        await sleep(leftMs, undefined, { signal: abortSignal });
+      }
       await table.enable(pair, abortSignal);
     },
     /** Removes holds and the pause of a pair, and its latches unless kept. Returns the previous record. */
@@ -43,3 +51,5 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
 }
 
 const MAX_BACKOFF_MS = 500;
+/** The length of a lease with the default `requestTimeoutMs`. The lease's own clock may be wrong. */
+const LONGEST_WAIT_MS = 6_000;

@@ -53,12 +53,16 @@ export function createPairTable(dependencies: Dependencies) {
       await update(pair, { UpdateExpression, ExpressionAttributeValues }, abortSignal);
     },
 
+    /** Takes the lease away with the token, so that no request from before the stop can publish its token. */
     async enable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
       // The date next to a latch is not a number, so that the item does not expire.
-      const UpdateExpression = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled';
-      const ConditionExpression = 'attribute_exists(pair)';
+      const set = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag';
+      const UpdateExpression = `${set} REMOVE disabled, lease, sealed, #token`;
+      const ConditionExpression = 'attribute_exists(disabled)';
+      const ExpressionAttributeNames = { '#token': 'token' };
       const ExpressionAttributeValues = { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } };
-      await update(pair, { UpdateExpression, ConditionExpression, ExpressionAttributeValues }, abortSignal);
+      const input = { UpdateExpression, ConditionExpression, ExpressionAttributeNames, ExpressionAttributeValues };
+      await update(pair, input, abortSignal);
     },
   };
 

@@ -85,7 +85,9 @@ export const FAULTS: fc.Arbitrary<Command>[] = [
     fc.tuple(pair, from('AWSCURRENT', 'AWSCURRENT', 'AWSPREVIOUS'), from(false, false, true)),
     ({ world }, [pair, stage, accepts]) => world.setAccepted(pair, world.versionWith(pair.client, stage), accepts),
   ),
-  steps(1, 'disable or enable', fc.tuple(pair, seldom), (fleet, facts) => fleet.setDisabled(...facts)),
+  steps(1, 'disable or enable', fc.tuple(pair, seldom), (fleet, [pair, isDisabled]) =>
+    isDisabled ? fleet.disable(pair) : fleet.enable(pair),
+  ),
   steps(1, 'retry', pair, (fleet, pair) => fleet.retry(pair)),
   steps(1, 'lose the item of', pair, (fleet, pair) => fleet.loseItem(pair)),
   steps(1, 'retire the sealing key', fc.constant(1), (fleet) => fleet.retireKey()),

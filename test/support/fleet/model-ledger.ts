@@ -51,6 +51,8 @@ interface Page {
   /** When its token was withdrawn and not published again. */
   withdrawnAt?: number | undefined;
   disabledAt?: number | undefined;
+  /** The last stop that has ended. */
+  stop?: { readonly at: number; readonly endedAt: number };
   /** The fingerprint of the last token that a caller got. */
   lastToken?: string | undefined;
 }

@@ -30,6 +30,8 @@ export type FleetModel = ReturnType<typeof createFleetModel>;
 /** What a service has told of a token. */
 interface HandOut {
   readonly pair: Pair;
+  /** True time of its request. */
+  readonly at: number;
   /** By the clock of the instance that requested it. */
   readonly expiresAt: number;
   readonly lifetimeMs: number;
@@ -75,7 +77,12 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     if (token === undefined) return;
     const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
     const skewMs = hosts.get(request.from)?.state.skewMs ?? 0;
-    handOuts.set(token, { pair: request.pair, expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
+    handOuts.set(token, {
+      pair: request.pair,
+      at: request.at,
+      expiresAt: request.at + skewMs + lifetimeMs,
+      lifetimeMs,
+    });
   };
 
   const model = {
@@ -135,11 +142,20 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
       };
     },
 
-    setDisabled(pair: Pair, isDisabled: boolean) {
+    disable(pair: Pair) {
       const page = ledger.pageOf(pair);
-      const since = clock.now();
-      shared.change(pair, (record) => ({ ...record, disabled: isDisabled ? { since } : undefined }));
-      page.disabledAt = isDisabled ? (page.disabledAt ?? since) : undefined;
+      shared.disable(pair, clock.now());
+      page.disabledAt ??= clock.now();
+    },
+
+    /** Waits for a lease from before the stop as the command does, at most as long as a lease lasts. */
+    async enable(pair: Pair) {
+      const page = ledger.pageOf(pair);
+      const { lease, disabled } = shared.peek(pair);
+      if (disabled) await clock.advance(Math.max(0, Math.min((lease?.until ?? 0) - clock.now(), LEASE_MS)));
+      shared.enable(pair);
+      if (page.disabledAt !== undefined) page.stop = { at: page.disabledAt, endedAt: clock.now() };
+      page.disabledAt = undefined;
     },
 
     /** The item of the pair is deleted, with its flag. */
@@ -185,20 +201,20 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     },
 
     /** Ends all faults that last. */
-    heal() {
+    async heal() {
       model.troubleStore(undefined);
       model.troubleSecrets(undefined);
       for (const service of SERVICES) world.setMood(service, undefined);
       for (const client of clients) world.setDeleted(client, false);
       for (const pair of pairs) {
-        if (ledger.pageOf(pair).disabledAt !== undefined) model.setDisabled(pair, false);
+        if (ledger.pageOf(pair).disabledAt !== undefined) await model.enable(pair);
         world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), true);
       }
     },
 
     /** When all is well again, every pair whose credential is good gets a token, unless it has used up its chances. */
     async verifyRecovery() {
-      model.heal();
+      await model.heal();
       await hosts.settle();
       await clock.advance(LONGEST_WAIT_MS);
       if (hosts.living().length === 0) model.start(0);
@@ -249,8 +265,14 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
   }
 
   /** How long before its call a stop may have come. A clock that has jumped cannot tell ages, and an instance that cannot ask cannot know. */
-  function complaintsOfAge({ cache }: Issue, pair: Pair, from: number, startedAt: number, trace: Trace | undefined) {
-    const { disabledAt, withdrawnAt } = ledger.pageOf(pair);
+  function complaintsOfAge(
+    { cache, token }: Issue,
+    pair: Pair,
+    from: number,
+    startedAt: number,
+    trace: Trace | undefined,
+  ) {
+    const { disabledAt, withdrawnAt, stop } = ledger.pageOf(pair);
     const isOld = (at = Infinity, failedAt = hosts.failedAt(from)) =>
       !hosts.hasJumped(from) && startedAt - Math.max(at, failedAt) > TRUST_MS;
     const isWithoutTable =
@@ -258,6 +280,8 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     return {
       // The flag does not reach an instance whose looks fail. The secret does.
       'long after it was disabled': isOld(disabledAt),
+      'from before a stop that has ended':
+        (handOuts.get(token.accessToken.reveal())?.at ?? 0) < (stop?.at ?? 0) && isOld(stop?.endedAt),
       'long after it was withdrawn': cache !== 'none' && isOld(withdrawnAt),
       'long after its credential was gone': isWithoutTable && isOld(world.deletedAt(pair.client), secretsFailedAt),
     };
@@ -275,6 +299,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
 const TOLD = { ...exampleService().response, tokenMember: 'access_token', lifetimeMember: 'expires_in' };
 /** How long memory is trusted, and a secret without the table. */
 const TRUST_MS = 60_000;
+const LEASE_MS = 6_000;
 const MAX_HOLD_SECONDS = 3_600;
 const MAX_LIFETIME_MS = 86_400_000;
 

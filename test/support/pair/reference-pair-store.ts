@@ -1,5 +1,6 @@
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import type { PairStore, TaggedRecord } from '../../../functions/broker/pair/store.ts';
+import { withdrawn } from '../../../functions/broker/pair/transitions.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 
 /** The shared table as a map with tags: the promises of `PairStore` and nothing else. */
@@ -8,6 +9,9 @@ export interface ReferencePairStore extends PairStore {
   peek(pair: Pair): PairRecord;
   /** As an operator would change it: names no tag, and gives the record a new one. */
   change(pair: Pair, next: (record: PairRecord) => PairRecord): void;
+  /** An operator's stop, and its end. */
+  disable(pair: Pair, since: number): void;
+  enable(pair: Pair): void;
   /** Deletes the item, or puts an earlier one back with the tag that it had. */
   restore(pair: Pair, earlier: TaggedRecord | undefined): void;
 }
@@ -24,6 +28,11 @@ export function createReferencePairStore(): ReferencePairStore {
   return {
     peek: (pair) => read(pair).record,
     change: (pair, next) => void write(pair, next(read(pair).record)),
+    disable: (pair, since) => write(pair, { ...read(pair).record, disabled: read(pair).record.disabled ?? { since } }),
+    enable(pair) {
+      const { record } = read(pair);
+      if (record.disabled) write(pair, { ...withdrawn(record), disabled: undefined });
+    },
     restore(pair, earlier) {
       if (earlier === undefined) items.delete(pairKey(pair));
       else items.set(pairKey(pair), earlier);

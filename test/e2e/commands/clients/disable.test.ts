@@ -4,7 +4,7 @@ import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
 import { repeatAtOnce } from '../../../support/processes/stand-ins.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, beginCommandLine, ended } from '../shared/command-line.ts';
-import { it, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
+import { it, NEW, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
 
 const CHECK = 'client check acme';
 const DISABLE = 'client disable acme --yes';
@@ -89,6 +89,23 @@ describe('client disable', () => {
     const inProd = await world.json('client disable acme --even-if-missing --dry-run --environment prod');
     expect(inProd.changes[0]).toContain(`on ${SERVICES.join(', ')}, in the table token-broker-prod`);
   });
+});
+
+it('after a leak, enable brings a token of the credential that was put meanwhile', async ({ world }) => {
+  const ask = async () => (await world.caller.token({ client: 'acme', service: INSIGHTS })).fingerprint;
+  const leaked = await ask();
+  await world.run(DISABLE);
+  const { stderr } = await world.run('client put acme --force --yes', { input: NEW });
+  expect(stderr).toMatch(/disabled\)\. client enable starts the client with it, and client check then tries it\.\n$/);
+  expect(stderr).not.toMatch(/within 60 s|[Ww]ait/);
+  await world.run(ENABLE);
+  world.letTimePass(60_000);
+  expect(await ask()).not.toBe(leaked);
+  // A second end of the stop ends nothing.
+  const fresh = await ask();
+  await world.run(ENABLE);
+  world.letTimePass(60_000);
+  expect(await ask()).toBe(fresh);
 });
 
 it('an instance that cannot read the table gets no credential of a disabled client', async ({ world }) => {

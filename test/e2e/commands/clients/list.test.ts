@@ -113,7 +113,7 @@ describe('client list with the table', () => {
     ];
     expect((await world.json('client list')).clients).toMatchObject([{ client: 'acme', pairs }]);
     await world.run(`client enable acme --service ${INSIGHTS} --yes`);
-    expect(await list(` --service ${INSIGHTS}`)).toMatch(/^CLIENT .*\nacme +customer-insights +ok .*\n$/);
+    expect(await list(` --service ${INSIGHTS}`)).toMatch(/^CLIENT .*\nacme +customer-insights +unproven .*\n$/);
   });
 
   it.for([80, 200])(

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import type { Item } from '../../../../functions/aws/pair-table/item.ts';
 import { createPairAdmin } from '../../../../functions/aws/pair-table/pair-admin.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import { settled } from '../../../../functions/broker/pair/transitions.ts';
 import { pairKey } from '../../../../functions/broker/pair.ts';
 import { START } from '../../../support/example.ts';
 import { exampleToken, fullRecord, HOLD_KEY, WAIT } from '../../../support/pair/pair-examples.ts';
@@ -32,11 +33,43 @@ async function connect() {
   return { admin, pair, put, read, write, endpoint };
 }
 
+const noWait = () => expect.fail('waited');
+
 describe('a stop', () => {
-  it('asks once to end the stop of a pair without a record', async () => {
-    const { admin, pair, endpoint } = await connect();
-    await admin.enable(pair);
-    expect(endpoint.operations).toEqual(['UpdateItem']);
+  it('that was never set is not ended: the token of the pair stays', async () => {
+    const { admin, pair, read, write, endpoint } = await connect();
+    await write(fullRecord());
+    await admin.enable(pair, noWait);
+    expect((await read()).record).toMatchObject(fullRecord());
+    expect(endpoint.operations.filter((operation) => operation === 'UpdateItem')).toHaveLength(1);
+  });
+
+  it('ends together with the token, after the lease from before it', async () => {
+    const { admin, pair, read, write, endpoint } = await connect();
+    const holder = await write({ ...fullRecord(), lease: { id: 'a', until: START + 1 } });
+    await admin.disable(pair);
+    const writes = () => endpoint.operations.filter((operation) => operation === 'UpdateItem').length;
+    const waits: number[][] = [];
+    await admin.enable(pair, (ms) => waits.push([ms, writes()]));
+    expect([...waits, writes()]).toEqual([[1, 2], 3]);
+    const { record } = await read();
+    expect(record).toEqual({ ...fullRecord(), lease: undefined, token: undefined, disabled: undefined });
+    // A holder that was frozen is too late.
+    const outcome = { kind: 'accepted', version: 'v1', holdKey: HOLD_KEY, at: START, token: exampleToken() } as const;
+    expect(settled(holder?.record ?? EMPTY_RECORD, 'a', { ...outcome, isPublished: true }).token).toBeDefined();
+    expect(settled(record, 'a', { ...outcome, isPublished: true })).toBe(record);
+  });
+
+  it('waits for the lease of a wrong clock no longer than a lease lasts', async () => {
+    const { admin, pair, write } = await connect();
+    await write({ ...EMPTY_RECORD, lease: { id: 'a', until: START + 30_000 } });
+    await admin.disable(pair);
+    const enough = new Error('enough');
+    const enabling = admin.enable(pair, (ms) => {
+      expect(ms).toBe(6_000);
+      throw enough;
+    });
+    await expect(enabling).rejects.toBe(enough);
   });
 
   it('depends on no item that can be understood', async () => {
@@ -44,7 +77,7 @@ describe('a stop', () => {
     await put({ lease: { N: '1' }, tag: { BOOL: true }, token: { S: '{' }, rejected: { NULL: true } });
     await admin.disable(pair);
     expect((await read()).record.disabled).toEqual({ since: START });
-    await admin.enable(pair);
+    await admin.enable(pair, noWait);
     expect((await read()).record).toEqual(EMPTY_RECORD);
   });
 });
