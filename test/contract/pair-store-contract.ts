@@ -4,6 +4,7 @@ import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../funct
 import type { Pair } from '../../functions/broker/pair.ts';
 import { START } from '../support/example.ts';
 import { exampleToken, exampleWait, fullRecord, oldToken, revealed, WAIT } from '../support/pair/pair-examples.ts';
+import { IN_TIME } from '../support/pair/pair-table.ts';
 
 /** A store, and what happens to its items beside the store's own calls. */
 export interface StoreUnderTest {
@@ -36,8 +37,8 @@ export function describePairStore(
       pair = { client: `client-${pairs}`, service: 'customer-insights' };
     });
 
-    const read = () => underTest.store.read(pair, Infinity);
-    const replace = (seen: TaggedRecord, next: PairRecord) => underTest.store.replace(pair, seen, next, Infinity);
+    const read = () => underTest.store.read(pair, IN_TIME);
+    const replace = (seen: TaggedRecord, next: PairRecord) => underTest.store.replace(pair, seen, next, IN_TIME);
     /** Changes some members of the record that is there now. */
     const write = async (changes: Partial<PairRecord> = {}): Promise<TaggedRecord> => {
       const seen = await read();
@@ -54,7 +55,7 @@ export function describePairStore(
         { ...pair, service: 'merchant-payment-cleansing' },
         { ...pair, client: `${pair.client}0` },
       ])
-        expect(await underTest.store.read(other, Infinity)).toEqual(empty);
+        expect(await underTest.store.read(other, IN_TIME)).toEqual(empty);
     });
 
     describe('a replaced record', () => {

@@ -1,16 +1,9 @@
-import { StoreUnavailable } from '../../broker/pair/store.ts';
+import { type CallTerms, StoreUnavailable } from '../../broker/pair/store.ts';
 import { isWithin } from '../../broker/time.ts';
 import { causeWord, isDefinitive, isThrottled, OutOfTime, type SignalledCall, withTimeLimit } from '../calls.ts';
 
 /** Runs a call of the table. @throws StoreUnavailable after every failure */
 export type CircuitBreaker = <Answer>(terms: CallTerms, call: SignalledCall<Answer>) => Promise<Answer>;
-
-export interface CallTerms {
-  /** Epoch milliseconds. A call that is cut off at this time says nothing about the table. */
-  readonly deadline: number;
-  /** The call writes an outcome that no other call can write, so it ignores an open circuit. */
-  readonly settles?: boolean | undefined;
-}
 
 export interface StoreLimits {
   readonly timeoutMs?: number;

@@ -16,11 +16,11 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
   const breaker: CircuitBreaker = (_terms, call) => call(abortSignal);
   const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breakerFor: () => breaker });
   return {
-    read: async (pair: Pair) => (await table.read(pair, Infinity)).record,
+    read: async (pair: Pair) => (await table.read(pair, IN_TIME)).record,
     /** Returns since when the pair was disabled before, if known. The stop does not wait for a read that fails. */
     async disable(pair: Pair): Promise<number | undefined> {
       const startedAt = now();
-      const reading = table.read(pair, Infinity).catch(() => undefined);
+      const reading = table.read(pair, IN_TIME).catch(() => undefined);
       const [seen] = await Promise.all([reading, table.disable(pair, abortSignal)]);
       const since = seen?.record.disabled?.since || startedAt;
       return since < startedAt ? since : undefined;
@@ -39,10 +39,10 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
     /** Removes holds and the pause of a pair, and its latches unless kept. Returns the previous record. */
     async clear(pair: Pair, keepsLatches = false): Promise<PairRecord> {
       for (;;) {
-        const seen = await table.read(pair, Infinity);
+        const seen = await table.read(pair, IN_TIME);
         const { rejected, held, pause } = seen.record;
         const isClear = (keepsLatches || rejected.size === 0) && held.size === 0 && pause === undefined;
-        if (isClear || (await table.replace(pair, seen, cleared(seen.record, keepsLatches), Infinity)))
+        if (isClear || (await table.replace(pair, seen, cleared(seen.record, keepsLatches), IN_TIME)))
           return seen.record;
         await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
       }
@@ -50,6 +50,7 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
   };
 }
 
+const IN_TIME = { deadline: Infinity };
 const MAX_BACKOFF_MS = 500;
 /** The length of a lease with the default `requestTimeoutMs`. The lease's own clock may be wrong. */
 const LONGEST_WAIT_MS = 6_000;

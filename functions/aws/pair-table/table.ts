@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { PairRecord } from '../../broker/pair/record.ts';
-import { StoreUnavailable, type TaggedRecord } from '../../broker/pair/store.ts';
+import { type CallTerms, StoreUnavailable, type TaggedRecord } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import { forgetAt, json, text } from '../attributes.ts';
 import { isConditionFailed, withRetry } from '../calls.ts';
@@ -29,20 +29,20 @@ export function createPairTable(dependencies: Dependencies) {
   const [reads, writes] = [breakerFor('GetItem'), breakerFor('UpdateItem')];
 
   return {
-    async read(pair: Pair, deadline: number, settles?: boolean): Promise<TaggedRecord> {
+    async read(pair: Pair, terms: CallTerms): Promise<TaggedRecord> {
       // The key and the item are read in parallel. Even a failed read ends only after both.
-      const hasKey = Promise.resolve(sealer?.hasKey(deadline));
-      const item = await reads({ deadline, settles }, (signal) => getItem(pair, signal)).finally(() => hasKey);
+      const hasKey = Promise.resolve(sealer?.hasKey(terms.deadline));
+      const item = await reads(terms, (signal) => getItem(pair, signal)).finally(() => hasKey);
       if ((await hasKey) === false) throw noSealingKey();
-      const token = await openToken(pair, item, deadline);
+      const token = await openToken(pair, item, terms.deadline);
       return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
-    async replace(pair: Pair, seen: TaggedRecord, next: PairRecord, deadline: number, settles?: boolean) {
+    async replace(pair: Pair, seen: TaggedRecord, next: PairRecord, terms: CallTerms) {
       const tag = newTag();
-      const token = next.token === seen.record.token ? {} : await sealToken(pair, next.token, deadline);
+      const token = next.token === seen.record.token ? {} : await sealToken(pair, next.token, terms.deadline);
       const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
-      const isWritten = await writes({ deadline, settles }, (signal) => update(pair, input, signal));
+      const isWritten = await writes(terms, (signal) => update(pair, input, signal));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
 

@@ -1,26 +1,21 @@
-import type { SecretCache, SecretVersion } from '../credential/secret.ts';
+import type { SecretVersion } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import { type Call, isTrial, type LeasedRequest, type Progress, startProgress } from './call.ts';
-import { chooseVersion, goneProblem, readVersions, rejectedProblem } from './choose-version.ts';
+import { chooseVersion, goneProblem, readVersions, rejectedProblem, type SecretSource } from './choose-version.ts';
 import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, watch, writeEnd } from './deadlines.ts';
 import type { Step, View } from './decision.ts';
 import type { PairMemory } from './memory.ts';
 import type { ObtainToken } from './obtain-token.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { PairRecord, StoredToken } from './record.ts';
-import { EMPTY_RECORD, isIssuable, isProven, livingToken, waitProblem, withoutFutureTimes } from './record.ts';
-import { type PairStore, StoreUnavailable, type TaggedRecord } from './store.ts';
+import { isIssuable, isProven, waitProblem, withoutFutureTimes } from './record.ts';
+import { type CallTerms, type PairStore, StoreUnavailable, type TaggedRecord } from './store.ts';
 import { leased, settled, withdrawn } from './transitions.ts';
 
-interface Dependencies {
-  /** Part of every secret's name. */
-  readonly environment: string;
+interface Dependencies extends SecretSource {
   readonly store: PairStore;
-  readonly memory: PairMemory;
-  readonly secrets: SecretCache;
   readonly obtainToken: ObtainToken;
   readonly uniqueId: () => string;
-  readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly random: () => number;
 }
@@ -39,10 +34,7 @@ type Turn<Answer> =
 type StoreResult = TaggedRecord | 'overtaken' | 'failed';
 
 /** What the table shows a call, and when the call looked. */
-interface TableView extends View {
-  readonly seen: TaggedRecord;
-  readonly at: number;
-}
+type TableView = View & { readonly seen: TaggedRecord; readonly at: number };
 
 /**
  * Gets a token or an answer for a call. ACQUIRE looks at the shared record, lets the call decide, and takes the lease.
@@ -66,7 +58,7 @@ export function createAcquireToken(dependencies: Dependencies) {
   /** ACQUIRE: looks, decides and acts once. */
   async function turn<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
     const { call, unconfirmed } = progress;
-    const seen = await ask(progress, () => store.read(call.pair, call.deadline));
+    const seen = await ask(progress, () => store.read(call.pair, call));
     if (typeof seen === 'string') return decideWithoutTable(progress, decide);
     // The write of this call's lease may have gone unanswered and arrived all the same.
     const confirmed = unconfirmed.get(seen.record.lease?.id ?? '');
@@ -111,8 +103,11 @@ export function createAcquireToken(dependencies: Dependencies) {
 
   /** Answers from what memory and this call know, or lets the call wait. Sends nothing and takes no lease. */
   async function decideWithoutTable<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
-    const { call, sent, readSince } = progress;
-    const record = withSent(progress, recall(progress));
+    const { call, sent, readSince, unconfirmed } = progress;
+    const record = withSent(
+      progress,
+      memory.recall(call.pair, (leaseId) => unconfirmed.has(leaseId)),
+    );
     const { disabled, token, rejected, held, pause } = record;
     const isUnknown = !disabled && !token && !pause && rejected.size + held.size === 0;
     if (isUnknown || (isTrial(call) && sent.size === 0)) return waitForTable(progress);
@@ -128,19 +123,6 @@ export function createAcquireToken(dependencies: Dependencies) {
     return waitForTable(progress);
   }
 
-  /**
-   * Returns the part of the remembered record that counts without the table: a living token, and for a minute the
-   * operators' flag. For a minute latches, holds and the pause count too, unless a lease is about to change them.
-   */
-  function recall({ call: { pair }, unconfirmed }: Progress): PairRecord {
-    const known = memory.withTry(pair);
-    const { lease, attemptedAt, disabled } = known;
-    const token = livingToken(known, now());
-    if (memory.trusted(pair) === undefined) return { ...EMPTY_RECORD, token, attemptedAt };
-    const leaseIsOver = lease === undefined || lease.until <= now() || unconfirmed.has(lease.id);
-    return leaseIsOver ? { ...known, token } : { ...EMPTY_RECORD, token, attemptedAt, disabled };
-  }
-
   /** Lets the call look again, unless the table fails for longer. @throws Problem `table-unavailable` */
   function waitForTable({ failure }: Progress): 'wait' {
     if (failure?.kind === 'lasting') throw tableProblem(failure);
@@ -148,8 +130,8 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 
   async function withdraw<Answer>(progress: Progress, seen: TaggedRecord, answer: Answer): Promise<Turn<Answer>> {
-    const result = await replace(progress, seen, withdrawn(seen.record), progress.call.deadline);
-    return result === 'failed' ? waitForTable(progress) : result === 'overtaken' ? 'wait' : { kind: 'answer', answer };
+    const result = await replace(progress, seen, withdrawn(seen.record));
+    return typeof result === 'object' ? { kind: 'answer', answer } : waitForTable(progress);
   }
 
   /** Tries to replace the living token. The living token serves, so a failure does not matter to the caller. */
@@ -159,8 +141,8 @@ export function createAcquireToken(dependencies: Dependencies) {
       if (error instanceof Problem) return 'wait' as const;
       throw error;
     });
-    memory.noteTry(pair);
     if (typeof result === 'object' && result.kind === 'token') return result;
+    memory.noteTry(pair);
     // Another call of the instance may have seen an operator's flag meanwhile.
     const rest = decide({ ...view, record: withSent(progress, memory.withTry(pair)) });
     return rest.kind === 'answer' ? rest : result;
@@ -190,9 +172,8 @@ export function createAcquireToken(dependencies: Dependencies) {
     const timeoutMs = isQuick ? step.timeoutMs : call.service.requestTimeoutMs;
     const request = { ...chosen, lease, record: seen.record, forced, timeoutMs };
     progress.unconfirmed.set(lease.id, request);
-    const result = await replace(progress, seen, next, call.deadline);
-    if (typeof result === 'object') return sendRequest(progress, result, request);
-    return result === 'failed' ? waitForTable(progress) : 'wait';
+    const result = await replace(progress, seen, next);
+    return typeof result === 'object' ? sendRequest(progress, result, request) : waitForTable(progress);
   }
 
   /** SEND: makes the one token request of a lease. A defect from here on leaves the lease, which expires by itself. */
@@ -224,12 +205,11 @@ export function createAcquireToken(dependencies: Dependencies) {
     const { pair, deadline } = progress.call;
     // The service counts every rejection, so the table must too.
     const until = outcome.kind === 'rejected' ? lastWriteEnd(deadline) : writeEnd(lease.until, deadline);
-    const attempt = (seen?: TaggedRecord): Promise<StoreResult> =>
-      seen
-        ? replace(progress, seen, settled(seen.record, lease.id, outcome), until, true)
-        : ask(progress, () => store.read(pair, until, true));
+    const terms = { deadline: until, settles: true };
     for (let seen: TaggedRecord | undefined = taken; now() < until; ) {
-      const result = await attempt(seen);
+      const result: StoreResult = seen
+        ? await replace(progress, seen, settled(seen.record, lease.id, outcome), terms)
+        : await ask(progress, () => store.read(pair, terms));
       if (result === 'failed') await sleep(Math.max(0, Math.min(SETTLE_POLL_MS * (1 + random()), until - now())));
       else if (result === 'overtaken') seen = undefined;
       else if (seen !== undefined) return;
@@ -237,9 +217,9 @@ export function createAcquireToken(dependencies: Dependencies) {
     }
   }
 
-  async function replace(progress: Progress, seen: TaggedRecord, next: PairRecord, end: number, settles?: boolean) {
+  async function replace(progress: Progress, seen: TaggedRecord, next: PairRecord, terms: CallTerms = progress.call) {
     if (next === seen.record) return seen;
-    const result = await ask(progress, () => store.replace(progress.call.pair, seen, next, end, settles));
+    const result = await ask(progress, () => store.replace(progress.call.pair, seen, next, terms));
     if (result !== 'failed') progress.failure = undefined;
     return result;
   }

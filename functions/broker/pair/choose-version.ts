@@ -51,7 +51,7 @@ export function goneProblem({ servicesFrom, name }: StagedVersions, { client, se
   return new Problem('credential-missing', `The secret "${name}" does not name the service ${service}. ${advice}`);
 }
 
-interface Dependencies {
+export interface SecretSource {
   /** Part of every secret's name. */
   readonly environment: string;
   readonly secrets: SecretCache;
@@ -64,7 +64,7 @@ interface Dependencies {
  * memory forget the client's tokens.
  */
 export async function readVersions(
-  { environment, secrets, memory, now }: Dependencies,
+  { environment, secrets, memory, now }: SecretSource,
   call: Call,
   { rejected }: PairRecord,
   bounds: { readonly readSince: number; readonly acceptsSilence?: boolean },

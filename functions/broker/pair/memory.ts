@@ -19,6 +19,19 @@ export class PairMemory {
     return isWithin(forMs, this.#entryOf(pair).readAt, this.#now()) ? this.withTry(pair) : undefined;
   }
 
+  /**
+   * Returns the part of the last record that counts without the table: a living token, and for a minute the operators'
+   * flag. For a minute latches, holds and the pause count too, unless the lease of another call may change them.
+   */
+  recall(pair: Pair, isOwn: (leaseId: string) => boolean): PairRecord {
+    const known = this.withTry(pair);
+    const { lease, attemptedAt, disabled } = known;
+    const token = livingToken(known, this.#now());
+    if (this.trusted(pair) === undefined) return { ...EMPTY_RECORD, token, attemptedAt };
+    const leaseIsOver = lease === undefined || lease.until <= this.#now() || isOwn(lease.id);
+    return leaseIsOver ? { ...known, token } : { ...EMPTY_RECORD, token, attemptedAt, disabled };
+  }
+
   /** Returns a record of the pair, by default the last, with this instance's last try to renew its token. */
   withTry(pair: Pair, record = this.#entryOf(pair).record): PairRecord {
     const { triedAt } = this.#entryOf(pair);

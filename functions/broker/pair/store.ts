@@ -1,25 +1,23 @@
 import type { Pair } from '../pair.ts';
 import type { PairRecord } from './record.ts';
 
-/**
- * The shared store of records. Every call ends by `deadline` (epoch milliseconds) or throws `StoreUnavailable`. A call
- * that settles an outcome is made whatever failed before it.
- */
+/** The shared store of records. Every call ends by its deadline or throws `StoreUnavailable`. */
 export interface PairStore {
   /** Reads strongly consistently. */
-  read(pair: Pair, deadline: number, settles?: boolean): Promise<TaggedRecord>;
+  read(pair: Pair, terms: CallTerms): Promise<TaggedRecord>;
   /**
    * Compare-and-set: writes every member of `next` but `disabled`, if the record still has the entity tag that was
    * seen. Returns the new record, or `undefined` when another write came first. A `token` that is the same object
    * as the seen token stays untouched.
    */
-  replace(
-    pair: Pair,
-    seen: TaggedRecord,
-    next: PairRecord,
-    deadline: number,
-    settles?: boolean,
-  ): Promise<TaggedRecord | undefined>;
+  replace(pair: Pair, seen: TaggedRecord, next: PairRecord, terms: CallTerms): Promise<TaggedRecord | undefined>;
+}
+
+export interface CallTerms {
+  /** Epoch milliseconds. A call that is cut off at this time says nothing about the store. */
+  readonly deadline: number;
+  /** The call writes an outcome that no other call can write, so it is made whatever failed before it. */
+  readonly settles?: boolean;
 }
 
 /** A record and its entity tag. The tag is random and new with every write, or `undefined` without a record. */

@@ -1,7 +1,12 @@
 import { AwsRefusal, OutOfTime, type SignalledCall } from '../../../functions/aws/calls.ts';
-import { type CallTerms, createCircuitBreaker } from '../../../functions/aws/pair-table/circuit-breaker.ts';
+import { createCircuitBreaker } from '../../../functions/aws/pair-table/circuit-breaker.ts';
 import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../../functions/broker/pair/store.ts';
+import {
+  type CallTerms,
+  type PairStore,
+  StoreUnavailable,
+  type TaggedRecord,
+} from '../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
@@ -38,21 +43,21 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
     };
 
     return {
-      async read(pair, deadline, settles) {
+      async read(pair, terms) {
         const costOf = () => Math.ceil(itemKb(shared.peek(pair)) / 4);
-        const seen = await send('read', pair, { deadline, settles }, costOf, () => shared.read(pair, deadline));
+        const seen = await send('read', pair, terms, costOf, () => shared.read(pair, terms));
         const { token } = seen.record;
         const isOpen = token?.accessToken === undefined || formatOf(token) === state.format;
         return isOpen ? seen : { ...seen, record: { ...seen.record, token: closedToken(token) } };
       },
 
-      replace(pair, seen, next, deadline, settles) {
+      replace(pair, seen, next, terms) {
         const { token } = next;
         const isSealed = token !== seen.record.token && token?.accessToken !== undefined;
         if (isSealed && state.format !== 1) FORMATS.set(token, state.format);
         const costOf = () => Math.max(itemKb(shared.peek(pair)), itemKb(next));
-        return send('replace', pair, { deadline, settles }, costOf, async () => {
-          const result = await shared.replace(pair, seen, next, Infinity);
+        return send('replace', pair, terms, costOf, async () => {
+          const result = await shared.replace(pair, seen, next, terms);
           surroundings.onWrite?.({ from: number, pair, before: seen.record, next, isWritten: result !== undefined });
           return result;
         });

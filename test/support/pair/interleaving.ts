@@ -121,7 +121,7 @@ async function interleave(scenario: Scenario, pick: Pick) {
   });
   const { pair } = ISSUE_REQUEST;
   fleet.shared.change(pair, (empty) => ({ ...empty, ...record }));
-  const start = await fleet.shared.read(pair, Infinity);
+  const start = await fleet.shared.read(pair, { deadline: Infinity });
   const watch = watchRequests(fleet, pair);
   const instances = [fleet.createInstance(), fleet.createInstance(), fleet.createInstance()];
   const [first, second, checker] = instances;

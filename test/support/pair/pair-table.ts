@@ -58,4 +58,4 @@ export function exampleKey(version = 'key-1', text = 'a sealing key for tests, l
 export const TABLE = 'pairs';
 
 /** A deadline that no clock of a test reaches. */
-export const IN_TIME = Infinity;
+export const IN_TIME = { deadline: Infinity };

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { AwsRefusal, withRetry } from '../../../../functions/aws/calls.ts';
-import { type CallTerms, createCircuitBreaker } from '../../../../functions/aws/pair-table/circuit-breaker.ts';
-import { StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
+import { createCircuitBreaker } from '../../../../functions/aws/pair-table/circuit-breaker.ts';
+import { type CallTerms, StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
 import { stopTime } from '../https/https-sending.ts';
 
 /** Without a caller's deadline, unless a test is about deadlines. */

@@ -86,7 +86,7 @@ it.each([
 
 it('has a circuit for reads and one for writes, which calls that settle an outcome ignore', async () => {
   const { store, pair, endpoint } = await connect();
-  const write = (settles?: boolean) => store.replace(pair, NOTHING, fullRecord(), IN_TIME, settles);
+  const write = (settles = false) => store.replace(pair, NOTHING, fullRecord(), { ...IN_TIME, settles });
   endpoint.failWith('access-denied');
   for (let times = 0; times < 3; times += 1) await expect(write()).rejects.toThrow(StoreUnavailable);
   endpoint.failWith(undefined);
@@ -98,7 +98,9 @@ it('has a circuit for reads and one for writes, which calls that settle an outco
   for (let times = 0; times < 3; times += 1) await expect(store.read(pair, IN_TIME)).rejects.toThrow(StoreUnavailable);
   endpoint.failWith(undefined);
   await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ kind: 'lasting' });
-  expect(await store.read(pair, IN_TIME, true)).toMatchObject({ record: { attemptedAt: START + 0.25 } });
+  expect(await store.read(pair, { ...IN_TIME, settles: true })).toMatchObject({
+    record: { attemptedAt: START + 0.25 },
+  });
 });
 
 describe('an item that is not as it should be', () => {

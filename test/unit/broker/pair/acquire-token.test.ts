@@ -221,7 +221,7 @@ describe('a lease whose write went unanswered', () => {
       },
     });
     let late: () => Promise<unknown> = SILENT;
-    const start = await shared.read(PAIR, START);
+    const start = await shared.read(PAIR, exampleCall());
 
     expect(await acquire([REQUEST, REQUEST, answer('enough')])).toBe('enough');
     expect(versionsSent()).toEqual(['v1']);

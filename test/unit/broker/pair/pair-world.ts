@@ -85,16 +85,17 @@ export function createPairWorld(options: PairWorldOptions = {}) {
     memory,
     store: {
       ...shared,
-      async read(which, deadline) {
-        tableReads.push(deadline);
+      async read(which, terms) {
+        tableReads.push(terms.deadline);
         const shown = reads?.[Math.min(tableReads.length, reads.length) - 1];
         if (typeof shown === 'function') return shown();
         if (shown !== undefined) shared.change(which, (record) => ({ ...record, ...shown }));
-        return shared.read(which, deadline);
+        return shared.read(which, terms);
       },
-      async replace(which, seen, next, deadline, settles = false) {
+      async replace(which, seen, next, terms) {
         writes += 1;
-        const write = () => shared.replace(which, seen, next, deadline);
+        const write = () => shared.replace(which, seen, next, terms);
+        const { deadline, settles = false } = terms;
         return options.onReplace?.(write, { n: writes, next, deadline, settles, clock, shared }) ?? write();
       },
       ...options.store,
