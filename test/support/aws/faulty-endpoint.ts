@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { listen, stop } from '../../../local/loopback.ts';
 import { FAULTS, type Fault } from './aws-faults.ts';
 
-/** The faults of a call of AWS on its way; `lost-answer` lets it reach its target. */
-type CallFault = Fault | 'lost-answer' | ((inPlaceOfTarget: ServerResponse) => void);
+/** The faults of a call of AWS on its way; `lost-answer` and a delay let it reach its target. */
+type CallFault = Fault | 'lost-answer' | { readonly delayMs: number } | ((inPlaceOfTarget: ServerResponse) => void);
 
 export type FaultOf = (call: AwsCall) => CallFault | undefined;
 
@@ -32,7 +33,8 @@ export async function startFaultyEndpoint(server: string) {
     operations.push(operation);
     const fault = faultOf(call);
     if (typeof fault === 'function') return fault(response);
-    if (fault !== undefined && fault !== 'lost-answer') return FAULTS[fault](response);
+    if (typeof fault === 'object') await sleep(fault.delayMs);
+    else if (fault !== undefined && fault !== 'lost-answer') return FAULTS[fault](response);
 
     const answer = await forward(server, request, body);
     if (fault === 'lost-answer') return FAULTS.reset(response);
