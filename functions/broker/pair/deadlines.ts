@@ -6,9 +6,9 @@ import { MAX_CLOCK_DIFFERENCE_MS, type PairRecord } from './record.ts';
  *
  * ```
  *   0 s        the call arrives
- *   │ ≤ 1 s    the record is read (1 s more if the table is silent), and another call's lease is waited for, once
+ *   │ ≤ 0.5 s  the record is read, and another call's lease is waited for, once
  *   │ ≤ 1 s    the secret is read
- *   │ ≤ 1 s    the lease is taken, for `leaseMs`: requestTimeoutMs + 2 s
+ *   │ ≤ 0.5 s  the lease is taken, for `leaseMs`: requestTimeoutMs + 2 s
  *   │ ≤ 1 s      the secret is read again, if it was read before the call began
  *   │            the token request: at most requestTimeoutMs, and not beyond `requestEnd`
  *   │            the record is written: from `requestEnd` to `writeEnd` at the latest
