@@ -27,7 +27,7 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
     },
     /** Ends a stop, and removes the token from before it. Waits for a request under way, which no other may join. */
     async enable(pair: Pair, onWait: (ms: number) => void): Promise<undefined> {
-      const { disabled, lease } = (await table.read(pair, Infinity)).record;
+      const { disabled, lease } = (await table.read(pair, IN_TIME)).record;
       if (disabled === undefined) return;
       const leftMs = Math.min((lease?.until ?? 0) - now(), LONGEST_WAIT_MS);
       if (leftMs > 0) {
