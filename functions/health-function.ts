@@ -9,7 +9,7 @@ import { writeLine } from './aws/log/write-line.ts';
 import { createPairChecker, createProbe, type FunctionOptions } from './health/ask-broker.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from './health/client-secrets.ts';
 import { createHealthLog } from './health/health-log.ts';
-import { createNotificationTable, createNotifier, hasSubscriber } from './health/notifications.ts';
+import { createNotificationTable, createNotifier, hasSubscribers } from './health/notifications.ts';
 import { createProbeCredentials } from './health/probe-credentials.ts';
 import { createClientCheck } from './health/rules/check-client.ts';
 import { createNotify, type SendMessage } from './health/rules/notify.ts';
@@ -19,6 +19,8 @@ import type { HealthVariables } from './variables.ts';
 interface HealthOptions extends FunctionOptions {
   /** Takes the messages in place of the topic. */
   readonly sendMessage?: SendMessage;
+  /** Returns a number from 0 up to 1. */
+  readonly random?: () => number;
   /** The credentials of the role that must be refused. Default: STS issues them. */
   readonly probeCredentials?: TokenBrokerOptions['credentials'];
 }
@@ -29,12 +31,13 @@ interface HealthOptions extends FunctionOptions {
  */
 export function createHealthFunction(variables: HealthVariables, options: HealthOptions = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url, TOKEN_BROKER_TABLE: tableName } = variables;
-  const { credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
+  const { credentials, write = writeLine, now = Date.now, sleep = setTimeout, random = Math.random } = options;
   const intervalMs = Number(variables.TOKEN_BROKER_HEALTH_INTERVAL_SECONDS) * 1_000;
   if (!(intervalMs > 0)) throw new TypeError('the interval of health must be a number of seconds');
   const log = createHealthLog({ environment, now, write });
   const secretsManager = new SecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });
+  const subscribers = Number(variables.TOKEN_BROKER_SUBSCRIBERS);
   const topic = { sns: new SNSClient(patient(2_000)), topicArn: variables.TOKEN_BROKER_TOPIC };
   const {
     sendMessage = createNotifier(topic),
@@ -43,7 +46,7 @@ export function createHealthFunction(variables: HealthVariables, options: Health
   const common = {
     services: variables.TOKEN_BROKER_SERVICES.split(' '),
     checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
-    notify: createNotify({ environment, memories, sendMessage, now, sleep, random: Math.random }),
+    notify: createNotify({ environment, memories, sendMessage, now, sleep, random }),
     record: log.check,
     now,
     sleep,
@@ -54,8 +57,8 @@ export function createHealthFunction(variables: HealthVariables, options: Health
     listClients: createClientList({ environment, secretsManager }),
     askAsProbe: createProbe(createTokenBroker({ ...ONCE, url, credentials: probeCredentials })),
     memories,
-    hasSubscriber: async () => options.sendMessage !== undefined || hasSubscriber(topic),
-    random: Math.random,
+    hasSubscribers: async () => options.sendMessage !== undefined || hasSubscribers(subscribers, topic),
+    random,
   });
   const checkClient = createClientCheck({
     ...common,

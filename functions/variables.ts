@@ -68,6 +68,8 @@ export const HEALTH_NAMES = [
   'TOKEN_BROKER_SINGLE_TOKEN_SERVICES',
   /** ARN of the topic of the operators. */
   'TOKEN_BROKER_TOPIC',
+  /** The number of subscriptions that the topic must have confirmed. */
+  'TOKEN_BROKER_SUBSCRIBERS',
   /** ARN of the role that may call the URL, has no access rule and must therefore be refused. */
   'TOKEN_BROKER_PROBE_ROLE',
   /** The time between two runs. */

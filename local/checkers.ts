@@ -35,12 +35,13 @@ export async function startCheckers(options: Options) {
     TOKEN_BROKER_SERVICES: services.join(' '),
     TOKEN_BROKER_SINGLE_TOKEN_SERVICES: services.filter((name) => config.services[name]?.singleActiveToken).join(' '),
     TOKEN_BROKER_TOPIC: 'none',
+    TOKEN_BROKER_SUBSCRIBERS: '1',
     TOKEN_BROKER_PROBE_ROLE: checkerKeys.probe.role,
     TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${config.provenForSeconds}`,
   };
   const { health: credentials, probe: probeCredentials } = checkerKeys;
   const sendMessage = async (message: Message) => onMessage(message);
-  const health = createHealthFunction(variables, { credentials, probeCredentials, sendMessage, write });
+  const health = createHealthFunction(variables, { credentials, probeCredentials, sendMessage, write, random: () => 0 });
 
   const run = () => health({}, CONTEXT);
 

@@ -84,14 +84,15 @@ async function examineVersions({ environment, place, send }: World, who: Shell):
     : wrong(`${detail}, and must be a single number`, DIFFERS);
 }
 
-/** Checks that a subscription of the topic is confirmed, so that alarms and messages reach an operator. */
+/** Checks that each address of `notify`, or any, has a confirmed subscription, so that messages reach the operators. */
 async function examineSubscriptions({ environment, place, send }: World, who: Shell): Promise<Line> {
   const TopicArn = arn(environment, 'sns', topicName(environment.name));
   const sns = openClient((config) => new SNS(config), 'SNS', who, place);
   const { Attributes } = await sns.getTopicAttributes({ TopicArn }, send);
   const confirmed = Attributes?.SubscriptionsConfirmed ?? '0';
-  const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
-  return confirmed === '0'
+  const addresses = environment.health.notify.length;
+  const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}, for ${addresses} addresses of notify`;
+  return Number(confirmed) < Math.max(1, addresses)
     ? wrong(detail, 'docs/alarms.md, "Alarms", says what to do about operators-unreachable.')
     : good(detail);
 }

@@ -47,7 +47,7 @@ export function createHealthLog({ environment, now, write }: Log) {
         Notifications: reported.sent,
         NotificationFailures: Math.max(reported.unsent, reported.failures.length),
         ProbeNotDenied: probe.condition === 'denied' ? 0 : 1,
-        OperatorsUnreachable: run.hasSubscriber ? 0 : 1,
+        OperatorsUnreachable: run.hasSubscribers ? 0 : 1,
       };
       const names = Object.keys(counts) as MetricName[];
       writeLine(metrics({ by: [BY_ENVIRONMENT], counts: names, milliseconds: ['RunDuration'] }), {

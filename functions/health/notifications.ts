@@ -96,11 +96,11 @@ interface Topic {
   readonly timeoutMs?: number;
 }
 
-/** Returns whether any subscription of the topic is confirmed, so that a message reaches an operator. */
-export async function hasSubscriber({ sns, topicArn, timeoutMs = 5_000 }: Topic): Promise<boolean> {
+/** Returns whether so many subscriptions of the topic are confirmed that a message can reach each operator. */
+export async function hasSubscribers(count: number, { sns, topicArn, timeoutMs = 5_000 }: Topic): Promise<boolean> {
   const command = new GetTopicAttributesCommand({ TopicArn: topicArn });
   const { Attributes } = await limited('notifier', timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));
-  return Number(Attributes?.SubscriptionsConfirmed) > 0;
+  return Number(Attributes?.SubscriptionsConfirmed) >= count;
 }
 
 /** Publishes messages to a topic. */

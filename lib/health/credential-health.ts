@@ -44,6 +44,7 @@ export class CredentialHealth extends Construct {
       TOKEN_BROKER_SERVICES: names.join(' '),
       TOKEN_BROKER_SINGLE_TOKEN_SERVICES: singleTokenNames.join(' ') || '-',
       TOKEN_BROKER_TOPIC: operators.topic.topicArn,
+      TOKEN_BROKER_SUBSCRIBERS: `${Math.max(1, health.notify.length)}`,
       TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => probe.roleArn }),
       TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${rateSeconds(health.every)}`,
     };
@@ -58,7 +59,7 @@ export class CredentialHealth extends Construct {
       variables: { ...variables },
       key: secrets.key,
       onFailure: props.failedEvents,
-      // Applies to runs and to events of secrets. An event takes 70 s at most. Lambda repeats it after one and after
+      // Applies to runs and to events of secrets. An event takes 100 s at most. Lambda repeats it after one and after
       // two minutes, within maxEventAge. A run that timed out is older, so the next run replaces it. A run that failed
       // at once, because it could not list secrets, is repeated.
       retryAttempts: 2,

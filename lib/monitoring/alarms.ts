@@ -129,8 +129,8 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   'operators-unreachable': {
     ...ofRuns('OperatorsUnreachable'),
     means:
-      'No subscription of the topic of the operators is confirmed: neither alarms nor messages of health reach them.',
-    act: 'Have each address of `notify` confirm the e-mail that AWS sent to it, or subscribe a chat or a pager to the topic.',
+      'Fewer subscriptions of the topic are confirmed than `notify` has addresses, or none is: alarms and messages of health do not reach every operator.',
+    act: 'Find the address that is missing, and follow "Subscribe an address" (docs/alarms.md).',
   },
   'failed-events': {
     watch: ({ failedEvents }) => failedEvents.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' }),

@@ -4,7 +4,7 @@ import { SNS } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createClientList } from '../../functions/health/client-secrets.ts';
-import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/health/notifications.ts';
+import { createNotificationTable, createNotifier, hasSubscribers } from '../../functions/health/notifications.ts';
 import { createProbeCredentials } from '../../functions/health/probe-credentials.ts';
 import { ensurePairTable } from '../../local/aws/dynamodb.ts';
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
@@ -38,7 +38,7 @@ describe.skipIf(!motoIsInstalled)(`the health function, with moto for AWS${noMot
     const send = (topic: string) => createNotifier({ sns, topicArn: topic })({ subject: 's'.repeat(99), text: '&' });
     await send(topicArn);
     await expect(send(`${topicArn}-2`)).rejects.toThrow('notifier-NotFoundException');
-    expect(await hasSubscriber({ sns, topicArn })).toBe(false);
+    expect(await hasSubscribers(1, { sns, topicArn })).toBe(false);
   });
 
   it('knows the clients of its environment, planned for deletion or not', async () => {

@@ -12,8 +12,8 @@ export interface HealthRun extends Checks {
   readonly incidents: readonly ServiceName[];
   readonly probe: ProbeAnswer;
   readonly reported: Notified;
-  /** Whether SNS reports a subscriber of messages and alarms. */
-  readonly hasSubscriber: boolean;
+  /** Whether SNS reports a subscriber of messages and alarms for each address. */
+  readonly hasSubscribers: boolean;
   readonly milliseconds: number;
 }
 
@@ -36,8 +36,8 @@ interface Dependencies extends CheckDependencies {
   readonly askAsProbe: AskAsProbe;
   readonly memories: Pick<NotificationMemories, 'read'>;
   readonly notify: Notify;
-  /** Returns whether any subscription of the operators' topic is confirmed. Throws if SNS fails. */
-  readonly hasSubscriber: () => Promise<boolean>;
+  /** Returns whether the operators' topic has a confirmed subscription for each address. Throws if SNS fails. */
+  readonly hasSubscribers: () => Promise<boolean>;
   /** Returns a number from 0 up to 1. */
   readonly random: () => number;
 }
@@ -60,7 +60,7 @@ export function createHealthRun(dependencies: Dependencies) {
     const [clients, known] = await Promise.all([listClients(), rememberedPairs()]);
     const { pairs: listed, unknown } = pairsOf(clients, services);
     const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
-    const [{ checked, missed }, probe, hasSubscriber] = await Promise.all([
+    const [{ checked, missed }, probe, hasSubscribers] = await Promise.all([
       checkPairs([...pairs.values()], { windowEndsAt, endsAt }, random, dependencies),
       askUntil<ProbeAnswer>(
         ({ condition }) => condition !== 'unproven',
@@ -68,7 +68,7 @@ export function createHealthRun(dependencies: Dependencies) {
         { endsAt, attempts: 3 },
         dependencies,
       ),
-      dependencies.hasSubscriber().catch(() => false),
+      dependencies.hasSubscribers().catch(() => false),
     ]);
 
     const tags = new Map(clients.map(({ client, expiries }) => [client, expiries]));
@@ -81,7 +81,7 @@ export function createHealthRun(dependencies: Dependencies) {
     );
     const incidents = services.filter((service) => hasIncident(service, checks));
     const found = { clients: clients.length, unknown, incidents, probe };
-    return { ...checks, ...found, reported, hasSubscriber, milliseconds: now() - startedAt };
+    return { ...checks, ...found, reported, hasSubscribers, milliseconds: now() - startedAt };
   };
 
   /** Returns the pairs in memory, listed or not. The check of a deleted secret withdraws its token. */

@@ -27,7 +27,9 @@ async function linesOfADay() {
   await send(ACME, 'reporting');
   await send(ACME, 'reporting');
   await send(ACME, 'probe');
-  await day.invoke(functionUrlEvent(ACME, { requestContext: requestContext(undefined) }));
+  for (const authorizer of [undefined, signedBy('arn:aws:iam::111111111111:user/alice')]) {
+    await day.invoke(functionUrlEvent(ACME, { requestContext: requestContext(authorizer) }));
+  }
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
 

@@ -44,7 +44,7 @@ export function emittedMetrics(services: readonly string[]) {
   });
   const nothing = { clients: 0, missed: [], ignored: [], unknown: [], incidents: [], milliseconds: 1 };
   const probe = { condition: 'denied', said: 'access-denied' } as const;
-  health.run({ ...nothing, checked, probe, reported: { sent: 0, unsent: 0, failures: [] }, hasSubscriber: true });
+  health.run({ ...nothing, checked, probe, reported: { sent: 0, unsent: 0, failures: [] }, hasSubscribers: true });
   return lines.flatMap(metricsOf);
 }
 

@@ -48,6 +48,7 @@ export const VARIABLES = {
   TOKEN_BROKER_SERVICES: 'customer-insights other',
   TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
   TOKEN_BROKER_TOPIC: TOPIC,
+  TOKEN_BROKER_SUBSCRIBERS: '2',
   TOKEN_BROKER_PROBE_ROLE: PROBE.role,
   TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',
 };
@@ -72,7 +73,7 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
   const tokenService = await startTokenService({ credentials });
   const secretsManager = await startSecretsManager({ onLabelUpdated: (update) => events.push(eventOf(update)) });
   const dynamodb = await startDynamoDB();
-  const sns = await startSns(TOPIC, messages);
+  const sns = await startSns(TOPIC, messages, 2);
   const sts = await startSts(PROBE);
   const variables = {
     AWS_REGION: 'us-east-1',

@@ -7,7 +7,7 @@ import { HOUR_MS, PAIR, START } from '../../support/example.ts';
 const FOUND = { kind: 'checked', finding: 'rejected', provenBy: 'latch', version: 'v1', checkedAt: START } as const;
 const FAILED = { kind: 'failed', failure: 'timeout', retryable: true } as const;
 const RUN: HealthRun = {
-  ...{ clients: 1, unknown: [], checked: [], missed: [], incidents: [], hasSubscriber: true },
+  ...{ clients: 1, unknown: [], checked: [], missed: [], incidents: [], hasSubscribers: true },
   ...{ probe: { condition: 'denied', said: 'access-denied' }, milliseconds: 1_234 },
   reported: { sent: 0, unsent: 0, failures: [] },
 };
@@ -50,7 +50,7 @@ it('the line of a run has its findings and the pairs that it did not reach, with
   }));
   const reported = { sent: 2, unsent: 1, failures: ['notifier-down', 'notifier-down'] };
   log.run({ ...RUN, missed, checked, incidents: ['customer-insights'], reported });
-  log.run({ ...RUN, hasSubscriber: false, probe: { condition: 'unproven', said: 'timeout' } });
+  log.run({ ...RUN, hasSubscribers: false, probe: { condition: 'unproven', said: 'timeout' } });
   expect(lines()).toMatchObject([
     {
       ...{ outcome: 'incomplete', Heartbeat: 1, RunDuration: 1_234, ServiceIncidents: 1 },

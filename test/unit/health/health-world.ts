@@ -97,7 +97,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
       },
       memories: memories.store,
       notify: notifyWith(memories.store),
-      hasSubscriber: async () => true,
+      hasSubscribers: async () => true,
       random,
     })(now() + world.timeoutMs);
   const subjectsOf = async <Result extends object>(work: Promise<Result>) => {
