@@ -108,7 +108,10 @@ export const FAILURES = {
     "AWS finds the signature in the future: this machine's clock is ahead",
     'Set the clock of this machine back (`timedatectl` shows its state).',
   ),
-  'aws-security-token-invalid': lasting('AWS does not know these AWS credentials', 'Use keys that belong together.'),
+  'aws-security-token-invalid': lasting(
+    'AWS does not know these AWS credentials',
+    'Use keys that belong together, in an opt-in region those of its own STS endpoint (AWS_STS_REGIONAL_ENDPOINTS=regional).',
+  ),
   'aws-security-token-expired': lasting(
     'The temporary AWS credentials have expired',
     'Sign in again (`aws sso login`): the next call reads the new keys. Fixed keys of `credentials` stay: pass a function, or omit it.',

@@ -41,7 +41,13 @@ export async function startCheckers(options: Options) {
   };
   const { health: credentials, probe: probeCredentials } = checkerKeys;
   const sendMessage = async (message: Message) => onMessage(message);
-  const health = createHealthFunction(variables, { credentials, probeCredentials, sendMessage, write, random: () => 0 });
+  const health = createHealthFunction(variables, {
+    credentials,
+    probeCredentials,
+    sendMessage,
+    write,
+    random: () => 0,
+  });
 
   const run = () => health({}, CONTEXT);
 

@@ -8,7 +8,8 @@ const CAUSES = {
   'region-missing': "Give --region with the region of the broker's stack.",
   'aws-credentials-missing': 'Set AWS_PROFILE or keys, sign in (aws sso login), or attach a role to the machine.',
   'aws-credentials-expired': 'Sign in again (for example aws sso login): temporary AWS credentials expire.',
-  'aws-credentials-invalid': 'Use AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of the same sign-in.',
+  'aws-credentials-invalid':
+    'Use AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of the same sign-in. An opt-in region takes no token of the global STS endpoint: set AWS_STS_REGIONAL_ENDPOINTS=regional and sign in again.',
   'caller-not-a-role': 'Assume a role: the broker knows roles only, neither users nor the root of an account.',
   'dns-failed': 'Check the URL for a typing error, and the name servers of this machine.',
   'connection-failed':
