@@ -77,8 +77,7 @@ export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
 export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 
 /**
- * Finds the kind of policy that AWS names in a denial, as the group. The last kind counts, because an endpoint can deny
- * "transitively through a service control policy".
+ * Finds the last kind of policy that AWS names in a denial: an endpoint can deny "transitively through" another policy.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
  */
@@ -88,12 +87,7 @@ export const POLICY_KIND =
 /** AWS's words for a secret that is marked or scheduled for deletion. */
 export const FOR_DELETION = 'for deletion';
 
-/**
- * The states of a secret that only AWS's words distinguish. Each row has the name of the error, words of its message,
- * and the type of a command's failure.
- *
- * @see gruntwork-io/cloud-nuke#435 for both words about replicas
- */
+/** The states of a secret: AWS's error, words of its message, and the type of a command's failure. */
 export const SECRET_STATES = [
   ['InvalidRequestException', FOR_DELETION, 'secret-deleted'],
   ['InvalidRequestException', 'managed by', 'secret-managed'],

@@ -14,8 +14,9 @@ export interface Change {
 }
 
 /** Returns a key that changes share if their texts differ only in the client. */
-export function messageKey({ observation }: Change): string {
-  return JSON.stringify([serviceOf(observation), observation.condition, textsOf(observation)]);
+export function messageKey(change: Change): string {
+  const { service, finding } = factsOf('', change);
+  return JSON.stringify([service, finding, textsOf(change.observation)]);
 }
 
 /** Describes changes, their start and the remedy. Never contains a value of a secret or of a service's answer. */
@@ -23,13 +24,10 @@ export function messageOf(environment: string, changes: readonly Change[]): Mess
   const groups = [...Map.groupBy(changes, messageKey).values()];
   const sections = groups.map((group) => sectionOf(environment, group));
   const command = `Run commands as: npm run token-broker -- <command> --environment ${environment}`;
-  const paragraphs = [...sections.flatMap((section) => section.paragraphs), command];
+  const text = `${[...sections.flatMap(({ paragraphs }) => paragraphs), command].join('\n\n')}\n`;
   const subject = `[token-broker ${environment}] ${sections.map(({ headline }) => headline).join('; ')}`;
   // SNS refuses a longer subject. Names are always ASCII.
-  return {
-    subject: subject.length > 99 ? `${subject.slice(0, 96)}...` : subject,
-    text: `${paragraphs.join('\n\n')}\n`,
-  };
+  return { subject: subject.length > 99 ? `${subject.slice(0, 96)}...` : subject, text };
 }
 
 /** Describes changes with the same key: up to three in a table each, more in a list with the first command. */
@@ -70,7 +68,7 @@ function factsOf(environment: string, { observation, before }: Change): Facts {
   return {
     environment,
     client: pair?.client,
-    service: serviceOf(observation),
+    service: observation.kind === 'service' ? observation.service : pair?.service,
     secret: pair && secretName(environment, pair.client),
     'secret version': pair && version,
     end: observation.kind === 'expiry' ? observation.credentialExpiresAt : undefined,
@@ -78,11 +76,6 @@ function factsOf(environment: string, { observation, before }: Change): Facts {
     since: dateTime(since),
     before: before === undefined ? 'nothing to report' : `${before.condition} since ${dateTime(before.since)}`,
   };
-}
-
-function serviceOf(observation: Observation): string | undefined {
-  if ('pair' in observation) return observation.pair.service;
-  return observation.kind === 'service' ? observation.service : undefined;
 }
 
 function tableText(facts: Facts): string {

@@ -62,7 +62,6 @@ export function createNotify({ environment, memories, sendMessage, now, sleep, r
 
   return async (findings, endsAt) => {
     const isEvent = findings.some(({ kind }) => kind === 'client');
-    let jitterMs = isEvent ? Math.min(random() * JITTER_MS, (endsAt - now()) / 2) : 0;
     /** Keys of changes, so that no message is sent twice when a memory is read again. */
     const tried = new Set<string>();
     const sent = new Set<string>();
@@ -72,9 +71,8 @@ export function createNotify({ environment, memories, sendMessage, now, sleep, r
     for (let reads = 0; open.length > 0 && reads < MAX_READS; reads += 1) {
       const looks = await Promise.all(open.map(look));
       const changes = looks.flatMap(({ transitions }) => transitions).filter(({ key }) => !tried.has(key));
-      if (changes.length > 0 && jitterMs > 0) {
-        await sleep(jitterMs);
-        jitterMs = 0;
+      if (isEvent && changes.length > 0 && reads === 0) {
+        await sleep(Math.min(random() * JITTER_MS, (endsAt - now()) / 2));
         continue;
       }
       for (const group of Map.groupBy(changes, isEvent ? () => '' : messageKey).values()) await send(group);
