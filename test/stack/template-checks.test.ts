@@ -1,8 +1,9 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { App, type Stack } from 'aws-cdk-lib';
+import { App, type IPolicyValidationContext, type Stack, Validations } from 'aws-cdk-lib';
 import { CfnTopic } from 'aws-cdk-lib/aws-sns';
 import { CfnQueue } from 'aws-cdk-lib/aws-sqs';
+import { NIST80053R5Checks, PCIDSS321Checks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
 import cdkJson from '../../cdk.json' with { type: 'json' };
 import { acknowledge, acknowledgements, checkTemplates } from '../../lib/checks/template-checks.ts';
@@ -86,6 +87,14 @@ it('every acknowledgement matches a finding somewhere, and says why', () => {
   for (const { reason } of acknowledged) expect(reason.length).toBeGreaterThan(30);
 });
 
+it('docs/security.md has a reason for each rule that the stack breaks of the packs for PCI and NIST, and for no other', () => {
+  const page = readFileSync(new URL('../../docs/security.md', import.meta.url), 'utf8');
+  const [, section = ''] = page.split("\n## What AWS's own judges say\n");
+  const named = [...(section.split('\n## ')[0] ?? '').matchAll(/`([A-Z]\w+)`(?=,| \|)/g)].map(([, rule]) => rule);
+  const broken = [PCIDSS321Checks, NIST80053R5Checks].flatMap(rulesBroken);
+  expect([...new Set(broken)].toSorted()).toEqual(named.toSorted());
+});
+
 describe('an unacknowledged finding stops synth', () => {
   const forms = { test: exampleForm() };
 
@@ -105,6 +114,22 @@ describe('an unacknowledged finding stops synth', () => {
     expect(butOne).toMatchObject({ open: ['AwsSolutions-DDB3 at test/PairTable/Table/Resource'], isStopped: true });
   });
 });
+
+/** The rules of a pack that the stack of prod with a trail breaks, without the name of the pack. */
+function rulesBroken(Pack: typeof PCIDSS321Checks | typeof NIST80053R5Checks): readonly string[] {
+  const context = { ...cdkJson.context, 'aws:cdk:bundling-stacks': [] };
+  const app = new App({ analyticsReporting: false, outdir: mkdtempSync(path.join(SYNTHESISED, 'judged-')), context });
+  new TokenBrokerStack(app, 'prod', { environment: parseEnvironment('prod', { ...environments.prod, trail: {} }) });
+  const pack = new Pack(app);
+  const rules: string[] = [];
+  const validate = (templates: IPolicyValidationContext) => {
+    rules.push(...pack.validate(templates).violations.map(({ ruleName }) => ruleName.replace(/^.*-/, '')));
+    return { violations: [], success: true };
+  };
+  Validations.of(app).addPlugins(Object.create(pack, { validate: { value: validate } }));
+  app.synth();
+  return rules;
+}
 
 /** The statements of all policies: of roles, of resources, and of who may assume a role. */
 function statementsOf(template: Template): readonly Statement[] {

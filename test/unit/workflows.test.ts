@@ -46,6 +46,7 @@ const LOWEST_MAJORS: Readonly<Record<string, number>> = {
   'aws-actions/configure-aws-credentials': 6,
 };
 const DEPLOYING = { contents: 'read', 'id-token': 'write' };
+const TAGGING = { contents: 'write', actions: 'read' };
 
 describe.each(Object.entries(TEXTS))('the workflow %s', (_, text) => {
   const workflow: Workflow = parse(text);
@@ -55,7 +56,7 @@ describe.each(Object.entries(TEXTS))('the workflow %s', (_, text) => {
     expect(await faultsOf(text)).toEqual([]);
     expect(workflow.permissions).toEqual({ contents: 'read' });
     for (const { permissions = {} } of Object.values(workflow.jobs)) {
-      expect([{}, { contents: 'read', actions: 'read' }, DEPLOYING]).toContainEqual(permissions);
+      expect([{}, { contents: 'read', actions: 'read' }, DEPLOYING, TAGGING]).toContainEqual(permissions);
     }
   });
 
@@ -149,6 +150,33 @@ describe('a deployment', () => {
     const script = job.steps?.find(({ id }) => id === 'settings')?.run ?? '';
     const { status } = bash(script, { GITHUB_OUTPUT: output, TOKEN_BROKER_ENVIRONMENT: 'prod' });
     expect([status, readFileSync(output, 'utf8')]).toEqual([0, `region=${environments.prod?.region}\n`]);
+  });
+});
+
+describe('a release', () => {
+  const { on, jobs: { tag = {}, ...others } = {} }: Workflow = parse(TEXTS.release ?? '');
+
+  it('begins with a click, on main only, and alone may write', () => {
+    expect([on, others, tag.if]).toEqual(['workflow_dispatch', {}, "github.ref == 'refs/heads/main'"]);
+    const writing = Object.entries(TEXTS).filter(([, text]) => text.includes('contents: write'));
+    expect(writing.map(([name]) => name)).toEqual(['release']);
+  });
+
+  it.each([
+    [1, 0, [`api repos/o/r/git/refs -f ref=refs/tags/v${packageJson.version} -f sha=abc --silent`]],
+    [0, 1, []],
+  ])('with %i runs of ci that passed for the commit ends with %i, after %j', (passed, exitCode, expected) => {
+    const calls = path.join(temporaryFolder(), 'calls');
+    const content = JSON.stringify({ version: packageJson.version });
+    // Does the work of jq within gh, whose filter a test of its own could not run without it.
+    const gh = `gh() { echo "$*" >>"${calls}"; case "$*" in run*) echo ${passed} ;; *contents*) echo '${content}' | node -p 'JSON.parse(require("fs").readFileSync(0)).version' ;; esac; }`;
+    const [script = ''] = commandsOf(tag);
+    const variables = { GITHUB_SHA: 'abc', GITHUB_REPOSITORY: 'o/r' };
+    expect(bash(`${gh}\n${script}`, variables).status).toBe(exitCode);
+    const made = readFileSync(calls, 'utf8')
+      .split('\n')
+      .filter((call) => call.includes('git/refs'));
+    expect(made).toEqual(expected);
   });
 });
 

@@ -86,7 +86,10 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /token --client/, shows: /fingerprint +[0-9a-f]{16}/ },
   ],
   Deploy: [{ about: /config prod/, shows: /^canary\.percent +10 +written$/m }],
-  'Who deploys': [{ about: /policy --execution/, shows: /MakeTheKey.*UseTheBootstrap/s }],
+  'Who deploys': [
+    { about: /policy --execution/, shows: /MakeTheKey.*UseTheBootstrap/s },
+    { about: /policy --boundary/, shows: /AssumeOnlyTheProbeOfHealth/ },
+  ],
   'Roles of operators': [{ about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s }],
   Settings: [{ about: /--key-policy/, shows: /"Sid": "UseForLogs"/ }],
   'Rotate the sealing key': [
@@ -101,7 +104,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
 const EXCEPTIONS = [
   ...[/aws cloudformation describe-stacks/, /npm run deploy/, /-concurrency/, /^tb release /, /resource-policy/],
   ...[/npm run bootstrap/, /doctor --stack/],
-  ...[/aws organizations/, /aws lambda (?:invoke|delete-function)/, /^output KeyArn$/, /cdk -- destroy/],
+  ...[/aws organizations/, /aws lambda (?:invoke|delete-function)/, /^output KeyArn$/, /cdk -- (?:destroy|rollback)/],
 ];
 
 const hasAws = runs('aws', '--version');
