@@ -2,9 +2,10 @@ import { hardMarginMs } from '../../vocabulary.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { RequestToken, TokenExchange } from '../token-request/token-request.ts';
+import type { RequestTimes } from '../token-response/expiry.ts';
 import { readTokenResponse } from '../token-response/read.ts';
 import type { Call, LeasedRequest } from './call.ts';
-import { isIssuable, type StoredToken } from './record.ts';
+import { isIssuable, type StoredToken, type VisibleToken } from './record.ts';
 
 export type Obtained =
   | { readonly outcome: 'token'; readonly token: StoredToken }
@@ -52,28 +53,44 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
     { response, ...times }: TokenExchange,
   ): Obtained {
     const reading = readTokenResponse(response, times, service, credential);
-    if (reading.outcome !== 'token') return reading;
+    if (reading.outcome !== 'token') {
+      const { lapsed, ...refusal } = reading;
+      // The service repeats its token to the end, which is no fault of the settings.
+      const isLapsed = lapsed !== undefined && fingerprint(lapsed.reveal()) === record.token?.fingerprint;
+      return isLapsed ? { outcome: 'failed', problem: tooShort(pair, 0) } : refusal;
+    }
     const { token: served, warnings } = reading;
     for (const warning of warnings) trace.warnings.add(warning);
     const name = fingerprint(served.accessToken.reveal());
-    const isSame = record.token?.fingerprint === name;
-    if (isSame && forced) trace.warnings.add('same-token-again');
-    const { requestStartedAt: issuedAt } = times;
-    const { expiresAt } = served;
-    // The same token may come again with less time left. The longest life time counts, so the windows do not shrink.
-    const lifetimeSeenMs = Math.max(isSame ? record.token.lifetimeSeenMs : 0, expiresAt - issuedAt);
-    const life = { issuedAt, expiresAt, lifetimeSeenMs };
-    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, expiresAt - now()) };
+    const before = record.token?.fingerprint === name ? record.token : undefined;
+    if (before && forced) trace.warnings.add('same-token-again');
+    const life = lifeOf(served, before, times);
     const token: StoredToken = {
       ...served,
       ...life,
       fingerprint: name,
       credentialVersion: version.versionId,
-      refreshAt: refreshAt(life, random()),
-      sameTokenAgain: isSame && (forced || record.token.sameTokenAgain),
+      refreshAt: before && !forced ? repeatedRefreshAt(before, life) : refreshAt(life, random()),
+      sameTokenAgain: before !== undefined && (forced || before.sameTokenAgain),
     };
+    if (!isIssuable(token, now())) return { outcome: 'failed', problem: tooShort(pair, token.expiresAt - now()) };
     return { outcome: 'token', token };
   }
+}
+
+/**
+ * Returns the times of a token. The same token never ends later than it was first said to, because a service may say its
+ * whole life time each time. The longest life time counts, so the windows do not shrink.
+ */
+function lifeOf(
+  { expiresAt: saidAt }: Pick<StoredToken, 'expiresAt'>,
+  before: VisibleToken | undefined,
+  { requestStartedAt: issuedAt, receivedAt }: RequestTimes,
+) {
+  // An assumption is nothing that the service has said.
+  const isBound = before !== undefined && before.expirySource !== 'assumed' && before.expiresAt > receivedAt;
+  const expiresAt = isBound ? Math.min(before.expiresAt, saidAt) : saidAt;
+  return { issuedAt, expiresAt, lifetimeSeenMs: Math.max(before?.lifetimeSeenMs ?? 0, expiresAt - issuedAt) };
 }
 
 /** A token that expires too soon to be issued. The service issues its successor after that. */
@@ -92,5 +109,15 @@ export function refreshAt(token: Pick<StoredToken, 'expiresAt' | 'lifetimeSeenMs
   return token.expiresAt - window * (1 + JITTER * (2 * random - 1));
 }
 
+/**
+ * Returns the beginning of the soft window of a token that came again. Once it came again in that window, its service
+ * repeats it to the end, so no instance asks again before.
+ */
+function repeatedRefreshAt(before: VisibleToken, { issuedAt, expiresAt }: Pick<StoredToken, 'issuedAt' | 'expiresAt'>) {
+  const lastAt = expiresAt - REPEATED_MARGIN_MS;
+  return issuedAt >= before.refreshAt ? lastAt : Math.min(before.refreshAt, lastAt);
+}
+
+const REPEATED_MARGIN_MS = 3_000;
 const WINDOW_SHARE = 0.2;
 const JITTER = 0.1;

@@ -86,8 +86,12 @@ export function holdKey(version: string, settingsDigest: string): string {
 }
 
 /** Returns whether a caller may still receive the token. */
-export function isIssuable(token: Pick<VisibleToken, 'expiresAt' | 'lifetimeSeenMs'>, now: number): boolean {
-  return token.expiresAt - now > hardMarginMs(token.lifetimeSeenMs);
+export function isIssuable(
+  { expiresAt, lifetimeSeenMs, refreshAt }: Pick<VisibleToken, 'expiresAt' | 'lifetimeSeenMs' | 'refreshAt'>,
+  now: number,
+): boolean {
+  // A service that repeats its token to the end has no other token sooner.
+  return expiresAt - now > Math.max(0, Math.min(hardMarginMs(lifetimeSeenMs), expiresAt - refreshAt));
 }
 
 /** Returns the token if this instance can open it. */

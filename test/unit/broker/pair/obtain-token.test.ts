@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../../functions/broker/audit.ts';
 import { parseCredential } from '../../../../functions/broker/credential/credential.ts';
 import { createObtainToken } from '../../../../functions/broker/pair/obtain-token.ts';
-import { EMPTY_RECORD, type PairRecord, type StoredToken } from '../../../../functions/broker/pair/record.ts';
+import {
+  EMPTY_RECORD,
+  isIssuable,
+  type PairRecord,
+  type StoredToken,
+} from '../../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
@@ -121,14 +126,50 @@ describe('an instance that is frozen for 20 minutes while it waits', () => {
 });
 
 describe('a token that the service hands out again', () => {
-  const life = { expiresAt: START + 100 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS };
-  const record = { token: exampleToken({ fingerprint: 'name of same', ...life }) };
+  const life = { expiresAt: START + 100 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS, refreshAt: START };
+  const record = { token: exampleToken({ fingerprint: 'name of same', expirySource: 'response', ...life }) };
   const same = { record, members: tokenFor('same', 100) };
 
-  it('keeps its windows, however little time it has left, and can still be refused', async () => {
-    const token = await renewed(same);
-    expect(token).toMatchObject({ lifetimeSeenMs: 3_600 * SECOND_MS, sameTokenAgain: false });
+  it('keeps its longest life time, however little it has left, and can still be refused', async () => {
+    expect(await renewed(same)).toMatchObject({ lifetimeSeenMs: 3_600 * SECOND_MS, sameTokenAgain: false });
+  });
+
+  // @see spring-attic/spring-security-oauth#975, IdentityModel/IdentityModel.AspNetCore#151
+  it('never ends later than it was first said to, while that end is ahead', async () => {
+    const whole = tokenFor('same', 3_600);
+    expect(await renewed({ ...same, members: whole })).toMatchObject({ expiresAt: life.expiresAt });
+    expect(await renewed({ ...same, members: whole, forced: true })).toMatchObject({ expiresAt: life.expiresAt });
+    expect((await renewed({ ...same, members: tokenFor('same', 90) })).expiresAt).toBe(START + 90 * SECOND_MS);
+    const ended = { token: exampleToken({ ...record.token, expiresAt: START + 400 }) };
+    expect((await renewed({ members: whole, record: ended })).expiresAt).toBe(START + 3_600 * SECOND_MS);
+    const assumed = { token: exampleToken({ ...record.token, expirySource: 'assumed' }) };
+    expect((await renewed({ members: whole, record: assumed })).expiresAt).toBe(START + 3_600 * SECOND_MS);
+    const other = tokenFor('other', 3_600);
+    expect((await renewed({ ...same, members: other })).expiresAt).toBe(START + 3_600 * SECOND_MS);
+  });
+
+  it('is issued until 3 s before its end, when it came again in its soft window: its service repeats it', async () => {
+    const token = await renewed({ ...same, members: tokenFor('same', 20) });
+    expect(token.refreshAt).toBe(token.expiresAt - 3_000);
+    expect([token.refreshAt - 1, token.refreshAt].map((at) => isIssuable(token, at))).toEqual([true, false]);
+    const again = await renewed({ record: { token }, members: tokenFor('same', 10) });
+    expect(again.refreshAt).toBe(again.expiresAt - 3_000);
+  });
+
+  it('keeps its soft window, when it came again before that window or was refused', async () => {
+    const early = { token: exampleToken({ ...record.token, refreshAt: START + 50 * SECOND_MS }) };
+    expect((await renewed({ ...same, record: early })).refreshAt).toBe(START + 50 * SECOND_MS);
+    const token = await renewed({ ...same, forced: true });
     expect(token.expiresAt - token.refreshAt).toBe(720 * SECOND_MS);
+  });
+
+  it('is unavailable, and no fault of the settings, when it has expired on arrival', async () => {
+    const problem = { type: 'token-endpoint-unavailable', retryAfterSeconds: 1 };
+    const { renewal } = await renew({ record, members: tokenFor('same', 0) });
+    expect(renewal).toMatchObject({ outcome: 'failed', problem });
+    const unknown = (await renew({ record, members: tokenFor('unknown', 0) })).renewal;
+    expect(unknown).toMatchObject({ outcome: 'held', problem: { type: 'token-response-unusable' } });
+    expect(unknown).not.toHaveProperty('lapsed');
   });
 
   it('is not worth refusing again once it has been refused in vain', async () => {
@@ -144,9 +185,9 @@ describe('a token that the service hands out again', () => {
   });
 
   it('within its hard margin is a problem until it has lapsed', async () => {
-    const detail = expect.stringContaining('ends in 30 s, too soon');
-    const problem = { type: 'token-endpoint-unavailable', detail, retryAfterSeconds: 30 };
-    const { renewal } = await renew({ record, members: tokenFor('same', 30) });
+    const detail = expect.stringContaining('ends in 3 s, too soon');
+    const problem = { type: 'token-endpoint-unavailable', detail, retryAfterSeconds: 3 };
+    const { renewal } = await renew({ record, members: tokenFor('same', 3) });
     expect(renewal).toMatchObject({ outcome: 'failed', problem });
     expect((await renew({ members: tokenFor('unknown', 30) })).renewal.outcome).toBe('token');
   });

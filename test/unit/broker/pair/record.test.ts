@@ -102,8 +102,17 @@ describe('the freshness of a token', () => {
   ])('has a hard margin of a fifth, at most half a minute: of %i s %i s', (lifetime, margin) => {
     const [lifetimeSeenMs, marginMs] = [lifetime * SECOND_MS, margin * SECOND_MS];
     expect(hardMarginMs(lifetimeSeenMs)).toBe(marginMs);
-    const isIssuableWith = (restMs: number) => isIssuable({ expiresAt: START + restMs, lifetimeSeenMs }, START);
+    const isIssuableWith = (restMs: number) =>
+      isIssuable({ expiresAt: START + restMs, lifetimeSeenMs, refreshAt: 0 }, START);
     expect([isIssuableWith(marginMs), isIssuableWith(marginMs + 1)]).toEqual([false, true]);
+  });
+
+  it('has no margin behind the beginning of its soft window, and none that is negative', () => {
+    const life = { expiresAt: START + 10_000, lifetimeSeenMs: 3_600 * SECOND_MS };
+    const isIssuableAt = (refreshAt: number, restMs: number) =>
+      isIssuable({ ...life, refreshAt }, life.expiresAt - restMs);
+    expect([isIssuableAt(START + 7_000, 3_001), isIssuableAt(START + 7_000, 3_000)]).toEqual([true, false]);
+    expect([isIssuableAt(START + 99_000, 1), isIssuableAt(START + 99_000, 0)]).toEqual([true, false]);
   });
 
   it.each([
