@@ -67,6 +67,11 @@ function named(match: RegExpExecArray | null): string {
   return codePoint ? `contains U+${codePoint}, which is not visible` : '';
 }
 
+/** Returns whether the two Basic encodings differ for a credential. */
+export function dependsOnEncoding({ clientId, secret }: Credential): boolean {
+  return /[^\w.*-]/.test(clientId.reveal() + secret.reveal());
+}
+
 /** Returns whether a value repeats a secret, or a short secret together with its client id (`shows`). */
 export function repeatsCredential(value: unknown, credential: Credential): boolean {
   const id = credential.clientId.reveal();

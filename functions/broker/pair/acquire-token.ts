@@ -192,7 +192,9 @@ export function createAcquireToken(dependencies: Dependencies) {
     if (outcome.kind === 'failed') return failed(waitProblem(outcome.wait, now(), outcome.cause));
     if (outcome.kind === 'rejected') {
       progress.readSince = now();
-      return now() < call.deadline ? 'again' : failed(rejectedProblem(call.pair, version));
+      return now() < call.deadline
+        ? 'again'
+        : failed(rejectedProblem(call.pair, request.record, request.version, request.credential));
     }
     const { token } = outcome;
     if (isIssuable(token, now())) return { kind: 'token', token, version: request.version };

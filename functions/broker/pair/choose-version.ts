@@ -1,15 +1,23 @@
 import { type SecretStage, secretName } from '../../vocabulary.ts';
-import { namesService, parseCredential } from '../credential/credential.ts';
-import { type SecretCache, type SecretReading, type StagedVersions, secretProblem } from '../credential/secret.ts';
+import { type Credential, dependsOnEncoding, namesService, parseCredential } from '../credential/credential.ts';
+import {
+  type SecretCache,
+  type SecretReading,
+  type SecretVersion,
+  type StagedVersions,
+  secretProblem,
+} from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Call } from './call.ts';
 import type { PairMemory } from './memory.ts';
-import { holdKey, isLatched, type PairRecord, waitProblem } from './record.ts';
+import { holdKey, isLatched, isProven, type PairRecord, waitProblem } from './record.ts';
 
 /** Chooses the first candidate that is not latched, even if it is held. @throws Problem why no version may be sent */
-export function chooseVersion(call: Call, versions: StagedVersions, { rejected, held }: PairRecord, now: number) {
+export function chooseVersion(call: Call, versions: StagedVersions, record: PairRecord, now: number) {
+  const { rejected, held } = record;
   const { pair, service, isOnlyService, settingsDigest } = call;
+  const credentialOf = ({ text }: SecretVersion) => parseCredential(text, pair.service, { ...service, isOnlyService });
   const gone = goneProblem(versions, pair);
   if (gone !== undefined) throw gone;
   const [first = versions.servicesFrom] = versions.candidates;
@@ -22,20 +30,29 @@ export function chooseVersion(call: Call, versions: StagedVersions, { rejected, 
     // While Secrets Manager is down, the previous version may serve later: the caller should come back.
     const [, previous] = versions.candidates;
     if (previous?.outcome === 'unavailable') throw secretProblem(previous, versions.name, 'AWSPREVIOUS');
-    throw rejectedProblem(pair, first.secret.versionId);
+    throw rejectedProblem(pair, record, first.secret, credentialOf(first.secret));
   }
   const key = holdKey(version.versionId, settingsDigest);
   const hold = held.get(key);
   if (hold !== undefined && now < hold.until) throw waitProblem(hold, now);
-  const credential = parseCredential(version.text, pair.service, { ...service, isOnlyService });
-  return { version, credential, holdKey: key };
+  return { version, credential: credentialOf(version), holdKey: key };
 }
 
-/** The problem of a caller whose credential the service rejected. */
-export function rejectedProblem({ client, service }: Pair, version: string): Problem {
+/**
+ * The problem of a caller whose credential the service rejected. The settings may be the fault for a version that the
+ * service never accepted.
+ */
+export function rejectedProblem(
+  { client, service }: Pair,
+  record: PairRecord,
+  { versionId }: SecretVersion,
+  credential: Credential,
+): Problem {
   const who = `The service ${service} rejected the credential of ${client}`;
-  const detail = `${who} (secret version ${version}). An operator must store the right one.`;
-  return new Problem('credential-rejected', detail);
+  const differs = dependsOnEncoding(credential) ? ' (this credential differs under the two)' : '';
+  const settings = `, or its settings are wrong: tokenPath, basicEncoding${differs}, parameters; after changed settings client retry`;
+  const advice = `An operator must store the right one${isProven(record, versionId) ? '' : settings}.`;
+  return new Problem('credential-rejected', `${who} (secret version ${versionId}). ${advice}`);
 }
 
 /**

@@ -67,13 +67,20 @@ export function decideIssue(view: View, { pair, service }: Call, request: IssueR
   const { pause } = record;
   if (pause !== undefined && now < pause.until) throw waitProblem(pause, now);
   if (!view.leaseIsOver) return { kind: 'wait' };
-  const waitMs = record.forcedAt + FORCE_INTERVAL_MS - now;
-  if (isRefused && waitMs > 0) {
-    const detail = 'This token is the successor of one that was refused less than 30 seconds ago.';
-    throw new Problem('refused-again', detail, { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
-  }
+  if (isRefused) checkRefusal(token, record, now);
   return { kind: 'request', forced: isRefused };
 }
+
+/** @throws Problem `refused-again` for a token that is too new to be replaced */
+function checkRefusal({ issuedAt }: StoredToken, { attemptedAt, forcedAt }: PairRecord, now: number): void {
+  const successor = { until: forcedAt + FORCE_INTERVAL_MS, detail: SUCCESSOR };
+  const published = { until: Math.min(attemptedAt + SETTLING_MS, issuedAt + MAX_SETTLING_MS), detail: PUBLISHED };
+  const { until, detail } = successor.until > published.until ? successor : published;
+  if (now < until) throw new Problem('refused-again', detail, { retryAfterSeconds: Math.ceil((until - now) / 1_000) });
+}
+
+const SUCCESSOR = 'This token is the successor of one that was refused less than 30 seconds ago.';
+const PUBLISHED = 'This token is a few seconds old: the service may not know it everywhere yet. Use it again.';
 
 function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs: number, now: number): Step<Issue> {
   const { record, cache } = view;
@@ -91,6 +98,10 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
 
 /** The shortest time between two requests that replace a refused token. */
 const FORCE_INTERVAL_MS = 30_000;
+/** A service may need this long to spread a new token. A replacement would only begin the delay again. */
+const SETTLING_MS = 5_000;
+/** The same from the start of the token request. Later leases change the time of the publication. */
+const MAX_SETTLING_MS = 9_000;
 const MIN_TTL_INTERVAL_MS = 30_000;
 /** No instance renews for this long after any attempt. */
 const RENEWAL_INTERVAL_MS = 15_000;

@@ -79,8 +79,8 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
 }
 
 /**
- * Returns the times of a token. The same token never ends later than it was first said to, because a service may say its
- * whole life time each time. The longest life time counts, so the windows do not shrink.
+ * Returns the times of a token. The same token never ends later than it was first said to, because a service may say
+ * its whole life time each time. The longest life time counts, so the windows do not shrink.
  */
 function lifeOf(
   { expiresAt: saidAt }: Pick<StoredToken, 'expiresAt'>,

@@ -1,4 +1,4 @@
-import { findingOfProblem } from '../problem.ts';
+import { findingOfProblem, Problem } from '../problem.ts';
 import { type Call, isTrial, type LeasedRequest } from './call.ts';
 import type { Obtained } from './obtain-token.ts';
 import type { PairRecord, StoredToken, Wait } from './record.ts';
@@ -26,15 +26,26 @@ export function outcomeOf(call: Call, request: LeasedRequest, obtained: Obtained
   if (obtained.outcome === 'rejected') return { kind: 'rejected', ...about };
   if (obtained.outcome === 'token') return { kind: 'accepted', token: obtained.token, isPublished, ...about };
   const isSafe = isProven(record, version);
+  const failure = isSafe ? obtained : doubted(obtained);
   // A failure that says nothing about the credential pauses the pair. A refused request holds its version. An
   // unheard request holds its version too, because the service may have rejected it too late, unless the version is
   // proven. A trial holds only its own version, because it must not disturb callers.
-  const holds = obtained.outcome === 'held' || isTrial(call) || (obtained.isUnheard === true && !isSafe);
-  const wait = nextWait(obtained, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
-  return { kind: 'failed', wait, holds, cause: obtained.problem.cause, ...about };
+  const holds = failure.outcome === 'held' || isTrial(call) || (failure.isUnheard === true && !isSafe);
+  const wait = nextWait(failure, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
+  return { kind: 'failed', wait, holds, cause: failure.problem.cause, ...about };
 }
 
 type Failure = Extract<Obtained, { readonly problem: unknown }>;
+
+/** Holds a version that was never accepted after a 500, because some services answer a wrong secret with it. */
+function doubted(failure: Failure): Failure {
+  const { type, shape } = failure.problem;
+  return shape?.status === 500 ? { outcome: 'held', problem: new Problem(type, NOT_ACCEPTED, { shape }) } : failure;
+}
+
+/** The detail of the problem after a 500. */
+export const NOT_ACCEPTED =
+  'Not accepted yet: the service answered 500, as some services answer a wrong secret. client retry ends the wait.';
 
 /** Doubles each wait, without jitter, up to its limit. A service that asks for a longer wait gets it. */
 function nextWait({ outcome, problem, isUnheard }: Failure, last: Wait | undefined, isSafe: boolean, at: number): Wait {
@@ -45,7 +56,8 @@ function nextWait({ outcome, problem, isUnheard }: Failure, last: Wait | undefin
   const { type, detail, shape, retryAfterSeconds } = problem;
   const isHeard = outcome === 'failed' && !isUnheard;
   const maxUnheardMs = before < MANY_UNHEARD ? MAX_UNHEARD_PAUSE_MS : MAX_PAUSE_MS;
-  const maxMs = isHeard ? MAX_OWN_PAUSE_MS : isSafelyUnheard ? maxUnheardMs : MAX_HOLD_MS;
+  const maxHeardMs = shape?.status === 429 ? MAX_PAUSE_MS : MAX_OWN_PAUSE_MS;
+  const maxMs = isHeard ? maxHeardMs : isSafelyUnheard ? maxUnheardMs : MAX_HOLD_MS;
   const askedMs =
     isHeard && retryAfterSeconds !== undefined ? Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) : undefined;
   const until = at + (askedMs ?? Math.min(maxMs, FIRST_WAIT_MS * 2 ** before));

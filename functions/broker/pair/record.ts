@@ -7,7 +7,7 @@ export interface PairRecord {
   /** The right to make the one token request. `id` is unique for each attempt. */
   readonly lease: { readonly id: string; readonly until: number } | undefined;
   readonly token: StoredToken | ClosedToken | undefined;
-  /** The time of the last lease for a caller. A check does not change it. */
+  /** The time of the last lease for a caller, or of the last publication. */
   readonly attemptedAt: number;
   /** The time of the last lease that replaces a refused token. */
   readonly forcedAt: number;
@@ -140,7 +140,8 @@ export function withoutFutureTimes(record: PairRecord, now: number): PairRecord 
     // Without a time the next chance is due. The count stays.
     rejected: new Map([...rejected].map(([version, latch]) => [version, { ...latch, at: notAhead(latch.at, now) }])),
     held: new Map([...held].filter(([, hold]) => isNear(hold, MAX_HOLD_MS))),
-    pause: pause && isNear(pause, MAX_PAUSE_MS) ? pause : undefined,
+    // The next release writes pauses of an hour, for a service that answers 429 and asks for it.
+    pause: pause && isNear(pause, MAX_HOLD_MS) ? pause : undefined,
     checked: checked && notAhead(checked.at, now) > 0 ? checked : undefined,
   };
 }

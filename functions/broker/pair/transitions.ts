@@ -37,7 +37,7 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
   if (!isMine) return record;
   if (outcome.kind === 'accepted') {
     const proven = { ...free, rejected: without(record.rejected, version), held: without(record.held, holdKey) };
-    return outcome.isPublished ? { ...proven, token: outcome.token, pause: undefined } : proven;
+    return outcome.isPublished ? { ...proven, token: outcome.token, pause: undefined, attemptedAt: at } : proven;
   }
   if (!outcome.holds) return { ...free, pause: outcome.wait };
   const recent = [...record.held].filter(([, { until }]) => at - until <= KEPT_WAIT_MS);

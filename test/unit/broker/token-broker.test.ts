@@ -94,7 +94,8 @@ describe('the token broker', () => {
     }
 
     it('looks at the table each time that it is the token which memory has', async () => {
-      const { issue, token, looks, counts, replaceToken } = await setUp();
+      const { issue, token, looks, counts, replaceToken, clock } = await setUp();
+      clock.now += 5_000;
       const { token: successor, cache } = await issue({ refused: token.fingerprint });
       expect([cache, looks(), counts.tokenRequests]).toEqual(['none', 1, 2]);
 

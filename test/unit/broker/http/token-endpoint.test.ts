@@ -40,8 +40,9 @@ describe('POST /token', () => {
 
 describe('the audit line of a request', () => {
   it('has its origin, and shows whether it forced a token or asked how long it lives', async () => {
-    const { post, audited } = createBrokerWorld();
+    const { post, audited, clock } = createBrokerWorld();
     const { json } = await post(PAIR, { sourceIp: '192.0.2.1' });
+    clock.now += 5_000;
     await post({ ...PAIR, refused: json.fingerprint, min_ttl: 60 });
     await post({ ...PAIR, client: 'globex', refused: json.fingerprint });
 

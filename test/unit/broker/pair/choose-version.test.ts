@@ -10,6 +10,7 @@ import { exampleCall, exampleWait, latches } from '../../../support/pair/pair-ex
 const call = exampleCall();
 const { pair, settingsDigest } = call;
 const SECRET = { client_id: 'id', secret: 'secret' };
+const SETTINGS = 'or its settings are wrong: tokenPath, basicEncoding';
 const MISSING: SecretReading = { outcome: 'missing' };
 const current = found('v2');
 const previous = found('v1', SECRET, 'AWSPREVIOUS');
@@ -84,6 +85,16 @@ describe('the version to send', () => {
     const versions = { ...staged([MISSING], current), stage: 'AWSPENDING' } as const;
     expect(choose(versions)).toMatchObject({ type: 'credential-missing', detail });
   });
+});
+
+it('a rejection names the settings, too, for a version that the service never accepted', () => {
+  const detailOf = (secret: typeof SECRET, record: Partial<PairRecord> = {}) => {
+    const problem = choose(staged([found('v2', secret)]), { ...latched('v2'), ...record });
+    return problem instanceof Problem ? problem.detail : expect.fail('a version was chosen');
+  };
+  expect(detailOf(SECRET)).toContain(`${SETTINGS}, parameters; after changed settings client retry.`);
+  expect(detailOf({ ...SECRET, secret: 'se+ret' })).toContain(`${SETTINGS} (this credential differs under the two), `);
+  expect(detailOf(SECRET, { checked: { version: 'v2', at: START, finding: 'accepted' } })).not.toContain('settings');
 });
 
 it('a problem names the version or the stage that an operator has to look at', () => {

@@ -129,6 +129,7 @@ describe('min_ttl', () => {
 describe('a refused token', () => {
   const now = START + 60 * SECOND_MS;
   const refused = TOKEN.fingerprint;
+  const NEW = { now: START + 2_000, record: { attemptedAt: START + 2_000 } };
 
   it.each<[string, string, Changes]>([
     ['is replaced', 'force', {}],
@@ -137,6 +138,23 @@ describe('a refused token', () => {
     ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
     ['is replaced once in 30 s, and the caller is told when', 'refused-again 30', { record: { forcedAt: now } }],
     ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],
+    ['is not replaced within 5 s after it was published', 'refused-again 5', NEW],
+    [
+      'is not replaced within 5 s, to the millisecond',
+      'refused-again 1',
+      { ...NEW, now: NEW.record.attemptedAt + 4_999 },
+    ],
+    ['is replaced after that', 'force', { ...NEW, now: NEW.record.attemptedAt + 5_000 }],
+    [
+      'is replaced 9 s after its request began',
+      'force',
+      { now: START + 9_000, record: { attemptedAt: START + 8_999 } },
+    ],
+    [
+      'that is as new waits no longer for 30 s',
+      'refused-again 30',
+      { ...NEW, record: { ...NEW.record, forcedAt: NEW.now } },
+    ],
     ['is answered with a pause', 'token-endpoint-unavailable 1', { record: { pause: pause(now + 1), forcedAt: now } }],
     ['waits for another’s lease', 'wait', { leaseIsOver: false, record: { forcedAt: now } }],
     ['that has lapsed is nothing special', 'request', { now: HARD, record: { forcedAt: HARD } }],

@@ -94,6 +94,15 @@ describe('the token request', () => {
   });
 });
 
+it('a 500 holds a version that was never accepted, however short a wait it asks for, and says how to end that', async () => {
+  const answered = failed({ shape: { ...SHAPE, status: 500 }, retryAfterSeconds: 1 });
+  const { seconds, last, recordNow } = await waitsOf(answered, {}, 13);
+  expect(seconds).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 3_600]);
+  const detail = expect.stringMatching(/^Not accepted yet: the service answered 500.*client retry ends the wait\.$/);
+  expect(last?.problem).toMatchObject({ type: 'token-endpoint-unavailable', detail });
+  expect(recordNow().pause).toBeUndefined();
+});
+
 it.each([
   ['half a second before the lease ends', 10_000, undefined, 5_500],
   ['200 ms after the call at the latest', 5_000, undefined, 5_200],
@@ -146,6 +155,29 @@ describe('the wait after a request in vain', () => {
     ['that says nothing of the credential', 'pauses the pair', failed(), {}, TO_15_S],
     ['for which the service asks for a wait', 'pauses the pair', failed({ retryAfterSeconds: 60 }), {}, [60, 60]],
     ['for which it asks for too much', 'pauses the pair', failed({ retryAfterSeconds: 301 }), {}, [300, 300]],
+    [
+      'of a 429 that names no time',
+      'pauses the pair',
+      failed({ shape: SHAPE }),
+      {},
+      [1, 2, 4, 8, 16, 32, 64, 128, 256, 300],
+    ],
+    [
+      'of a 429 that asks for an hour',
+      'pauses the pair',
+      failed({ shape: SHAPE, retryAfterSeconds: 3_600 }),
+      {},
+      [300],
+    ],
+    // @see ging/fiware-idm#43
+    [
+      'of a 500, with a proven version,',
+      'pauses the pair',
+      failed({ shape: { ...SHAPE, status: 500 } }),
+      proven,
+      TO_15_S,
+    ],
+    ['of a 502', 'pauses the pair', failed({ shape: { ...SHAPE, status: 502 } }), {}, TO_15_S],
     ['that was refused', 'holds the version', HELD, proven, TO_1_H],
     ['that brought no answer, with a version that is not proven,', 'holds the version', UNHEARD, {}, TO_1_H],
     ['that brought no answer, with a proven version,', 'pauses the pair', UNHEARD, proven, TO_1_MIN],

@@ -21,7 +21,7 @@ const TIMES: Readonly<
     [longestMs: number, at: (time: number) => Partial<PairRecord>, counts: (record: PairRecord) => boolean]
   >
 > = {
-  'the end of a pause': [5 * MINUTE_MS, (time) => ({ pause: exampleWait(time) }), ({ pause }) => pause !== undefined],
+  'the end of a pause': [HOUR_MS, (time) => ({ pause: exampleWait(time) }), ({ pause }) => pause !== undefined],
   'the end of a hold': [
     HOUR_MS,
     (time) => ({ held: new Map([['key', exampleWait(time)]]) }),

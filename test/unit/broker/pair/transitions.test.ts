@@ -56,7 +56,7 @@ describe('the record under a new lease', () => {
 
 describe('the outcome of a request', () => {
   it.each<[keyof typeof OUTCOMES, Partial<PairRecord>]>([
-    ['token', { ...OTHERS, token: TOKEN, pause: undefined }],
+    ['token', { ...OTHERS, token: TOKEN, pause: undefined, attemptedAt: AT }],
     ['trial', { ...OTHERS, checked: { ...CHECKED, at: AT } }],
     ['pause', { pause: exampleWait(AT) }],
     ['hold', { held: new Map(OTHERS.held).set(HOLD_KEY, exampleWait(AT)) }],
