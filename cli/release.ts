@@ -50,6 +50,9 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         const changes = [
           ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then rolls back`),
           `sends all calls to version ${version} (${published}, code ${code}), whose access rules and settings then apply again`,
+          ...(Object.values(settings.services).some(({ clientHeaders }) => clientHeaders.length > 0)
+            ? [NO_HEADERS]
+            : []),
         ];
         if (!(await isConfirmed(shell, changes, options, command))) return;
         for (const id of deployments) await releases.stop(id);
@@ -60,6 +63,9 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
       }),
     );
 }
+
+const NO_HEADERS =
+  'a version of 1.1.0 sends no clientHeaders: a service that needs them may reject the credentials of all its clients';
 
 const BEFORE_THE_NEXT =
   'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/runbook.md, "Go back to an earlier version".';

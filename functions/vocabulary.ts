@@ -60,6 +60,13 @@ export type Finding = (typeof FINDINGS)[number];
 export const THROTTLE_CAUSES = ['service', 'rejected-versions', 'another-version', 'single-active-token'] as const;
 export type ThrottleCause = (typeof THROTTLE_CAUSES)[number];
 
+/**
+ * All causes beside a finding. `not-accepted`: the service answered 500 to a version that it never accepted.
+ * `lifetime-cut`: the token is accepted, and its life time is longer than the maximum of the settings.
+ */
+export const CHECK_CAUSES = [...THROTTLE_CAUSES, 'not-accepted', 'lifetime-cut'] as const;
+export type CheckCause = (typeof CHECK_CAUSES)[number];
+
 /** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for no request. */
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
@@ -231,7 +238,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
 /** The operator's remedy for each finding of a check. */
 export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, string>> = {
   rejected:
-    'Store the right credential with `client put <client>`; if the service has fixed it on its side, `client retry <client>` lets it be sent again.',
+    'Store the right credential with `client put <client>`; if the service has fixed it on its side, `client retry <client>` lets it be sent again. If the service has never accepted it, its settings may be wrong: `tokenPath`, `basicEncoding`, `parameters`; after changed settings `client retry <client>`.',
   throttled:
     'Wait before the next check: the service has received too many requests, too many rejected versions were tried within the hour (`client retry <client>` ends that), or a new token would end the one that callers use (`singleActiveToken`).',
   unreachable: 'Check again later: the service cannot be reached or fails, which says nothing about the credential.',
@@ -257,9 +264,17 @@ const THROTTLED_ADVICE: Readonly<Record<ThrottleCause, string>> = {
 const EXPIRED_ADVICE =
   'The credential has expired: get its successor from the service, and store it with `client put <client>`.';
 
+const NOT_ACCEPTED_ADVICE =
+  'Not accepted yet: the service answered 500, as some services answer a wrong secret. Compare the credential with its source; `client retry <client>` ends the wait before the next attempt.';
+
+/** The operator's remedy for the cause `lifetime-cut`. */
+export const LIFETIME_CUT_ADVICE =
+  'The life time in the answer is longer than `maxLifetimeSeconds`, which counts: it may be in milliseconds (`response.lifetimeUnit`).';
+
 /** Returns the operator's remedy for a finding. A broker of an earlier release names no cause. */
 export function findingAdvice(finding: Exclude<Finding, 'accepted'>, cause?: string, isExpired = false): string {
   if (finding === 'rejected' && isExpired) return EXPIRED_ADVICE;
+  if (finding === 'unreachable' && cause === 'not-accepted') return NOT_ACCEPTED_ADVICE;
   return (
     (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause ?? '')) || FINDING_ADVICE[finding]
   );

@@ -6,8 +6,10 @@ import type { Shell } from '../../client/commands/shell.ts';
 import {
   type Credential,
   credentialExpiry,
+  dependsOnEncoding,
   notAnObject,
   parseCredential,
+  secretsOf,
 } from '../../functions/broker/credential/credential.ts';
 import { duplicateMember, isRecord, type Members, parseJsonObject } from '../../functions/broker/json.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
@@ -17,15 +19,24 @@ import { settingsOf } from '../shared/settings.ts';
 import { ask } from './confirm.ts';
 
 /** Reads a new secret: asks at a terminal, where the secret is hidden, otherwise reads JSON from standard input. */
-export async function readCredential(shell: Shell): Promise<Redacted> {
-  if (!shell.stdin.isTTY) return readInput(shell);
+export async function readCredential(shell: Shell, headers: readonly string[] = []): Promise<Redacted> {
+  if (!shell.stdin.isTTY) return readInput(shell, headers);
   note(shell, 'The secret is not shown while you type it.');
-  const [client_id, secret] = await ask(shell, [{ text: 'client_id: ' }, { text: 'secret: ', isHidden: true }]);
-  return new Redacted(JSON.stringify({ client_id, secret }));
+  const hidden = ['secret', ...headers].map((name) => ({ text: `${name}: `, isHidden: true }));
+  const [client_id, ...secrets] = await ask(shell, [{ text: 'client_id: ' }, ...hidden]);
+  const members = ['secret', ...headers].map((name, index) => [name, secrets[index]] as const);
+  return new Redacted(JSON.stringify({ client_id, ...Object.fromEntries(members) }));
 }
 
-async function readInput(shell: Shell): Promise<Redacted> {
-  note(shell, 'Reading the credential from standard input, as JSON: {"client_id": "…", "secret": "…"}');
+/** Returns the names of the headers whose values a client's secret contains for the services. */
+export function headersOf(environment: string, services: readonly string[]): readonly string[] {
+  const settings = settingsOf(environment)?.services;
+  return [...new Set(services.flatMap((name) => settings?.[name]?.clientHeaders ?? []))];
+}
+
+async function readInput(shell: Shell, headers: readonly string[]): Promise<Redacted> {
+  const form = ['client_id', 'secret', ...headers].map((name) => `"${name}": "…"`).join(', ');
+  note(shell, `Reading the credential from standard input, as JSON: {${form}}`);
   const stop = () => shell.stdin.destroy(aborted());
   shell.signal.addEventListener('abort', stop, { once: true });
   const bytes = await buffer(shell.stdin).finally(() => shell.signal.removeEventListener('abort', stop));
@@ -66,12 +77,14 @@ export function prepareCredential(
   const prepared = withServices(secret, services, configured);
   const names = servicesOf(services, configured);
   const parts = names.map((service) => readAs(prepared, service, environment));
-  const words = parts.flatMap((part) => [part.clientId.reveal(), part.secret.reveal()]);
-  const hasBlanks = words.some((word) => word !== word.trim());
+  const words = parts.flatMap((part) => [part.clientId.reveal(), ...secretsOf(part)]);
+  const blanks = words.some((word) => word !== word.trim()) ? [HAS_BLANKS] : [];
   const expiries = [...new Set(names.map((service) => credentialExpiry(prepared, service)))].toSorted().join(' ');
   if (expires !== undefined && expiries !== expiryText(expires)) refuse(EXPIRIES_DIFFER);
-  return { text: prepared, services, hasBlanks, expiries };
+  return { text: prepared, services, blanks, expiries, differs: parts.some(dependsOnEncoding) };
 }
+
+const HAS_BLANKS = 'also stores the blank with which the client_id or the secret begins or ends';
 
 interface Place {
   readonly environment: string;
@@ -109,9 +122,9 @@ function withServices(secret: Members, names: string, configured: readonly strin
 /** Returns the credential that the broker would send to the service. @throws CommandFailure if it cannot be used */
 export function readAs(text: Redacted, service: string, environment: string): Credential {
   // Without the service's settings: `form` accepts every credential that any encoding can carry.
-  const basicEncoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
+  const { basicEncoding = 'form', clientHeaders } = settingsOf(environment)?.services[service] ?? {};
   try {
-    return parseCredential(text, service, { basicEncoding, isOnlyService: true });
+    return parseCredential(text, service, { basicEncoding, clientHeaders, isOnlyService: true });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));

@@ -8,14 +8,14 @@ import { servicesOf } from '../../functions/broker/pair.ts';
 import type { Redacted } from '../../functions/broker/redacted.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
-import { askInTurn } from '../shared/checks.ts';
+import { askInTurn, findingOf, type PairCheck } from '../shared/checks.ts';
 import { type ClientSecret, firstExpiry, servicesMissing, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets, stateFailure } from '../shared/secrets.ts';
 import { checkService, configuredServices, settingsOf } from '../shared/settings.ts';
 import { ACCEPT_REJECTED, conclude, conditionOf, FORCE, type ForceOptions } from './conclude.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
-import { expiryText, prepareCredential, readAs, readCredential } from './credential.ts';
+import { expiryText, headersOf, prepareCredential, readAs, readCredential } from './credential.ts';
 import { servicesChanges } from './versions.ts';
 
 /** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
@@ -68,16 +68,18 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const tagged = before?.servicesTag ?? 'all';
   // Does not ask for a credential that would not be stored.
   const isStored = !dryRun && (yes || isTerminal(shell));
-  const typed = isStored ? await readCredential(shell) : undefined;
+  const planned = said ?? tagged;
+  const headers = headersOf(environment, servicesOf(planned, configured));
+  const typed = isStored ? await readCredential(shell, headers) : undefined;
   const place = { environment, configured, tagged, expires, refuse: (message: string) => command.error(message) };
   const prepared = typed && prepareCredential(typed, said, place);
-  const names = servicesOf(prepared?.services ?? said ?? tagged, configured);
+  const names = servicesOf(prepared?.services ?? planned, configured);
   if (names.length === 0) throw servicesMissing(client);
   const pairs = names.map((service) => ({ client, service }));
   const changes = [
     plannedChange(before, names.join(', '), options),
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
-    ...(prepared?.hasBlanks ? ['also stores the blank with which the client_id or the secret begins or ends'] : []),
+    ...writtenChanges(headers, prepared?.blanks),
     ...expiryChanges(prepared?.expiries ?? (expires === undefined ? undefined : expiryText(expires)), before),
     ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
   ];
@@ -92,10 +94,17 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     note(shell, `Checking it on ${names.join(', ')}.`);
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks }, before, services);
+    noteEncoding(shell, checks, prepared.differs);
   } catch (error) {
     noteStored(shell, client, error, versionWith('AWSCURRENT', before) === undefined);
     throw error;
   }
+}
+
+/** Names a setting that may be the fault for a credential that a service rejects. */
+function noteEncoding(shell: Shell, checks: readonly PairCheck[], differs: boolean): void {
+  const isRejected = checks.some((check) => findingOf(check) === 'rejected');
+  if (isRejected && differs) note(shell, 'This credential differs under the two values of basicEncoding.');
 }
 
 /** Names the commands for a version that may be stored. After `secret-changed` it may be another operator's. */
@@ -106,6 +115,9 @@ function noteStored(shell: Shell, client: string, error: unknown, isFirst: boole
   note(shell, `client show ${client} shows whether the version is stored, and its stage. ${state}:`);
   note(shell, `${next}, another client put ${client} replaces it.`);
 }
+
+const NEEDS_HEADERS =
+  'stores headers that version 1.1.0 of the broker does not send: wait until no version of 1.1.0 has calls (release list), or the service may reject the credential';
 
 const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';
 
@@ -132,6 +144,11 @@ function plannedChange(before: ClientSecret | undefined, where: string, options:
   if (versionWith('AWSCURRENT', before) === undefined)
     return `stores the first version of the secret ${secret}, in use at once, untried, and checks it on ${where}`;
   return `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${conditionOf(options)}`;
+}
+
+/** Describes what the credential contains beside the client_id and the secret. */
+function writtenChanges(headers: readonly string[], blanks: readonly string[] = []): readonly string[] {
+  return headers.length === 0 ? blanks : [NEEDS_HEADERS, ...blanks];
 }
 
 /** Describes the expiries of the credential, and the expiry of the current version that the credential lacks. */

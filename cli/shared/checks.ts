@@ -3,7 +3,7 @@ import { note, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../client/index.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
-import { findingAdvice, type SecretStage } from '../../functions/vocabulary.ts';
+import { findingAdvice, LIFETIME_CUT_ADVICE, type SecretStage } from '../../functions/vocabulary.ts';
 import { pause } from './operate.ts';
 import { tableText } from './table.ts';
 
@@ -149,6 +149,7 @@ function adviceOn(check: PairCheck, environment: string): string | undefined {
   const about = { environment, client: check.client };
   if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
   if (check.finding === 'accepted') {
+    if (check.cause === 'lifetime-cut') return LIFETIME_CUT_ADVICE;
     return check.provenBy === 'traffic' ? `not asked now: proof of ${timeText(check.checkedAt)}` : undefined;
   }
   const seconds = secondsToWait(check);

@@ -1,10 +1,11 @@
-import type { Finding, ProvenBy, SecretStage, ThrottleCause } from '../vocabulary.ts';
+import type { CheckCause, Finding, ProvenBy, SecretStage, ThrottleCause } from '../vocabulary.ts';
 import { credentialExpiry, parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';
 import { type Call, isTrial } from './pair/call.ts';
 import { goneProblem } from './pair/choose-version.ts';
 import type { Step, View } from './pair/decision.ts';
+import { NOT_ACCEPTED } from './pair/outcome.ts';
 import { holdKey, isIssuable, isLatched, type PairRecord, type VisibleToken, type Wait } from './pair/record.ts';
 import type { Pair } from './pair.ts';
 import { findingOfProblem, Problem } from './problem.ts';
@@ -21,8 +22,7 @@ export interface CheckResult {
   readonly version?: string | undefined;
   readonly checkedAt: number;
   readonly provenBy: ProvenBy;
-  /** The cause of the finding `throttled`. */
-  readonly cause?: ThrottleCause | undefined;
+  readonly cause?: CheckCause | undefined;
   readonly expiresAt?: number | undefined;
   /** As from `credentialExpiry`. Absent if the secret was not read, or if the finding is about another version. */
   readonly credentialExpiry?: string | undefined;
@@ -48,7 +48,10 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
     const acquired = await acquireToken(call, (view) => decideCheck(view, call, provenForMs, now()));
     if (acquired.kind === 'answer') return acquired.answer;
     const { version } = acquired;
-    if (acquired.kind === 'token') return withExpiry(accepted(acquired.token, 'request'), version, call);
+    if (acquired.kind === 'token') {
+      const cause = call.trace.warnings.has('lifetime-cut') ? 'lifetime-cut' : undefined;
+      return withExpiry({ ...accepted(acquired.token, 'request'), cause }, version, call);
+    }
     const { retryAfterSeconds } = acquired.problem;
     const found = { ...withCause(acquired.problem), version: version.versionId, checkedAt: now(), retryAfterSeconds };
     return withExpiry({ ...found, provenBy: 'request' }, version, call);
@@ -165,8 +168,9 @@ function waited({ problem, until }: Wait, version: string, now: number): CheckRe
 }
 
 /** Returns the finding of a problem. Only the service throttles by a problem. */
-function withCause({ type, shape }: Wait['problem']): Pick<CheckResult, 'finding' | 'cause'> {
+function withCause({ type, detail, shape }: Wait['problem']): Pick<CheckResult, 'finding' | 'cause'> {
   const finding = findingOfProblem(type, shape) ?? 'unreachable';
+  if (detail === NOT_ACCEPTED) return { finding, cause: 'not-accepted' };
   return { finding, ...ofService(finding) };
 }
 
