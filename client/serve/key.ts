@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { link, lstat, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
@@ -48,11 +48,9 @@ async function removeStale(file: string, ownPort: number): Promise<void> {
     const found = await lstat(file);
     const isOwn = found.isFile() && found.size <= 256 && found.uid === (process.getuid?.() ?? found.uid);
     const text = isOwn ? await readFile(file, 'utf8') : '';
-    // The previous release wrote keys without a prefix.
-    const isKey = /^tbk-[\w-]+\s*$|^[\w-]{43}$/.test(text);
-    if (!isKey) throw new KeyFileRefused('The file exists and is not a key of yours that serve made');
-    const port = Number(/^tbk-(\d{1,5})-/.exec(text)?.[1]);
-    const isServed = port > 0 && port !== ownPort && (await isKeyOf(port, text.trim()));
+    const port = Number(/^tbk-([1-9]\d{0,4})-[\w-]{43}$/.exec(text)?.[1]);
+    if (!(port < 65_536)) throw new KeyFileRefused('The file exists and is not a key of yours that serve made');
+    const isServed = port !== ownPort && (await isKeyOf(port, text));
     if (isServed) throw new KeyFileRefused(`The server on port ${port} has this file`);
 
     const aside = `${file}.${randomUUID()}`;
@@ -65,15 +63,30 @@ async function removeStale(file: string, ownPort: number): Promise<void> {
   }
 }
 
-/** Returns whether a server on this machine accepts the key. A server that does not answer has ended. */
+/**
+ * Returns whether a server on this machine has the key. It proves that, because any program may have its port by now, and
+ * must not get the key. A server that does not answer has ended.
+ */
 async function isKeyOf(port: number, key: string): Promise<boolean> {
-  const [headers, signal] = [{ 'x-token-broker-key': key }, AbortSignal.timeout(1_000)];
+  const challenge = randomBytes(32).toString('hex');
   try {
     // `fetch` refuses some ports.
-    const request = get({ host: '127.0.0.1', port, path: '/ping', headers, agent: false, signal });
+    const options = { host: '127.0.0.1', port, path: '/ping', headers: { [CHALLENGE]: challenge }, agent: false };
+    const request = get({ ...options, signal: AbortSignal.timeout(1_000) });
     const [answer] = await once(request, 'response');
-    return answer.destroy().statusCode === 200;
+    return answer.destroy().headers[PROOF] === proofOf(key, challenge);
   } catch {
     return false;
   }
+}
+
+/** The header of a request to `/ping` that asks for a proof. */
+export const CHALLENGE = 'x-token-broker-challenge';
+
+/** The header of the answer. */
+export const PROOF = 'x-token-broker-proof';
+
+/** Returns what only a server with the key can answer. It reveals nothing of the key. */
+export function proofOf(key: string, challenge: string): string {
+  return createHmac('sha256', key).update(challenge).digest('hex');
 }

@@ -17,6 +17,7 @@ import { createAccess, Refusal, refuseForeign, unauthorized } from './access.ts'
 import { failureAnswer, tokenMembers } from './answers.ts';
 import { readBody } from './body.ts';
 import { createForwarding, type Forwarding } from './forward.ts';
+import { CHALLENGE, PROOF, proofOf } from './key.ts';
 
 interface Options {
   readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
@@ -80,9 +81,12 @@ export async function startServer({ broker, note, hasToken = true, forwarding, .
     try {
       const { method, url: path, headers } = request;
       refuseForeign(request);
-      // At `/ping` too, where another server asks whose key a file contains.
       const shown = access.inHeaders(headers);
-      if (method === 'GET' && path === '/ping') return respond(200, { ok: true });
+      if (method === 'GET' && path === '/ping') {
+        // Another server asks whose key a file contains.
+        const { [CHALLENGE]: challenge } = headers;
+        return respond(200, { ok: true }, typeof challenge === 'string' ? { [PROOF]: proofOf(key, challenge) } : {});
+      }
       if (forward !== undefined && shown !== undefined && path?.startsWith('/api/')) {
         await forward(request, response);
         return undefined;

@@ -1,10 +1,25 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { KeyFileRefused, writeKeyFile } from '../../../../client/serve/key.ts';
 import { startServer } from '../../../../client/serve/server.ts';
 import { createFakeBroker } from '../../../../client/testing.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../loopback-server.ts';
+
+/** Runs before a stale key is moved aside. */
+const beforeRename = vi.hoisted(() => vi.fn());
+vi.mock('node:fs/promises', async (importOriginal) => {
+  const actual = await importOriginal<typeof import('node:fs/promises')>();
+  const rename: typeof actual.rename = (...paths) => {
+    beforeRename();
+    return actual.rename(...paths);
+  };
+  return { ...actual, rename };
+});
+
+/** A key in the form of this server. */
+const keyOf = (port: number) => `tbk-${port}-${'A'.repeat(43)}`;
 
 describe('the file of a key', () => {
   it('can be read only by its owner, and is removed at the end', async () => {
@@ -36,36 +51,61 @@ describe('the file of a key', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it.each([
-    ['of a server that has ended', 'ended'],
-    ['of a server whose port another server has', 'taken'],
-    ['of its own port, as a killed server leaves it', 'own'],
-    ['of a port that does not exist', 'tbk-99999-x'],
-    ['that an editor has cut', 'tbk-x\n'],
-    ['of the previous release', 'A'.repeat(43)],
-  ])('replaces a key %s', async (_, kind) => {
-    const [server, other, ending] = [await start(), await start(), await start()];
-    await ending.close(0);
-    const stale = { ended: ending.key, taken: other.key.slice(0, -1), own: `tbk-${server.port}-x` }[kind] ?? kind;
-    const path = join(temporaryFolder(), 'key');
-    writeFileSync(path, stale);
-    const { remove } = await writeKeyFile(path, server);
-    expect(readFileSync(path, 'utf8')).toBe(server.key);
-    expect(readdirSync(dirname(path))).toEqual(['key']);
-    await remove();
+  it.each(['of a server that has ended', 'of a server whose port another server has', 'of its own port'])(
+    'replaces a key %s',
+    async (kind) => {
+      const [server, other, ending] = [await start(), await start(), await start()];
+      await ending.close(0);
+      const ports = { 'of a server that has ended': ending.port, 'of its own port': server.port };
+      const path = join(temporaryFolder(), 'key');
+      writeFileSync(path, keyOf({ ...ports, 'of a server whose port another server has': other.port }[kind] ?? 0));
+      const { remove } = await writeKeyFile(path, server);
+      expect(readFileSync(path, 'utf8')).toBe(server.key);
+      expect(readdirSync(dirname(path))).toEqual(['key']);
+      await remove();
+    },
+  );
+
+  it('does not send an old key to the program that has its port now, whatever that answers', async () => {
+    const answers: readonly Answer[] = [
+      answerWith(200, { ok: true }),
+      answerWith(200, { ok: true }, { 'x-token-broker-proof': '' }),
+      (response, request) =>
+        answerWith(
+          200,
+          {},
+          { 'x-token-broker-proof': `${request.headers['x-token-broker-challenge']}` },
+        )(response, request),
+      answerWith(401, {}),
+    ];
+    for (const answer of answers) {
+      const program = await startLoopbackServer(answer);
+      onTestFinished(program.close);
+      const [server, path] = [await start(), join(temporaryFolder(), 'key')];
+      const stale = keyOf(Number(new URL(program.url).port));
+      writeFileSync(path, stale);
+      await writeKeyFile(path, server);
+      expect(readFileSync(path, 'utf8')).toBe(server.key);
+      expect(program.requests).toHaveLength(1);
+      expect(JSON.stringify(program.requests)).not.toContain(stale.slice(10));
+    }
   });
 
   it.each<[string, (path: string, other: string) => void]>([
     ['file of another program', (path) => writeFileSync(path, 'kept')],
     ['empty file', (path) => writeFileSync(path, '')],
-    ['text that is longer than a key', (path) => writeFileSync(path, `tbk-${'x'.repeat(300)}`)],
+    ['text that is longer than a key', (path) => writeFileSync(path, `${keyOf(1)}x`)],
+    ['text with the beginning of a key', (path) => writeFileSync(path, 'tbk-1-x')],
+    ['key with a line break', (path) => writeFileSync(path, `${keyOf(1)}\n`)],
+    ['key of a port that does not exist', (path) => writeFileSync(path, keyOf(99_999))],
+    ['43 characters that may be the key of another program', (path) => writeFileSync(path, 'A'.repeat(43))],
     ['link to a stale key', (path, other) => symlinkSync(other, path)],
     ['link to nothing', (path) => symlinkSync('/nonexistent/key', path)],
     ['folder', (path) => mkdirSync(path)],
   ])('refuses to replace a %s, and leaves it as it is', async (_, put) => {
     const folder = temporaryFolder();
     const [path, other] = [join(folder, 'key'), join(folder, 'other')];
-    writeFileSync(other, 'tbk-1-x');
+    writeFileSync(other, keyOf(1));
     put(path, other);
     const before = snapshot(folder);
     await expect(writeKeyFile(path, await start())).rejects.toEqual(
@@ -75,7 +115,7 @@ describe('the file of a key', () => {
   });
 
   it('goes to one of two servers that start together, with a stale key in the file or none', async () => {
-    for (const stale of [undefined, 'tbk-1-stale', 'A'.repeat(43)]) {
+    for (const stale of [undefined, keyOf(1)]) {
       const path = join(temporaryFolder(), 'key');
       if (stale !== undefined) writeFileSync(path, stale);
       const servers = [await start(), await start()];
@@ -87,6 +127,24 @@ describe('the file of a key', () => {
       });
       expect(readdirSync(dirname(path))).toEqual(['key']);
     }
+  });
+
+  it('of another user stays', async () => {
+    const path = join(temporaryFolder(), 'key');
+    writeFileSync(path, keyOf(1));
+    const getuid = vi.spyOn(process, 'getuid').mockReturnValue(statSync(path).uid + 1);
+    onTestFinished(() => getuid.mockRestore());
+    await expect(writeKeyFile(path, await start())).rejects.toThrow(KeyFileRefused);
+    expect(readFileSync(path, 'utf8')).toBe(keyOf(1));
+  });
+
+  it('that another server has just written in place of a stale key is put back', async () => {
+    const [server, winner, path] = [await start(), await start(), join(temporaryFolder(), 'key')];
+    writeFileSync(path, keyOf(1));
+    beforeRename.mockImplementationOnce(() => writeFileSync(path, winner.key));
+    await expect(writeKeyFile(path, server)).rejects.toThrow(`The server on port ${winner.port} has this file`);
+    expect(readFileSync(path, 'utf8')).toBe(winner.key);
+    expect(readdirSync(dirname(path))).toEqual(['key']);
   });
 
   it('is left alone at the end when it has another key by then', async () => {
