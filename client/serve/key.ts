@@ -64,8 +64,8 @@ async function removeStale(file: string, ownPort: number): Promise<void> {
 }
 
 /**
- * Returns whether a server on this machine has the key. It proves that, because any program may have its port by now, and
- * must not get the key. A server that does not answer has ended.
+ * Returns whether a server on this machine has the key. The server proves that, because any program may have its port
+ * by now, and must not get the key. A server that does not answer has ended.
  */
 async function isKeyOf(port: number, key: string): Promise<boolean> {
   const challenge = randomBytes(32).toString('hex');

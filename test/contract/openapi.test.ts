@@ -142,7 +142,9 @@ describe('docs/serve.yaml', () => {
 
     const template = path.startsWith('/api/') ? '/api/{client}/{service}/{path}' : path;
     const operation = Object(SERVE.paths[template])[method.toLowerCase()];
-    expect(operation.responses).toHaveProperty(status === 200 ? '200' : 'default');
+    expect(operation.responses).toHaveProperty(
+      status === 200 ? '200' : status < 500 || path.length > 9 ? '4XX' : '5XX',
+    );
     const { content } = status === 200 ? operation.responses[200] : Object(SERVE.components.responses.Failure);
     const pointer = status === 200 ? `/paths/~1${path.slice(1)}/${method.toLowerCase()}/responses/200` : FAILURE;
     const media = `${answer.headers['content-type']}`;
