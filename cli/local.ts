@@ -6,6 +6,7 @@ import { note, printLine } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { causeWord } from '../functions/aws/calls.ts';
 import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
+import { TABLE_INCIDENTS } from '../local/aws/table-incidents.ts';
 import { readPort } from '../local/config.ts';
 import { exportLine, powershellLines, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
 import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
@@ -69,29 +70,35 @@ function readShellFile(port: number): ShellFile {
   }
 }
 
-/** Adds `service`, which rehearses an incident of a service on this machine. */
+/** Adds `service`, which rehearses an incident of a service, or of the broker's table, on this machine. */
 export function addServiceCommand(program: Command, shell: Shell): void {
   const command = program
     .command('service')
-    .description('Make a service of npm start fail, to rehearse an incident, or work again.')
-    .argument('<service>', 'the service', parseName);
-  for (const [mode, { says }] of Object.entries(INCIDENTS)) command.option(`--${mode}`, says);
-  command.action(async (service: string, chosen: Readonly<Record<string, boolean>>) => {
+    .description("Make a service of npm start, or the broker's table, fail, to rehearse an incident, or work again.")
+    .argument('[service]', 'the service; without it, the table', parseName);
+  const flags = Object.entries({ ...TABLE_INCIDENTS, ...INCIDENTS }).map(([mode, { says }]) => {
+    return new Option(`--${mode}`, says);
+  });
+  for (const flag of flags) command.addOption(flag);
+  command.action(async (service: string | undefined, chosen: Readonly<Record<string, boolean>>) => {
     const options: { readonly environment: string } = command.optsWithGlobals();
-    const modes = Object.entries(INCIDENTS).filter(([mode]) => chosen[mode]);
-    const [mode] = modes;
-    const flags = Object.keys(INCIDENTS).map((incident) => `--${incident}`);
-    if (mode === undefined || modes.length > 1) return command.error(`error: choose one of ${flags.join(', ')}`);
+    const incidents: Readonly<Record<string, { readonly says: string }>> = service ? INCIDENTS : TABLE_INCIDENTS;
+    const [mode = '', ...others] = flags.filter((flag) => chosen[flag.attributeName()]).map((flag) => flag.name());
+    const incident = incidents[mode];
+    if (incident === undefined || others.length > 0) {
+      const named = Object.keys(incidents).map((name) => `--${name}`);
+      return command.error(`error: choose one of ${named.join(', ')} for ${service ?? 'the table, or name a service'}`);
+    }
     if (options.environment !== LOCAL_ENVIRONMENT) {
       return command.error(
         `error: only a service of npm start can be made to fail, not a service of "${options.environment}"`,
       );
     }
-    checkService(shell, service, options.environment, command);
-    const [name, { says }] = mode;
+    if (service !== undefined) checkService(shell, service, options.environment, command);
     await explainFailure(shell, options, async () => {
-      await orderLocalBroker(shell, 'TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${name}`);
-      note(shell, `${service}: ${says}`);
+      if (service === undefined) await orderLocalBroker(shell, 'TOKEN_BROKER_CONTROL_URL', `/table/${mode}`);
+      else await orderLocalBroker(shell, 'TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${mode}`);
+      note(shell, service === undefined ? incident.says : `${service}: ${incident.says}`);
     });
   });
 }
@@ -102,7 +109,7 @@ export async function orderLocalBroker(
   place: 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL',
   path: string,
 ): Promise<void> {
-  const advice = place === 'TOKEN_BROKER_CONTROL_URL' ? `${ADVICE} In AWS, health without --run checks now.` : ADVICE;
+  const advice = path === '/health-run' ? `${ADVICE} In AWS, health without --run checks now.` : ADVICE;
   const text = env[place] ?? '';
   const url = URL.canParse(text) ? new URL(path, text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {

@@ -24,8 +24,6 @@ const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
 const BROKER_ROLE = roleArn(tokenRoleName(LOCAL_ENVIRONMENT));
 /** Checks notice an incident of the services' stand-in after a minute, not after an hour. */
 const REHEARSED_PROOF_SECONDS = 60;
-/** The time limits of the table, whose stand-in shares its processor with all others. */
-export const LOCAL_STORE_LIMITS = { timeoutMs: 5_000 };
 
 export type LocalBroker = Awaited<ReturnType<typeof startLocalBroker>>;
 
@@ -94,7 +92,10 @@ export async function startLocalBroker(options: Options) {
       secrets.store.put(secretName(LOCAL_ENVIRONMENT, client), JSON.stringify(credential), { Tags });
     }
     secrets.store.put(sealingKeyName(LOCAL_ENVIRONMENT), randomBytes(48).toString('base64'));
-    const dynamodb = await startBeside(4, 'DynamoDB', (wanted) => startDynamoDB({ keys, port: wanted }));
+    const spectator = { ...randomKey(roleArn('page')), mayReadSecrets: false };
+    const dynamodb = await startBeside(4, 'DynamoDB', (wanted) =>
+      startDynamoDB({ keys, spectators: [spectator], port: wanted }),
+    );
     const logGroup = functionName(LOCAL_ENVIRONMENT);
     const logs = await startBeside(5, 'CloudWatch Logs', (wanted) => startLogs({ keys, logGroup, port: wanted }));
     process.env.AWS_REGION ??= 'us-east-1';
@@ -124,7 +125,6 @@ export async function startLocalBroker(options: Options) {
       dynamodb: createDynamoDB({ send, environment: LOCAL_ENVIRONMENT }),
       send,
       probeRole: checkerKeys.probe.role,
-      storeLimits: LOCAL_STORE_LIMITS,
       write: (line) => {
         logs.add(line);
         write(line);
@@ -139,7 +139,10 @@ export async function startLocalBroker(options: Options) {
     });
     servers.push(functionUrl);
     const { url } = functionUrl;
-    const checkers = await startCheckers({ ...names, url, config, checkerKeys, write, onMessage, startBeside });
+    const playTable = dynamodb.play;
+    const checkers = await startCheckers({
+      ...{ ...names, url, config, checkerKeys, write, onMessage, playTable, startBeside },
+    });
     return {
       url,
       config,
@@ -153,6 +156,12 @@ export async function startLocalBroker(options: Options) {
       playing: tokenService?.playing,
       /** Orders a service of the stand-in to play an incident. */
       play: tokenService?.play,
+      /** Orders the table to play an incident. Returns `undefined` when there is no such incident. */
+      playTable,
+      /** Returns the last incident that the table was ordered to play. */
+      playingTable: dynamodb.playing,
+      /** The key of a view of the table that notices no incident. */
+      spectator,
       /** Returns the requests that the broker sent while it answered a call. */
       sentFor: recorder.sentFor,
       /** A sentence for each server whose usual port was not available. */

@@ -21,12 +21,14 @@ interface Options {
   readonly checkerKeys: { readonly health: LocalCaller; readonly probe: LocalCaller };
   readonly write: (line: string) => void;
   readonly onMessage: (message: Message) => void;
+  /** Orders the table to play an incident. Returns `undefined` when there is no such incident. */
+  readonly playTable: (name: string) => object | undefined;
   readonly startBeside: StartBeside;
 }
 
 /** Starts the health function, with a stand-in for the schedule. Messages go to `onMessage`, without a topic. */
 export async function startCheckers(options: Options) {
-  const { environment, tableName, url, config, checkerKeys, write, onMessage, startBeside } = options;
+  const { environment, tableName, url, config, checkerKeys, write, onMessage, playTable, startBeside } = options;
   const services = Object.keys(config.services);
   const variables = {
     TOKEN_BROKER_ENVIRONMENT: environment,
@@ -51,8 +53,10 @@ export async function startCheckers(options: Options) {
 
   const run = () => health({}, CONTEXT);
 
-  /** Runs the health function upon `POST /health-run` and answers with its result. */
+  /** Runs the health function upon `POST /health-run` and answers with its result. Or plays an incident of the table. */
   async function answerControl({ method, path }: ReceivedRequest) {
+    const incident = method === 'POST' ? playTable(path.replace('/table/', '')) : undefined;
+    if (incident !== undefined) return json(200, incident);
     if (method !== 'POST' || path !== '/health-run') return json(404, { message: 'POST /health-run' });
     return run().then(
       (result) => json(200, result),

@@ -54,9 +54,9 @@ async function main(): Promise<void> {
 
 /** Starts the page of a running broker. The page stops together with the broker. */
 function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Promise<LoopbackServer> {
-  const { url, config, tableName, sentFor, play = () => undefined, runSchedule } = broker;
+  const { url, config, tableName, spectator, sentFor, play = () => undefined, runSchedule } = broker;
   const { auditLine, findingOf } = feed;
-  const dynamodb = new DynamoDB();
+  const dynamodb = new DynamoDB({ credentials: spectator });
   const state = async () => {
     const table = createPairAdmin(dynamodb, tableName, AbortSignal.timeout(LOOK_MS));
     const readPair = readPairState.bind(undefined, table);

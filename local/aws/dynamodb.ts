@@ -7,16 +7,31 @@ import {
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
-import { type HttpAnswer, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
-import { jsonRefusal, type StandInOptions, signerOf } from './server.ts';
+import { type HttpAnswer, type ReceivedRequest, serve } from '../loopback.ts';
+import { AwsError, type AwsKey, jsonRefusal, type StandInOptions, signerOf } from './server.ts';
+import { TABLE_INCIDENTS, type TableIncident } from './table-incidents.ts';
 
-/** Stands in for DynamoDB on 127.0.0.1 and stores everything in memory. */
-export async function startDynamoDB(signatures: StandInOptions): Promise<LoopbackServer> {
+/** Stands in for DynamoDB on 127.0.0.1 and stores everything in memory. Spectators notice no incident. */
+export async function startDynamoDB({ spectators = [], ...signatures }: Options) {
   const engine = dynalite({ createTableMs: 0 });
+  const keys = [...signatures.keys, ...spectators];
+  let played = 'recover';
+
+  /** Starts an incident. Returns `undefined` when there is no such incident. */
+  function play(name: string): TableIncident | undefined {
+    if (!Object.hasOwn(TABLE_INCIDENTS, name)) return undefined;
+    played = name;
+    return TABLE_INCIDENTS[name];
+  }
 
   async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
     try {
-      await signerOf(request, 'dynamodb', signatures);
+      const key = await signerOf(request, 'dynamodb', { ...signatures, keys });
+      const { works, error } = TABLE_INCIDENTS[played] ?? {};
+      if (!works && !spectators.includes(key)) {
+        if (error === undefined) return undefined;
+        throw new AwsError(error, 'The table plays an incident');
+      }
     } catch (error) {
       return jsonRefusal(error, 'application/x-amz-json-1.0');
     }
@@ -26,7 +41,13 @@ export async function startDynamoDB(signatures: StandInOptions): Promise<Loopbac
     return undefined;
   }
 
-  return serve(respond, { port: signatures.port, maxBodyBytes: MAX_BODY_BYTES });
+  const server = await serve(respond, { port: signatures.port, maxBodyBytes: MAX_BODY_BYTES });
+  return { ...server, play, playing: () => played };
+}
+
+interface Options extends StandInOptions {
+  /** Keys that sign for a view of the table, not for the broker. */
+  readonly spectators?: readonly AwsKey[];
 }
 
 /** Higher than the engine's own limit, so that the engine refuses too large a body. */

@@ -5,7 +5,6 @@ import { describe, it, type TestContext } from 'vitest';
 import type { StoreLimits } from '../../functions/aws/pair-table/circuit-breaker.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
-import { LOCAL_STORE_LIMITS } from '../../local/broker.ts';
 import { beginCommandLine } from '../e2e/commands/shared/command-line.ts';
 import { startFaultyEndpoint } from '../support/aws/faulty-endpoint.ts';
 import { ACCESS } from '../support/example.ts';

@@ -250,7 +250,7 @@ export function createAcquireToken(dependencies: Dependencies) {
 /** The problem of a call that needs the table. */
 function tableProblem({ message, retryMs, cause }: StoreUnavailable): Problem {
   const retryAfterSeconds = Math.max(MIN_RETRY_S, Math.ceil(retryMs / 1_000));
-  const detail = `${message}. Without its table the broker sends no token request.`;
+  const detail = `The broker cannot reach its table: ${message}.`;
   return new Problem('table-unavailable', detail, { retryAfterSeconds, cause });
 }
 

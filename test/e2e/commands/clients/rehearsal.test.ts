@@ -90,12 +90,50 @@ describe('service', () => {
   });
 
   it.each([
-    ['', 2, /choose one of --reject, --slow, --down/],
-    [' --down --slow', 2, /choose one of/],
-    ['x --down', 2, /has no service "customer-insightsx"/],
-    [' --down --environment dev', 2, /only a service of npm start can be made to fail/],
-  ])('is refused: service customer-insights%s', async (rest, exitCode, stderr) => {
-    expect(await run(`service customer-insights${rest}`)).toEqual(ended(exitCode, '', stderr));
+    [' customer-insights', /choose one of --reject, --slow, --down/],
+    [' customer-insights --down --slow', /choose one of/],
+    [' customer-insights --table-down', /choose one of --reject, .* for customer-insights/],
+    [' customer-insightsx --down', /has no service "customer-insightsx"/],
+    [' customer-insights --down --environment dev', /only a service of npm start can be made to fail/],
+    [' --table-down --environment dev', /only a service of npm start can be made to fail/],
+    ['', /choose one of --table-down, .* for the table, or name a service/],
+    [' --down', /choose one of --table-down, /],
+    [' --table-down --recover', /choose one of --table-down, /],
+  ])('is refused: service%s', async (rest, stderr) => {
+    expect(await run(`service${rest}`)).toEqual(ended(2, '', stderr));
+  });
+});
+
+describe('an outage of the table', () => {
+  const pairs = ['acme customer-insights', 'acme merchant-payment-cleansing'];
+
+  it.each([
+    ['table-down', 'DynamoDB does not answer'],
+    ['table-denied', String.raw`DynamoDB refuses dynamodb:GetItem \(AccessDeniedException\)`],
+  ])('--%s leaves the token that was remembered, names the rest, and ends', async (mode, detail) => {
+    const own = await startOwnBroker();
+    const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
+    const command = (text: string, input?: string) => runCommandLine(text.split(' '), variables, input);
+    const ask = (pair = '') => command(`token ${pair}`);
+    const [warm, cold] = pairs;
+    const before = await ask(warm);
+    expect(before).toMatchObject({ exitCode: 0 });
+
+    expect(await command(`service --${mode}`)).toMatchObject({ exitCode: 0 });
+    const away = ended(1, '', new RegExp(`^error: table-unavailable: The broker cannot reach its table: ${detail}`));
+    expect(await ask(cold)).toEqual(away);
+    expect(await ask(warm)).toEqual(before);
+    expect((await command('client check acme')).stdout).toMatch(/^customer-insights +table-unavailable /m);
+    const put = await command('client put acme --yes', '{"client_id":"acme-id","secret":"good-1"}');
+    expect(put).toEqual(ended(1, /table-unavailable +untried/, /The broker cannot reach its table/));
+    await command('health --run');
+    expect(own.output.stdout).toContain('incident: the broker checks no credential');
+    expect(own.output.stdout).not.toContain(' on customer-insights\n');
+
+    await command('service --recover');
+    // The circuit of the instance is open for ten seconds.
+    own.passMinute();
+    await expect.poll(() => ask(cold), { timeout: 20_000 }).toMatchObject({ exitCode: 0 });
   });
 });
 

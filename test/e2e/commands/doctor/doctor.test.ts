@@ -44,8 +44,8 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
-  'table-denied': () => tableAway('DynamoDB refuses dynamodb:UpdateItem (AccessDeniedException).'),
-  'sealing-key-missing': () => tableAway('The broker cannot read its sealing key.'),
+  'table-denied': () => tableAway('The broker cannot reach its table: DynamoDB refuses dynamodb:UpdateItem (AccessDeniedException).'),
+  'sealing-key-missing': () => tableAway('The broker cannot reach its table: its sealing key cannot be read.'),
   'token-path-wrong': () => withWorld(serviceAnswering(404, '{"error":"not_found"}')),
 };
 
@@ -54,7 +54,7 @@ const FAILED = {
   'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
   'aws-forbidden': () => front({}),
   'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
-  'table-unavailable': () => tableAway('DynamoDB does not answer.'),
+  'table-unavailable': () => tableAway('The broker cannot reach its table: DynamoDB does not answer.'),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
   'token-response-unusable': () => withWorld(serviceAnswering(200, '{"a":"marked-value"}')),

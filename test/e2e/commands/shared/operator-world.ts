@@ -14,7 +14,7 @@ import type { Message } from '../../../../functions/health/rules/messages.ts';
 import { createTokenFunction } from '../../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../../lib/settings/names.ts';
-import { LOCAL_STORE_LIMITS, startLocalBroker } from '../../../../local/broker.ts';
+import { startLocalBroker } from '../../../../local/broker.ts';
 import { startFunctionUrl } from '../../../../local/function-url/server.ts';
 import { startTokenService } from '../../../../local/token-service/server.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
@@ -159,7 +159,6 @@ export async function startOperatorWorld() {
         settings: broker.config,
         write: () => undefined,
         dynamodb: createDynamoDB({ send: createHttpsSender(), environment: LOCAL_ENVIRONMENT, endpoint }),
-        storeLimits: LOCAL_STORE_LIMITS,
       });
       const { url, close } = await startFunctionUrl({ handler, callers: [BILLING], port: 0 });
       onTestFinished(close);

@@ -17,7 +17,7 @@ export const SILENT = () => Promise.reject(new StoreUnavailable('silent', 'Dynam
 export const THROTTLED = () => Promise.reject(new StoreUnavailable('busy', 'DynamoDB throttles the table'));
 export const OPEN = () =>
   Promise.reject(new StoreUnavailable('lasting', 'DynamoDB does not answer', { retryMs: 8_500, cause: 'OutOfTime' }));
-export const NO_KEY = () => Promise.reject(new StoreUnavailable('lasting', 'The broker cannot read its sealing key'));
+export const NO_KEY = () => Promise.reject(new StoreUnavailable('lasting', 'its sealing key cannot be read'));
 export const REQUEST = { kind: 'request', forced: false } as const;
 export const RENEW = { kind: 'renew', answer: 'old token', timeoutMs: 1_000 } as const;
 export const REJECTED: Obtained = { outcome: 'rejected' };
