@@ -192,15 +192,18 @@ function expiryCondition({ at, expiryTag = '' }: CheckedPair, expiry: string): E
 
 export const DAY_MS = 24 * 60 * 60_000;
 
-/** The broker has an incident if no check returned a finding. Its condition stays if no pair was checked. */
+/** The broker has an incident if most checks have no finding, and none reaches a service. */
 function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries) {
   const look = { since: at, at };
   const observations: Observation[] = [];
-  const failures = [...new Set(checks.missed.filter(({ reason }) => reason === 'failed').map(failureText))];
-  const isIncident = checks.checked.length === 0 && failures.length > 0;
-  if (checks.checked.length > 0) observations.push({ kind: 'broker', ...look, condition: 'answering' });
+  const failed = checks.missed.filter(({ reason }) => reason === 'failed').map(failureText);
+  // Without its table the broker still answers some checks, from what it remembers.
+  const isMost = checks.missed.length > checks.checked.length;
+  const isIncident = failed.length > 0 && isMost && !checks.checked.some(wasAsked);
+  if (checks.checked.length > 0 && !isIncident) observations.push({ kind: 'broker', ...look, condition: 'answering' });
   if (isIncident) {
-    const detail = `No check returned a finding: ${failures.toSorted().join(', ')}.`;
+    const causes = [...new Set(failed)].toSorted().join(', ');
+    const detail = `Checks returned no finding: ${causes}.`;
     observations.push({ kind: 'broker', ...look, condition: 'incident', detail });
   }
   // If the broker answers no request, the message about the broker is enough.

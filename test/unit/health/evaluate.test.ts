@@ -112,10 +112,20 @@ describe('a broker that has no findings', () => {
     world.probe = () => ({ condition: 'unproven', said: 'network-error' });
     expect((await run()).subjects).toEqual(['[token-broker dev] incident: the broker checks no credential']);
     expect((await run()).subjects).toEqual([]);
-    expect(messages[0]?.text).toContain('No check returned a finding: network-error, timeout.');
+    expect(messages[0]?.text).toContain('Checks returned no finding: network-error, timeout.');
     world.answer = () => 'accepted';
     world.probe = () => DENIED;
     expect((await run()).subjects).toEqual(['[token-broker dev] the broker can check credentials again']);
+  });
+
+  it('is one that answers a few from memory while its table is away', async () => {
+    const away = { failure: 'table-unavailable', detail: 'DynamoDB does not answer.' };
+    const traffic = { finding: 'accepted', provenBy: 'traffic' } as const;
+    const { run } = createHealthWorld({
+      clients: clientsNamed(20),
+      answer: ({ client }) => (client === 'client-1' ? traffic : away),
+    });
+    expect((await run()).subjects).toEqual(['[token-broker dev] incident: the broker checks no credential']);
   });
 
   it('is not one that fails for some pairs', async () => {

@@ -165,7 +165,7 @@ describe('the memory', () => {
     const incident = '[token-broker dev] incident: the broker checks no credential';
     expect([(await run()).subjects, (await run()).subjects]).toEqual([[incident], [incident]]);
     expect(messages.at(-1)?.text).toContain(
-      'No check returned a finding: table-unavailable: DynamoDB does not answer.\n',
+      'Checks returned no finding: table-unavailable: DynamoDB does not answer.\n',
     );
     memories.fail(0);
     world.answer = () => 'rejected';
