@@ -44,7 +44,8 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     return { env: shell, args: ['--auth-url', 'http://127.0.0.1:9'] };
   },
   'secret-denied': () => front({ call: problem('secrets-unavailable') }),
-  'table-denied': () => tableAway('The broker cannot reach its table: DynamoDB refuses dynamodb:UpdateItem (AccessDeniedException).'),
+  'table-denied': () =>
+    tableAway('The broker cannot reach its table: DynamoDB refuses dynamodb:UpdateItem (AccessDeniedException).'),
   'sealing-key-missing': () => tableAway('The broker cannot reach its table: its sealing key cannot be read.'),
   'token-path-wrong': () => withWorld(serviceAnswering(404, '{"error":"not_found"}')),
 };
