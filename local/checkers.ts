@@ -53,7 +53,7 @@ export async function startCheckers(options: Options) {
 
   const run = () => health({}, CONTEXT);
 
-  /** Runs the health function upon `POST /health-run` and answers with its result. Or plays an incident of the table. */
+  /** `POST /health-run` runs the health function, `POST /table/<name>` plays an incident. Answers with the result. */
   async function answerControl({ method, path }: ReceivedRequest) {
     const incident = method === 'POST' ? playTable(path.replace('/table/', '')) : undefined;
     if (incident !== undefined) return json(200, incident);

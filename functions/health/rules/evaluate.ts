@@ -192,7 +192,7 @@ function expiryCondition({ at, expiryTag = '' }: CheckedPair, expiry: string): E
 
 export const DAY_MS = 24 * 60 * 60_000;
 
-/** The broker has an incident if most checks have no finding, and none reaches a service. */
+/** The broker has an incident if most checks have no finding, and no check reaches a service. */
 function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries) {
   const look = { since: at, at };
   const observations: Observation[] = [];
