@@ -1,0 +1,156 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { hasSigner } from '../../support/aws/signers.ts';
+import { shellVariables, startOwnBroker } from '../../support/processes/local-broker.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { ROOT, runCommandLine } from '../commands/shared/command-line.ts';
+import { GO, JAVA } from '../docs/languages/languages.ts';
+
+/** Version 1.1.0: `package`, as `npm pack` made it from the client, without CommonJS and types; three files to copy. */
+const CALLERS = fileURLToPath(new URL('callers-1.1.0.tar.gz', import.meta.url));
+
+const [WARM, COLD] = ['acme customer-insights', 'acme merchant-payment-cleansing'];
+
+// Each program reads pairs, and answers each with a line: the token, or the failure.
+const NODE = `
+import { createInterface } from 'node:readline';
+import { createTokenBroker } from 'token-broker-client';
+const broker = createTokenBroker({ url: process.env.TOKEN_BROKER_URL, region: 'us-east-1', maxAttempts: 1 });
+for await (const line of createInterface(process.stdin)) {
+  const [client, service] = line.split(' ');
+  const { accessToken, message, retryable } = await broker.token({ client, service }).catch((error) => error);
+  console.log(accessToken ?? message + ', retryable: ' + retryable);
+}`;
+
+const PYTHON = `
+import os, sys
+from token_broker import TokenBroker, TokenBrokerError
+broker = TokenBroker(os.environ["TOKEN_BROKER_URL"], sleep=lambda seconds: None)
+for line in sys.stdin:
+    try:
+        print(broker.token(*line.split())["access_token"], flush=True)
+    except TokenBrokerError as error:
+        print(f"{error}, retryable: {error.retryable}".lower(), flush=True)
+`;
+
+const GO_PROGRAM = `package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+func main() {
+	keys := aws.Credentials{AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}
+	provider := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })
+	brokers := map[string]*BrokerToken{}
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		pair := strings.Split(lines.Text(), " ")
+		if brokers[pair[1]] == nil {
+			brokers[pair[1]] = &BrokerToken{URL: os.Getenv("TOKEN_BROKER_URL"), Region: "us-east-1",
+				Client: pair[0], Service: pair[1], Keys: provider}
+		}
+		if token, err := brokers[pair[1]].Get(context.Background()); err != nil {
+			fmt.Println(err)
+		} else {
+			fmt.Println(token)
+		}
+	}
+}
+`;
+
+const JAVA_PROGRAM = `
+class Main {
+    public static void main(String[] args) throws Exception {
+        var broker = new TokenBroker(System.getenv());
+        for (var lines = new java.util.Scanner(System.in); lines.hasNextLine(); ) {
+            var pair = lines.nextLine().split(" ");
+            try {
+                System.out.println(broker.token(pair[0], pair[1]));
+            } catch (TokenBroker.Failure failure) {
+                System.out.println(failure.getMessage());
+            }
+        }
+    }
+}
+`;
+
+interface Caller {
+  readonly name: string;
+  readonly isThere: boolean;
+  readonly program: readonly [file: string, text: string];
+  readonly compile?: (folder: string) => void;
+  readonly command: readonly string[];
+}
+
+const EARLIER: readonly Caller[] = [
+  { name: 'the client', isThere: true, program: ['main.mjs', NODE], command: [process.execPath, 'main.mjs'] },
+  {
+    name: 'token_broker.py',
+    isThere: hasSigner('botocore'),
+    program: ['main.py', PYTHON],
+    command: ['python3', 'main.py'],
+  },
+  { name: 'token_broker.go', ...GO, program: ['main.go', GO_PROGRAM] },
+  { name: 'TokenBroker.java', ...JAVA, program: ['Main.java', JAVA_PROGRAM] },
+];
+
+describe.each(EARLIER)('$name of 1.1.0, with the broker of this version', (caller) => {
+  it.skipIf(!caller.isThere)(
+    'keeps its token while the table is away, names the problem that it does not know, and gets a token afterwards',
+    async () => {
+      const broker = await startOwnBroker();
+      const operate = (command: string) =>
+        runCommandLine(command.split(' '), { ...shellVariables(broker, 'operator'), AWS_SESSION_TOKEN: '' });
+      const ask = start(caller, shellVariables(broker));
+      const token = await ask(WARM);
+      expect(token).not.toMatch(/ /);
+
+      await operate('service --table-down');
+      const away = await ask(COLD);
+      expect(away).toMatch(/^table-unavailable\b.*The broker cannot reach its table/i);
+      if (away.includes('retryable')) expect(away).toMatch(/, retryable: true$/);
+      expect(await ask(WARM)).toBe(token);
+
+      await operate('service --recover');
+      // The circuit of the instance is open for ten seconds.
+      broker.passMinute();
+      await expect.poll(() => ask(COLD), { timeout: 20_000 }).not.toMatch(/ /);
+    },
+    120_000,
+  );
+});
+
+/** Starts the program of a caller in a project with the files of 1.1.0. Returns the function that asks it. */
+function start({ program: [file, text], compile, command: [command = '', ...args] }: Caller, variables: Variables) {
+  const folder = temporaryFolder();
+  execFileSync('tar', ['-xzf', CALLERS, '-C', folder]);
+  writeFileSync(join(folder, file), text);
+  compile?.(folder);
+  for (const name of ['@aws-sdk/credential-provider-node', '@smithy/signature-v4']) {
+    mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
+  }
+  symlinkSync(join(folder, 'package'), join(folder, 'node_modules/token-broker-client'));
+  const env = { PATH: process.env.PATH, HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', ...variables };
+  const child: ChildProcess = spawn(command, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill());
+  if (child.stdin === null || child.stdout === null) throw new Error('the program has no pipes');
+  const { stdin } = child;
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return async (pair = ''): Promise<string> => {
+    stdin.write(`${pair}\n`);
+    return (await lines.next()).value ?? 'the program has ended';
+  };
+}
+
+type Variables = Readonly<Record<string, string>>;
