@@ -2,7 +2,7 @@ import { Lambda } from '@aws-sdk/client-lambda';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { ask } from '../../client/commands/doctor/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { sealingKeyName, secretName } from '../../functions/vocabulary.ts';
+import { FOR_DELETION, sealingKeyName, secretName } from '../../functions/vocabulary.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { awsConfig } from '../shared/aws-config.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
@@ -96,6 +96,7 @@ function refusalToRead(world: World, who: Shell, SecretId: string) {
   return refusalOf(answer, 'secretsmanager:GetSecretValue', world);
 }
 
+/** Checks that AWS names a deletion in the words by which the broker distinguishes it from other states of a secret. */
 async function examineDeleted(world: World): Promise<Line> {
   const { name: environment } = world.environment;
   const secrets = await openSecrets(world.shell, { environment }).list();
@@ -103,10 +104,10 @@ async function examineDeleted(world: World): Promise<Line> {
   if (deleted === undefined) return unproven('No client is marked for deletion');
   const SecretId = secretName(environment, deleted.client);
   const answer = secretsOf(world, world.shell).getResourcePolicy({ SecretId }, world.send);
-  const { name } = await refusalOf(answer, 'secretsmanager:GetResourcePolicy', world);
-  return name === 'InvalidRequestException'
-    ? good(`${name}, for ${deleted.client}`)
-    : wrong(`AWS says ${name} for ${deleted.client}`, NEW_WORDS);
+  const { name, message } = await refusalOf(answer, 'secretsmanager:GetResourcePolicy', world);
+  return name === 'InvalidRequestException' && message.includes(FOR_DELETION)
+    ? good(`${name}, "${FOR_DELETION}", for ${deleted.client}`)
+    : wrong(`AWS says ${name} for ${deleted.client}, without "${FOR_DELETION}"`, NEW_WORDS);
 }
 
 /** An SDK client that keeps AWS's own error messages, which the commands' clients replace. */
