@@ -6,7 +6,6 @@ import { findingsTable, runHealth, summaryOf } from '../cli/shared/health-run.ts
 import { CommandFailure } from '../client/commands/failure.ts';
 import { note } from '../client/commands/output.ts';
 import { INTERRUPTED, type Shell } from '../client/commands/shell.ts';
-import { causeWord } from '../functions/aws/calls.ts';
 import { ALIAS, functionName, healthFunctionName, SETTINGS_VARIABLE, stackName } from '../lib/settings/names.ts';
 import type { Environment } from '../lib/settings/settings.ts';
 
@@ -17,15 +16,10 @@ import type { Environment } from '../lib/settings/settings.ts';
 export function deploy(shell: Shell, environment: Environment, runCdk: () => Promise<number>): Promise<number> {
   return explained(shell, async () => {
     if (!(await hasConcurrency(shell, environment))) return 1;
-    const { status, isProtected } = await readStack(shell, environment);
-    const obstacle = obstacleOf(shell, environment, status);
-    if (obstacle !== undefined) {
-      note(shell, `error: ${obstacle}`);
-      return 1;
-    }
-    const isFirst = status !== undefined && /^$|^ROLLBACK_|^REVIEW_|^CREATE_FAILED$/.test(status);
-    if (isProtected && /^ROLLBACK_/.test(`${status}`) && !(await clearFailedCreation(shell, environment))) return 1;
-    if (!isFirst && !(await hasProvisionedInstances(shell, environment))) return 2;
+    const opened = await openStack(shell, environment);
+    if (!isUpdatable(shell, environment, opened.status) || !(await clearFailedCreation(shell, opened))) return 1;
+    const isFirst = /^$|^ROLLBACK_|^REVIEW_|^CREATE_FAILED$/.test(opened.status);
+    if (!isFirst && !(await hasProvisionedInstances(shell, environment, opened))) return 2;
     const exitCode = await runCdk();
     if (exitCode === 0) return await proveDeployed(shell, environment, isFirst);
     note(shell, 'What to do now: docs/deploy.md, "When a deployment fails".');
@@ -83,49 +77,48 @@ async function hasConcurrency(shell: Shell, environment: Environment): Promise<b
   }
 }
 
-/** Opens CloudFormation in the region of the environment. A missing stack is a type of failure of its own. */
-function openCloudFormation(shell: Shell, { name, region }: Environment): CloudFormation {
-  const missing = (error: unknown) =>
-    causeWord(error) === 'ValidationError' ? new CommandFailure(MISSING, 'There is no stack', 'Deploy.') : undefined;
+type OpenedStack = Awaited<ReturnType<typeof openStack>>;
+
+/** Opens CloudFormation. The status is empty before the first deployment, and `unseen` where AWS does not show it. */
+async function openStack(shell: Shell, { name, region }: Environment) {
   const place = { environment: name, region };
-  return openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place, missing);
-}
-
-const MISSING = 'stack-missing';
-
-/** Returns the status `''` before the first deployment. The CDK decides about a stack that AWS does not show. */
-async function readStack(shell: Shell, environment: Environment) {
-  const cloudformation = openCloudFormation(shell, environment);
-  const StackName = stackName(environment.name);
-  try {
-    const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName }, { abortSignal: shell.signal });
-    return { status: stack?.StackStatus, isProtected: stack?.EnableTerminationProtection ?? false };
-  } catch (error) {
+  const cloudformation = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place);
+  const [StackName, send] = [stackName(name), { abortSignal: shell.signal }];
+  const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName }, send).catch((error) => {
     if (!isRefused(error)) throw error;
-    return { status: error.type === MISSING ? '' : undefined, isProtected: false };
-  }
+    // CloudFormation refuses only a name that no stack has.
+    return error.type === 'aws-refused' ? { Stacks: [{ StackStatus: '', EnableTerminationProtection: false }] } : {};
+  });
+  const { StackStatus: status = 'unseen', EnableTerminationProtection: isProtected } = stack ?? {};
+  return { cloudformation, StackName, send, status: `${status}`, isProtected };
 }
 
-/** Returns why CloudFormation would refuse a deployment of a stack with this status, and what to do first. */
-function obstacleOf({ env }: Shell, { name }: Environment, status = ''): string | undefined {
+/** Returns false for a stack whose deployment CloudFormation would refuse, and prints what to do first. */
+function isUpdatable(shell: Shell, { name }: Environment, status: string): boolean {
   // The CDK itself replaces a stack that was never created, and continues after `--no-rollback`.
-  if (/^$|_COMPLETE$|^REVIEW_IN_PROGRESS$|^(?:CREATE|ROLLBACK|UPDATE)_FAILED$/.test(status)) return undefined;
+  if (/^$|^unseen$|_COMPLETE$|^REVIEW_IN_PROGRESS$|^(?:CREATE|ROLLBACK|UPDATE)_FAILED$/.test(status)) return true;
+  const file = shell.env[SETTINGS_VARIABLE];
+  const run = (verb: string) =>
+    `npm run cdk -- ${verb} ${stackName(name)}${file === undefined ? '' : `, with ${SETTINGS_VARIABLE}=${file}`}`;
+  const advice: Readonly<Record<string, string>> = {
+    UPDATE_ROLLBACK_FAILED: `Finish its rollback first: ${run('rollback')}. Where a resource fails again, add --orphan <logical id>, which the events of the stack name.`,
+    DELETE_FAILED: `Finish its deletion first: ${run('destroy --exclusively')}.`,
+  };
+  const other = status.endsWith('_IN_PROGRESS')
+    ? 'Wait until that has ended, then deploy again.'
+    : 'Its events say why.';
   const refused = `${stackName(name)} is in ${status}, in which CloudFormation accepts no deployment: nothing was done.`;
-  if (status.endsWith('_IN_PROGRESS')) return `${refused} Wait until that has ended, then deploy again.`;
-  const settings = env[SETTINGS_VARIABLE] === undefined ? '' : `, with ${SETTINGS_VARIABLE}=${env[SETTINGS_VARIABLE]}`;
-  const run = (verb: string) => `npm run cdk -- ${verb} ${stackName(name)}${settings}`;
-  if (status === 'UPDATE_ROLLBACK_FAILED') {
-    return `${refused} Finish its rollback first: ${run('rollback')}. Where a resource fails again, add --orphan <logical id>, which the events of the stack name.`;
-  }
-  return `${refused} Its events say why.${status === 'DELETE_FAILED' ? ` Finish its deletion first: ${run('destroy --exclusively')}.` : ''}`;
+  note(shell, `error: ${refused} ${advice[status] ?? other}`);
+  return false;
 }
 
 /**
  * Unprotects the stack that a failed first deployment leaves behind, so that the CDK can replace it. Returns false when
  * the person at the terminal does not agree.
  */
-async function clearFailedCreation(shell: Shell, environment: Environment): Promise<boolean> {
-  const StackName = stackName(environment.name);
+async function clearFailedCreation(shell: Shell, opened: OpenedStack): Promise<boolean> {
+  const { cloudformation, StackName, send, status, isProtected } = opened;
+  if (!status.startsWith('ROLLBACK_') || !isProtected) return true;
   note(
     shell,
     `The first deployment of ${StackName} failed, and CloudFormation rolled it back. This removes the protection from the stack that is left; then the CDK deletes it and creates it again.`,
@@ -134,8 +127,7 @@ async function clearFailedCreation(shell: Shell, environment: Environment): Prom
     note(shell, 'Nothing was changed.');
     return false;
   }
-  const unprotected = { StackName, EnableTerminationProtection: false };
-  await openCloudFormation(shell, environment).updateTerminationProtection(unprotected, { abortSignal: shell.signal });
+  await cloudformation.updateTerminationProtection({ StackName, EnableTerminationProtection: false }, send);
   return true;
 }
 
@@ -145,19 +137,15 @@ async function clearFailedCreation(shell: Shell, environment: Environment): Prom
  *
  * @see serverless/serverless#10897
  */
-async function hasProvisionedInstances(shell: Shell, environment: Environment): Promise<boolean> {
-  const { name, region, canary, provisionedConcurrency: wanted } = environment;
-  if (wanted === 0) return true;
-  const send = { abortSignal: shell.signal };
-  const alias = { FunctionName: functionName(name), Qualifier: ALIAS };
+async function hasProvisionedInstances(shell: Shell, environment: Environment, opened: OpenedStack) {
+  const { name, region, provisionedConcurrency } = environment;
+  const { cloudformation, StackName, send } = opened;
+  if (provisionedConcurrency === 0) return true;
   try {
-    const cloudformation = openCloudFormation(shell, environment);
-    const { TemplateBody = '' } = await cloudformation.getTemplate({ StackName: stackName(name) }, send);
-    const deployed = Number(/"ProvisionedConcurrentExecutions": *(\d+)/.exec(TemplateBody)?.[1] ?? 0);
-    if (deployed !== wanted && canary !== 'off') note(shell, `${MIXED} (docs/deploy.md, "Settings").`);
-    if (deployed === 0) return true;
+    const { TemplateBody = '' } = await cloudformation.getTemplate({ StackName }, send);
+    if (!TemplateBody.includes('"ProvisionedConcurrentExecutions"')) return true;
     const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment: name, region });
-    await lambda.getProvisionedConcurrencyConfig(alias, send);
+    await lambda.getProvisionedConcurrencyConfig({ FunctionName: functionName(name), Qualifier: ALIAS }, send);
     return true;
   } catch (error) {
     if (!isRefused(error)) throw error;
@@ -170,13 +158,11 @@ async function hasProvisionedInstances(shell: Shell, environment: Environment): 
       shell,
       `error: the provisioned instances of ${name} were deleted by hand, so CloudFormation would fail: nothing was done. Put them back, and deploy again:`,
     );
-    const put = `aws lambda put-provisioned-concurrency-config --function-name ${alias.FunctionName} --qualifier ${ALIAS}`;
-    note(shell, `${put} --provisioned-concurrent-executions ${wanted} --region ${region}`);
+    const put = `aws lambda put-provisioned-concurrency-config --function-name ${functionName(name)} --qualifier ${ALIAS}`;
+    note(shell, `${put} --provisioned-concurrent-executions ${provisionedConcurrency} --region ${region}`);
     return false;
   }
 }
-
-const MIXED = "provisionedConcurrency changes: deploy that alone, with canary: 'off'";
 
 /** Runs health once. Without a canary, nothing else calls the new version before a caller does. */
 async function proveDeployed(shell: Shell, environment: Environment, isFirst: boolean): Promise<number> {

@@ -7,7 +7,6 @@ import { NAME_PATTERN } from '../functions/vocabulary.ts';
 import { parseRoleArn } from '../lib/settings/access-rules.ts';
 import type { Environment } from '../lib/settings/settings.ts';
 import { BOUNDARY, DEFAULT_QUALIFIER, QUALIFIER } from '../lib/settings/settings-file.ts';
-import { boundaryStatements } from './policy/boundary.ts';
 import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies.ts';
 import { arn, resourcesOf } from './policy/statements.ts';
 import { knownSettings, settingsFile, settingsOf } from './shared/settings.ts';
@@ -24,16 +23,15 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     },
     withoutRole(command) {
       const options = command.optsWithGlobals<ChosenOptions>();
-      const { environment, boundary, exceptions, guard, breakGlass, deployTrust, clients, json } = options;
+      const { environment, guard, breakGlass, deployTrust, clients, json } = options;
       const kind = KINDS.find((kind) => options[kind]);
-      if (kind === undefined && deployTrust === undefined && !boundary && !guard) {
+      if (kind === undefined && deployTrust === undefined && !guard) {
         return command.error("error: missing required argument 'role-arn'");
       }
       const settings = knownSettings(environment, command);
       if (kind !== undefined) return printOwnPolicies(shell, kind, settings, permissionsBoundary(settings), clients);
       if (deployTrust !== undefined) return printJson(shell, deployTrustPolicy(settings, deployTrust));
       const { account } = settings;
-      if (boundary) return printBoundary(shell, settings, exceptions);
       const guardedBy = guardPolicy(settings, breakGlass);
       printJson(shell, json ? { environment, account, policy: guardedBy } : guardedBy);
       const page = 'docs/deploy.md, "Guard the function". It does not bind the management account itself.';
@@ -41,13 +39,11 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       note(shell, `Attach it to the account ${account} ${from}: ${page}`);
     },
   });
-  for (const [flag, , text] of Object.values(OWN_POLICIES)) policy.option(flag, `print the policy of the role ${text}`);
+  for (const [flag, , text] of Object.values(OWN_POLICIES)) policy.option(flag, `print the policy ${text}`);
   const trust = "print the trust policy that lets GitHub's workflow of this environment assume the role that deploys";
   policy
     .option('--deploy-trust <owner/repository>', trust, parseRepository)
     .option('--clients <names>', 'with --operator: only these clients, such as acme,retail-*', parseClients)
-    .option('--boundary', 'print the permissions boundary of every role of the stacks and of the bootstrap')
-    .option('--exceptions', 'with --boundary: only its two denials, for a boundary that exists')
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
     .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
     .hook('preAction', (command) => {
@@ -59,19 +55,16 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       if (options.breakGlass !== undefined && !options.guard) {
         command.error('error: --break-glass is an exception to --guard');
       }
-      if (options.exceptions && !options.boundary) command.error('error: --exceptions is a part of --boundary');
       if (options.clients !== undefined && !options.operator) command.error('error: --clients narrows --operator');
     });
 }
 
-const KINDS = ['deploy', 'execution', 'operator', 'emergency', 'sealingKey'] as const;
-const CHOICES = [...KINDS, 'deployTrust', 'boundary', 'guard'] as const;
+const KINDS = ['deploy', 'execution', 'operator', 'emergency', 'sealingKey', 'boundary', 'boundaryExceptions'] as const;
+const CHOICES = [...KINDS, 'deployTrust', 'guard'] as const;
 
 interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], boolean>>> {
   readonly environment: string;
   readonly deployTrust?: string;
-  readonly boundary?: boolean;
-  readonly exceptions?: boolean;
   readonly guard?: boolean;
   readonly breakGlass?: string;
   readonly clients?: readonly string[];
@@ -93,22 +86,15 @@ export function printOwnPolicies(
     const room = `a managed policy has at most ${MAX_CHARACTERS} characters`;
     note(shell, `These are ${policies.length} policies, because ${room}: store each, and attach all to the role.`);
   }
-  if (kind !== 'execution') return;
   const page = 'docs/deploy.md, "Who deploys"';
+  if (kind.startsWith('boundary')) note(shell, `Store it, or change your own, before npm run bootstrap (${page}).`);
+  if (kind !== 'execution') return;
   note(
     shell,
     boundary === undefined
       ? `The settings require no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
       : `It creates no role without the required permissions boundary, ${boundary}.`,
   );
-}
-
-function printBoundary(shell: Shell, settings: Environment, onlyDenials = false): void {
-  const [allowed, ...denials] = boundaryStatements(settings, cdkContext().qualifier);
-  printJson(shell, { Version: '2012-10-17', Statement: onlyDenials ? denials : [allowed, ...denials] });
-  const name = permissionsBoundary(settings) ?? 'a managed policy that organisation.permissionsBoundary names';
-  const use = onlyDenials ? 'Let your boundary deny no more of iam and sts:AssumeRole' : `Store it as ${name}`;
-  note(shell, `${use}, before npm run bootstrap: docs/deploy.md, "Who deploys".`);
 }
 
 /**

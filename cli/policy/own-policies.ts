@@ -6,13 +6,23 @@ import { DEFAULT_QUALIFIER } from '../../lib/settings/settings-file.ts';
 import { execution } from './execution-policy.ts';
 import { allow, arn, type Bootstrap, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './statements.ts';
 
-/** The roles that deploy, operate or stop an environment: option, statements and description of each. */
+/** The policies of the roles that deploy, operate or stop an environment: option, statements, description. */
 export const OWN_POLICIES = {
-  deploy: ['--deploy', deploy, 'that deploys: the roles of the CDK bootstrap, the outputs, one run of health'],
-  execution: ['--execution', execution, 'with which CloudFormation makes the stack'],
-  operator: ['--operator', operator, 'that manages the clients; it reads no credential'],
-  emergency: ['--emergency', emergency, 'that stops the broker or a client in an emergency'],
-  sealingKey: ['--sealing-key', sealingKey, 'that rotates the sealing key, and does nothing else'],
+  deploy: [
+    '--deploy',
+    deploy,
+    'of the role that deploys: the roles of the CDK bootstrap, the outputs, one run of health',
+  ],
+  execution: ['--execution', execution, 'of the role with which CloudFormation makes the stack'],
+  operator: ['--operator', operator, 'of the role that manages the clients; it reads no credential'],
+  emergency: ['--emergency', emergency, 'of the role that stops the broker or a client in an emergency'],
+  sealingKey: ['--sealing-key', sealingKey, 'of the role that rotates the sealing key, and does nothing else'],
+  boundary: ['--boundary', boundary, 'that is the permissions boundary of the stacks and of the bootstrap'],
+  boundaryExceptions: [
+    '--boundary-exceptions',
+    boundaryExceptions,
+    'with its denials alone, for a boundary that exists',
+  ],
 } as const;
 
 /**
@@ -28,8 +38,8 @@ export function ownPolicies(
   clients = EVERY_CLIENT,
 ) {
   const document = (Statement: readonly object[]) => ({ Version: '2012-10-17', Statement });
-  const fits = (Statement: readonly object[]) =>
-    JSON.stringify(document(Statement)).length <= MAX_CHARACTERS - SPARE_CHARACTERS;
+  // Sixty characters are left for an addition.
+  const fits = (Statement: readonly object[]) => JSON.stringify(document(Statement)).length <= MAX_CHARACTERS - 60;
   const [, statementsOf] = OWN_POLICIES[kind];
   const parts: object[][] = [[]];
   for (const statement of statementsOf(environment, bootstrap, clients)) {
@@ -43,8 +53,31 @@ export function ownPolicies(
 /** The longest managed policy. AWS does not count white space. */
 export const MAX_CHARACTERS = 6_144;
 
-/** Room for an addition in each document. */
-const SPARE_CHARACTERS = 60;
+/**
+ * Allows every right, except those with which a role gains more. The roles of the bootstrap, which may be bounded too,
+ * still make the roles of a stack, and health still assumes its probe.
+ *
+ * @see aws/aws-cdk#31161
+ */
+function boundary(environment: Environment, bootstrap: Bootstrap): readonly object[] {
+  return [
+    { Sid: 'EverythingElse', Effect: 'Allow', Action: '*', Resource: '*' },
+    ...boundaryExceptions(environment, bootstrap),
+  ];
+}
+
+function boundaryExceptions(environment: Environment, { qualifier }: Bootstrap): readonly object[] {
+  const role = (name: string) => arn(environment, 'iam', `role/${name}`, '');
+  const roles = ['cfn-exec', 'deploy', 'lookup'].map(
+    (kind) => `cdk-${qualifier}-${kind}-role-${environment.account}-*`,
+  );
+  const Condition = { ArnNotLike: { 'aws:PrincipalArn': roles.map(role) } };
+  const NotResource = role(`${stackName('*')}-CredentialHealthProbe*`);
+  return [
+    { Sid: 'ChangeRolesOnlyByTheBootstrap', Effect: 'Deny', Action: 'iam:*', Resource: '*', Condition },
+    { Sid: 'AssumeOnlyTheProbeOfHealth', Effect: 'Deny', Action: 'sts:AssumeRole', NotResource },
+  ];
+}
 
 /** Allows the roles of a single bootstrap. That of another could be an administrator's. */
 function deploy(environment: Environment, { qualifier }: Bootstrap): readonly object[] {
@@ -60,12 +93,10 @@ function deploy(environment: Environment, { qualifier }: Bootstrap): readonly ob
     // `doctor` asks without a client, so the role needs no access rule.
     ...identityPolicy(alias).Statement,
     allow('RunHealthOnce', 'lambda', 'InvokeFunction', health),
-    allow('CountTheConcurrency', 'lambda', CONCURRENCIES, [...functions, health]),
+    allow('CountTheConcurrency', 'lambda', 'GetFunctionConcurrency GetProvisioned*', [...functions, health]),
     allow('ReadTheQuota', 'lambda', 'GetAccountSettings', '*'),
   ];
 }
-
-const CONCURRENCIES = 'GetFunctionConcurrency GetProvisionedConcurrencyConfig';
 
 function operator(environment: Environment, _: unknown, clients: readonly string[]): readonly object[] {
   const { name } = environment;

@@ -214,7 +214,6 @@ describe('npm run deploy after a health run that failed', () => {
 /** @see serverless/serverless#10897, aws/aws-cdk#29992, aws/serverless-application-model#1353 */
 describe('npm run deploy with provisioned concurrency', () => {
   const THREE = { ...DEV, provisionedConcurrency: 3 };
-  const WITH_CANARY = { ...THREE, canary: { percent: 10, minutes: 5 } };
 
   it('stops before CloudFormation where the instances were deleted by hand, and prints what puts them back', async () => {
     const { deployTo } = await startWorld(DEPLOYED, undefined, { inTemplate: 3 });
@@ -229,7 +228,7 @@ describe('npm run deploy with provisioned concurrency', () => {
   it.each([
     ['they are there', DEPLOYED, THREE, { inTemplate: 3, isThere: true }],
     ['the deployed template has none yet', DEPLOYED, THREE, { inTemplate: 0 }],
-    ['there is no stack yet', undefined, WITH_CANARY, { inTemplate: 0 }],
+    ['there is no stack yet', undefined, THREE, { inTemplate: 0 }],
     ['the settings have none', DEPLOYED, DEV, { inTemplate: 3 }],
   ])('goes on when %s', async (_, stack, environment, instances) => {
     const { deployTo } = await startWorld(stack, undefined, instances);
@@ -246,14 +245,6 @@ describe('npm run deploy with provisioned concurrency', () => {
       exitCode: 0,
       toldBefore: [expect.stringMatching(`not checked \\(aws-access-denied: .*${action}.*policy --deploy prints`)],
     });
-  });
-
-  it('says that a change belongs into a deployment of its own', async () => {
-    const { deployTo } = await startWorld(DEPLOYED, undefined, { inTemplate: 2, isThere: true });
-    const { toldBefore } = await deployTo(WITH_CANARY);
-    expect(toldBefore).toEqual([
-      'provisionedConcurrency changes: deploy that alone, with canary: \'off\' (docs/deploy.md, "Settings").',
-    ]);
   });
 });
 

@@ -91,7 +91,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
       (repository): Wrong => [['policy', '--deploy-trust', repository, ...IN_DEV], /It must be <owner>\/<repository>/],
     ),
     [['policy', '--operator', '--emergency', ...IN_DEV], /a role, --deploy, .*, --guard: name only one of them/],
-    [['policy', '--guard', '--exceptions', ...IN_DEV], /--exceptions is a part of --boundary/],
+    [['policy', '--boundary', '--boundary-exceptions', ...IN_DEV], /name only one of them/],
     [['policy', REPORTING, '--break-glass', REPORTING, ...IN_DEV], /--break-glass is an exception to --guard/],
     [['policy', '--emergency', '--clients', 'acme', ...IN_DEV], /--clients narrows --operator/],
     [['policy', '--operator', '--clients', '*', ...IN_DEV], /names of clients with commas between them/],

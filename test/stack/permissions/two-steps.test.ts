@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { boundaryStatements } from '../../../cli/policy/boundary.ts';
 import { ownPolicies } from '../../../cli/policy/own-policies.ts';
 import { permissionsBoundary } from '../../../cli/policy.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
@@ -21,6 +20,8 @@ const bounded = deployStack('test', exampleForm(), { context });
 const requests = new Map(requestsTo(plain).map((row) => [row.what, row]));
 
 type Statements = readonly object[];
+const boundaryOf = (qualifier: string): Statements =>
+  ownPolicies('boundary', environment, { qualifier }).flatMap(({ Statement }) => Statement);
 const UNTAGGED = { Null: { 'aws:ResourceTag/application': 'true' } };
 const allow = (Action: string | readonly string[], Resource: string = '*') => ({ Effect: 'Allow', Action, Resource });
 const deployerOf = (qualifier: string) =>
@@ -144,15 +145,10 @@ describe('under a boundary with a path, which the bootstrap attaches to its role
   };
 
   it.each<[what: string, bounds: Statements, made: number, other: number]>([
-    ['the printed one', boundaryStatements(environment, 'broker1'), roles.length, 1],
-    [
-      'an own one with the printed denials',
-      [allow('*'), ...boundaryStatements(environment, 'broker1').slice(1)],
-      roles.length,
-      1,
-    ],
+    ['the printed one', boundaryOf('broker1'), roles.length, 1],
+    ['an own one with the printed denials', [allow('*'), ...printed('boundaryExceptions')], roles.length, 1],
     ['one without the exceptions', WITHOUT_EXCEPTIONS, 0, 0],
-    ['one with the exceptions of another bootstrap', boundaryStatements(environment, 'other'), 0, 1],
+    ['one with the exceptions of another bootstrap', boundaryOf('other'), 0, 1],
   ])(
     '%s: CloudFormation makes the roles of the stack with it alone, and health assumes its probe',
     (_, bounds, made, probed) => {
@@ -166,7 +162,7 @@ describe('under a boundary with a path, which the bootstrap attaches to its role
   );
 
   it('the printed one lets the bootstrap have all its roles under it', () => {
-    const bounds = boundaryStatements(environment, 'broker1');
+    const bounds = boundaryOf('broker1');
     const execution = roleArn('cdk-broker1-cfn-exec-role-111111111111-eu-west-1');
     expect(count(bounds, [request('deploy', 'iam:PassRole', execution, passed)])).toBe(1);
     expect(count(WITHOUT_EXCEPTIONS, [request('deploy', 'iam:PassRole', execution, passed)])).toBe(0);
@@ -245,7 +241,7 @@ function worldOf(
   policies: readonly Statements[],
   stack = plain,
   functions: readonly Actor[] = [],
-  bounds: Statements = boundaryStatements(environment, 'broker1'),
+  bounds: Statements = boundaryOf('broker1'),
 ): World {
   const own = policies.map((Statement, index) => [roleArn(`own-${index}`), Statement] as const);
   const boundedBy = stack === bounded ? boundary : undefined;
