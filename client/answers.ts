@@ -92,6 +92,8 @@ export interface CheckParameters extends Pair {
 export interface Check extends Pair {
   readonly stage: SecretStage;
   readonly finding: Finding;
+  /** Why the finding is `secret-malformed`. Absent from a broker of an earlier release. */
+  readonly detail?: string | undefined;
   /** The cause of the finding `throttled`. Absent from a broker of an earlier release. */
   readonly cause?: string | undefined;
   /** The secret version that was checked. Absent when no version exists. */
@@ -118,10 +120,11 @@ export async function askForCheck(
   const retryAfterSeconds = readRetryAfter(headers);
   // A finding about another pair must not pass for a finding about this pair.
   assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
-  const { finding, cause, version, checked_at, proven_by, expires_in, credential_expires_at } = members;
+  const { finding, detail, cause, version, checked_at, proven_by, expires_in, credential_expires_at } = members;
   return {
     ...asked,
     finding,
+    ...(detail !== undefined && { detail }),
     ...(cause !== undefined && { cause }),
     ...(version !== undefined && { version }),
     checkedAt: Date.parse(checked_at),
@@ -215,6 +218,7 @@ const TOKEN = {
 
 const CHECK = {
   finding: oneOf(FINDINGS),
+  detail: optional(text()),
   cause: optional(text(/^[a-z-]{1,64}$/)),
   version: optional(text(/^[\x21-\x7e]{1,64}$/)),
   checked_at: isDateTime,

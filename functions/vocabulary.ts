@@ -219,7 +219,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'credential-missing':
     'An operator stores `token-broker/<environment>/<client>` with this service in it (`client put <client>`, with `--create` for a new client).',
   'credential-malformed':
-    'An operator corrects in `token-broker/<environment>/<client>` what `detail` names (`client put <client>`).',
+    'An operator goes back with `client rollback <client>`, or corrects in `token-broker/<environment>/<client>` what `detail` names (`client put <client>`).',
   'credential-rejected':
     'An operator stores the right credential in `token-broker/<environment>/<client>` (`client put <client>`); trying again may lock the account.',
   'client-disabled': 'Ask the operators why; `client enable <client>` ends it.',
@@ -271,11 +271,18 @@ const NOT_ACCEPTED_ADVICE =
 export const LIFETIME_CUT_ADVICE =
   'The life time in the answer is longer than `maxLifetimeSeconds`, which counts: it may be in milliseconds (`response.lifetimeUnit`).';
 
+const ROLLBACK_ADVICE =
+  'First run `client rollback <client>`: it puts the previous version back into use, if there is one.';
+
 /** Returns the operator's remedy for a finding. A broker of an earlier release names no cause. */
-export function findingAdvice(finding: Exclude<Finding, 'accepted'>, cause?: string, isExpired = false): string {
+export function findingAdvice(
+  finding: Exclude<Finding, 'accepted'>,
+  about: { readonly cause?: string | undefined; readonly stage?: SecretStage; readonly isExpired?: boolean } = {},
+): string {
+  const { cause = '', stage = 'AWSCURRENT', isExpired } = about;
   if (finding === 'rejected' && isExpired) return EXPIRED_ADVICE;
   if (finding === 'unreachable' && cause === 'not-accepted') return NOT_ACCEPTED_ADVICE;
-  return (
-    (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause ?? '')) || FINDING_ADVICE[finding]
-  );
+  const advice = FINDING_ADVICE[finding];
+  if (finding === 'secret-malformed' && stage === 'AWSCURRENT') return `${ROLLBACK_ADVICE} ${advice}`;
+  return (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause)) || advice;
 }

@@ -117,9 +117,10 @@ export function checkMembers(check: PairCheck, promoted?: string): Readonly<Reco
   const { client, service, stage } = check;
   const tried = promoted === undefined ? undefined : isTried(check, promoted);
   if ('failure' in check) return { client, service, stage, tried, problem: asProblem(check.failure) };
-  const { finding, cause, version, checkedAt, provenBy, expiresAt, credentialExpiresAt, retryAfterSeconds } = check;
+  const { finding, detail, cause, version, checkedAt, provenBy, expiresAt, credentialExpiresAt, retryAfterSeconds } =
+    check;
   return {
-    ...{ client, service, stage, finding, cause, tried, version },
+    ...{ client, service, stage, finding, detail, cause, tried, version },
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
     expires_at: expiresAt && new Date(expiresAt).toISOString(),
@@ -155,7 +156,8 @@ function adviceOn(check: PairCheck, environment: string): string | undefined {
   const seconds = secondsToWait(check);
   const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
   const isExpired = Date.parse(check.credentialExpiresAt ?? '') <= Date.now();
-  return `${withNames(findingAdvice(check.finding, check.cause, isExpired), about)}${check.finding === 'throttled' ? until : ''}`;
+  const advice = withNames(findingAdvice(check.finding, { ...check, isExpired }), about);
+  return `${check.detail ? `${check.detail} ` : ''}${advice}${check.finding === 'throttled' ? until : ''}`;
 }
 
 /** Returns enough of a version's id to distinguish it from others. */

@@ -22,6 +22,8 @@ export interface CheckResult {
   readonly version?: string | undefined;
   readonly checkedAt: number;
   readonly provenBy: ProvenBy;
+  /** Why the secret is malformed, as callers see it. */
+  readonly detail?: string | undefined;
   readonly cause?: CheckCause | undefined;
   readonly expiresAt?: number | undefined;
   /** As from `credentialExpiry`. Absent if the secret was not read, or if the finding is about another version. */
@@ -95,11 +97,15 @@ function credentialOf(view: View, call: Call, now: number): SecretVersion | Step
   if (gone?.type === 'client-disabled') return answer({ ...missing, finding: 'disabled', provenBy: 'operator' });
   if (gone !== undefined) throw gone;
   const malformed = { ...missing, finding: 'secret-malformed' } as const;
-  if (reading.outcome === 'binary') return answer(malformed);
-  if (reading.outcome !== 'found') throw secretProblem(reading, versions.name, versions.stage);
+  if (reading.outcome !== 'found') {
+    const problem = secretProblem(reading, versions.name, versions.stage);
+    if (reading.outcome !== 'binary') throw problem;
+    return answer({ ...malformed, detail: problem.detail });
+  }
   const { secret } = reading;
-  if (isWellFormed(secret, call)) return secret;
-  return answer(withExpiry({ ...malformed, version: secret.versionId }, secret, call));
+  const detail = faultOf(secret, call);
+  if (detail === undefined) return secret;
+  return answer(withExpiry({ ...malformed, detail, version: secret.versionId }, secret, call));
 }
 
 /** Returns the finding that a token of traffic or a latch proves. Other versions prove nothing about this version. */
@@ -178,12 +184,13 @@ function ofService(finding: Finding): Pick<CheckResult, 'cause'> {
   return finding === 'throttled' ? { cause: 'service' } : {};
 }
 
-function isWellFormed(version: SecretVersion, { pair, service, isOnlyService }: Call): boolean {
+/** Returns why the credential cannot be sent, without its content, or `undefined`. */
+function faultOf(version: SecretVersion, { pair, service, isOnlyService }: Call): string | undefined {
   try {
     parseCredential(version.text, pair.service, { ...service, isOnlyService });
-    return true;
+    return undefined;
   } catch (error) {
-    if (error instanceof Problem) return false;
+    if (error instanceof Problem) return error.detail;
     throw error;
   }
 }

@@ -19,8 +19,12 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
   return async (pair, timeoutMs) => {
     try {
       const answer = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
-      const { finding, cause, provenBy, version, checkedAt, credentialExpiresAt } = answer;
-      const known = { ...(cause && { cause }), ...(credentialExpiresAt && { credentialExpiresAt }) };
+      const { finding, detail, cause, provenBy, version, checkedAt, credentialExpiresAt } = answer;
+      const known = {
+        ...(detail && { detail }),
+        ...(cause && { cause }),
+        ...(credentialExpiresAt && { credentialExpiresAt }),
+      };
       return { kind: 'checked', finding, ...known, provenBy, version, checkedAt };
     } catch (error) {
       const { retryable = false } = error instanceof TokenBrokerError ? error : {};

@@ -1,7 +1,7 @@
 import { withNames } from '../../client/commands/failure.ts';
 import { parseEndpoint, sign } from '../../client/index.ts';
 import { isRecord, parseJson, parseJsonObject } from '../../functions/broker/json.ts';
-import { FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE } from '../../functions/vocabulary.ts';
+import { FINDINGS, findingAdvice, PROBLEM_ADVICE } from '../../functions/vocabulary.ts';
 import type { LocalCaller } from '../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { commandsIn, sameCall } from '../command-lines.ts';
@@ -49,8 +49,11 @@ export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): P
     const call = { response, outcome, answer, audited, sent: sentFor(requestId), milliseconds };
     const asked = operation === 'whoami' ? 'who it is' : `for ${client} on ${service}`;
     const shown = operation === 'token' && ok && !reveal ? withoutTokens(text) : pretty(text);
-    const throttled = findingAdvice('throttled', `${answer.cause}`);
-    const advice = new Map(Object.entries({ ...FINDING_ADVICE, ...PROBLEM_ADVICE, throttled })).get(word);
+    const finding = FINDINGS.find((known) => known === word);
+    const advice =
+      finding === undefined || finding === 'accepted'
+        ? new Map<string, string>(Object.entries(PROBLEM_ADVICE)).get(word)
+        : findingAdvice(finding, { cause: `${answer.cause}` });
     const names = { environment: LOCAL_ENVIRONMENT, client };
     return {
       outcome,

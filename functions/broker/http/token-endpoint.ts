@@ -146,11 +146,12 @@ function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, 
 }
 
 function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: number): BrokerResponse {
-  const { finding, cause, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = result;
+  const { finding, detail, cause, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = result;
   const members = {
     ...pair,
     stage,
     finding,
+    detail,
     cause,
     version,
     checked_at: new Date(checkedAt).toISOString(),

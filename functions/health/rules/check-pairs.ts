@@ -5,6 +5,8 @@ import type { Finding, ProvenBy } from '../../vocabulary.ts';
 export interface CheckedPair {
   readonly pair: Pair;
   readonly finding: Finding;
+  /** Why the secret is malformed. */
+  readonly detail?: string | undefined;
   /** The cause of the finding `throttled`. */
   readonly cause?: string | undefined;
   readonly provenBy: ProvenBy;

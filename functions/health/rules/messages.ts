@@ -109,7 +109,7 @@ function textsOf(observation: Observation): readonly [headline: string, sentence
 function textsOfPair({ condition, cause, at, ...look }: PairObservation): readonly [sentence: string, advice: string] {
   const isBudget = condition === 'throttled' && cause !== undefined && cause !== 'service';
   const isExpired = Date.parse(look.credentialExpiresAt ?? '') <= at;
-  const advice = condition === 'accepted' ? 'Nothing.' : findingAdvice(condition, cause, isExpired);
+  const advice = condition === 'accepted' ? 'Nothing.' : findingAdvice(condition, { cause, isExpired });
   return [isBudget ? NOT_TRIED : SENTENCES[condition], advice];
 }
 

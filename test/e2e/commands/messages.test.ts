@@ -27,13 +27,13 @@ describe('the advice on a problem', () => {
 });
 
 it('throttled has an advice for each cause, and only rejected versions are a reason for client retry', () => {
-  const advices = THROTTLE_CAUSES.map((cause) => [cause, findingAdvice('throttled', cause)] as const);
+  const advices = THROTTLE_CAUSES.map((cause) => [cause, findingAdvice('throttled', { cause })] as const);
   expect(new Set(advices.map(([, advice]) => advice)).size).toBe(4);
   expect(advices.filter(([, advice]) => advice.includes('client retry')).map(([cause]) => cause)).toEqual([
     'rejected-versions',
   ]);
   for (const cause of [undefined, 'new-cause', 'toString']) {
-    expect(findingAdvice('throttled', cause)).toBe(FINDING_ADVICE.throttled);
+    expect(findingAdvice('throttled', { cause })).toBe(FINDING_ADVICE.throttled);
   }
 });
 

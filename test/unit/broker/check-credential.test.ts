@@ -79,7 +79,7 @@ describe('a check', () => {
     shared.change(pair, (record) => ({ ...record, lease: { id: 'another', until: START + SECOND_MS } }));
     surroundings.secret = () => (clock.now() < START + SECOND_MS ? undefined : found('v2', 'no JSON'));
 
-    expect(await check()).toMatchObject({ finding: 'secret-malformed', version: 'v2' });
+    expect(await check()).toMatchObject({ finding: 'secret-malformed', version: 'v2', detail: NO_JSON });
     expect(counts.secretReads).toBe(2);
   });
 
@@ -271,7 +271,11 @@ describe('a check that finds the secret gone', () => {
   it.each<[string, SecretReading, object]>([
     ['is missing', { outcome: 'missing' }, missing],
     ['does not name the service', unnamed('AWSPENDING'), missing],
-    ['is binary', { outcome: 'binary' }, { finding: 'secret-malformed', provenBy: 'secret', checkedAt: START + 1 }],
+    [
+      'is binary',
+      { outcome: 'binary' },
+      { finding: 'secret-malformed', detail: BINARY, provenBy: 'secret', checkedAt: START + 1 },
+    ],
   ])('withdraws nothing when a version that is not in use %s', async (_, fault, result) => {
     const { check, tokenNow } = gone(fault);
 
@@ -295,3 +299,7 @@ it('trials share one request in 30 s also beside a token that no instance here c
 
   expect(requests).toHaveLength(1);
 });
+
+const NO_JSON =
+  'The stored credential cannot be used: the secret is not a JSON object such as {"client_id":"…","secret":"…"}.';
+const BINARY = 'The secret "token-broker/test/acme" (AWSPENDING) is binary: an operator must store it as text (JSON).';

@@ -23,7 +23,7 @@ it('takes from a broker that cannot reach its table which right or key it lacks'
   expect(await checkPair(PAIR, 1_000)).toEqual({ ...failed, detail: REFUSED });
 });
 
-it.each([{}, { cause: 'service', credentialExpiresAt: '2026-12-01T00:00:00.000Z' }] as const)(
+it.each([{}, { detail: 'why', cause: 'service', credentialExpiresAt: '2026-12-01T00:00:00.000Z' }] as const)(
   'takes from the answer of the broker what a report needs, and the rest only when it is there: %o',
   async (known) => {
     const answer = { finding: 'accepted', provenBy: 'request', version: 'v1', checkedAt: 1, ...known } as const;

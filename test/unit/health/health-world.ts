@@ -18,7 +18,7 @@ interface Answer {
   readonly finding?: Finding;
   /** The failure of the broker, instead of a finding. */
   readonly failure?: string;
-  readonly detail?: string;
+  readonly detail?: string | undefined;
   readonly provenBy?: ProvenBy;
   readonly version?: string | undefined;
   readonly checkedAt?: number;

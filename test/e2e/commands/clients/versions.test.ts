@@ -1,4 +1,4 @@
-import { TagResourceCommand } from '@aws-sdk/client-secrets-manager';
+import { PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
 import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
@@ -245,4 +245,22 @@ it.for([
 ] as const)('%s reports that there is no such version', async ([command, message], { world }) => {
   expect(await world.run(command)).toEqual(ended(1, '', message));
   expect(await world.json(command)).toMatchObject({ type: 'version-missing' });
+});
+
+it('leads from a secret that was written past client put to the version before it', async ({ world }) => {
+  const reason = 'The stored credential cannot be used: the secret is not a JSON object .*';
+  await world.secretsManager.send(new PutSecretValueCommand({ SecretId: ACME, SecretString: 'in plain text' }));
+  await world.eventsSettled();
+  const [message] = world.messages;
+  expect(message?.text).toMatch(new RegExp(`\n\n${reason}\n\n[^]*\nWhat to do: First run \`client rollback acme\``));
+  const { stderr } = await world.run('client check acme');
+  expect(stderr).toMatch(new RegExp(`${reason} First run client rollback acme: `));
+  expect((await world.json('client check acme')).checks[0].detail).toMatch(new RegExp(reason));
+  const refused = world.caller.token({ client: 'acme', service: SERVICES[0] });
+  await expect(refused).rejects.toMatchObject({ type: 'credential-malformed', detail: expect.stringMatching(reason) });
+
+  await world.run('client rollback acme --yes');
+  expect(await world.run('client check acme')).toMatchObject({ exitCode: 0 });
+  await world.store({ secret: 'no id' });
+  expect((await world.run('client check acme --stage AWSPENDING')).stderr).not.toContain('rollback');
 });

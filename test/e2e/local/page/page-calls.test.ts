@@ -31,7 +31,13 @@ it.for<readonly [string, number, unknown, object, RegExp?]>([
   ['a stop', 424, { ...DENIED, type: 'client-disabled' }, bad('client-disabled'), /client enable acme ends it\.$/],
   ['what AWS says', 429, { message: 'Rate Exceeded.' }, bad('AWS answered 429')],
   ['what is no JSON', 502, '<html>', bad('AWS answered 502')],
-  ['a finding', 200, { ...ACCEPTED, finding: 'secret-malformed' }, bad('secret-malformed'), /^Store \S+\/acme again/],
+  [
+    'a finding',
+    200,
+    { ...ACCEPTED, finding: 'secret-malformed' },
+    bad('secret-malformed'),
+    /^First run client rollback acme: .* Store \S+\/acme again/,
+  ],
 ])('a call shows %s as it is, with the advice of the command line', async ([_, status, body, outcome, advice]) => {
   const { call } = await startPageWorld({ status, body });
   const report = await call({ operation: 'check' });
