@@ -27,12 +27,16 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
       };
       return { kind: 'checked', finding, ...known, provenBy, version, checkedAt };
     } catch (error) {
-      const { retryable = false } = error instanceof TokenBrokerError ? error : {};
+      const { retryable = false, problem } = error instanceof TokenBrokerError ? error : {};
       const failure = { kind: 'failed', failure: failureType(error), retryable } as const;
-      return isProblem(error, 'table-unavailable') ? { ...failure, detail: error.problem?.detail } : failure;
+      const [detail] = (isProblem(error, 'table-unavailable') && LACKING.exec(`${problem?.detail}`)) || [];
+      return detail === undefined ? failure : { ...failure, detail };
     }
   };
 }
+
+/** The rights and the key without which the broker has no table. No other text of an answer is repeated. */
+const LACKING = /dynamodb:(?:GetItem|UpdateItem)|sealing key/;
 
 /** Asks for a token as the role that must be refused, and drops a token that it receives. */
 export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {

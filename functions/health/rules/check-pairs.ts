@@ -32,9 +32,9 @@ export interface MissedPair {
   readonly detail?: string | undefined;
 }
 
-/** Returns the failure of a pair without its last full stop, as a part of a sentence. */
+/** Returns the failure of a pair as a part of a sentence. */
 export function failureText({ failure = 'unknown', detail }: Pick<MissedPair, 'failure' | 'detail'>): string {
-  return detail === undefined ? failure : `${failure}: ${detail.replace(/\.$/, '')}`;
+  return detail === undefined ? failure : `${failure}: ${detail}`;
 }
 
 /** Asks the broker about a pair. Never throws, and ends within `timeoutMs`. */

@@ -17,10 +17,14 @@ it.each([
 });
 
 it('takes from a broker that cannot reach its table which right or key it lacks', async () => {
-  const error = problem(503, 'table-unavailable', REFUSED);
-  const checkPair = createPairChecker({ check: () => Promise.reject(error) });
+  const checked = async (type: string, text: string) =>
+    createPairChecker({ check: () => Promise.reject(problem(503, type, text)) })(PAIR, 1_000);
   const failed = { kind: 'failed', failure: 'table-unavailable', retryable: true };
-  expect(await checkPair(PAIR, 1_000)).toEqual({ ...failed, detail: REFUSED });
+  const refused = { ...failed, detail: 'dynamodb:UpdateItem' };
+  expect(await checked('table-unavailable', 'a value dynamodb:UpdateItem (a value)')).toEqual(refused);
+  expect(await checked('table-unavailable', 'a value dynamodb:value')).toEqual(failed);
+  expect(await checked('table-unavailable', 'its sealing key value')).toEqual({ ...failed, detail: 'sealing key' });
+  expect(await checked('internal', 'dynamodb:GetItem')).toEqual({ ...failed, failure: 'internal' });
 });
 
 it.each([{}, { detail: 'why', cause: 'service', credentialExpiresAt: '2026-12-01T00:00:00.000Z' }] as const)(
@@ -51,8 +55,6 @@ it.each<[string, Error, string]>([
   const probe = createProbe({ token: () => Promise.reject(error) });
   expect(await probe(PAIR, 1_000)).toMatchObject({ condition, said: expect.stringMatching(/^[a-z-]+$/) });
 });
-
-const REFUSED = 'DynamoDB refuses dynamodb:GetItem (AccessDeniedException).';
 
 function problem(status: number, type: string, detail = 'detail'): TokenBrokerError {
   const retryable = status >= 500;

@@ -119,7 +119,7 @@ describe('a broker that has no findings', () => {
   });
 
   it('is one that answers a few from memory while its table is away', async () => {
-    const away = { failure: 'table-unavailable', detail: 'DynamoDB does not answer.' };
+    const away = { failure: 'table-unavailable', detail: 'dynamodb:GetItem' };
     const traffic = { finding: 'accepted', provenBy: 'traffic' } as const;
     const { run } = createHealthWorld({
       clients: clientsNamed(20),

@@ -159,14 +159,12 @@ describe('the memory', () => {
     const { world, run, memories, messages } = createHealthWorld({ services: [SERVICE, 'other'] });
     world.answer = () => 'rejected';
     await run();
-    const detail = 'DynamoDB does not answer.';
+    const detail = 'dynamodb:GetItem';
     world.answer = () => ({ failure: 'table-unavailable', detail });
     memories.fail(Infinity);
     const incident = '[token-broker dev] incident: the broker checks no credential';
     expect([(await run()).subjects, (await run()).subjects]).toEqual([[incident], [incident]]);
-    expect(messages.at(-1)?.text).toContain(
-      'Checks returned no finding: table-unavailable: DynamoDB does not answer.\n',
-    );
+    expect(messages.at(-1)?.text).toContain('Checks returned no finding: table-unavailable: dynamodb:GetItem.\n');
     memories.fail(0);
     world.answer = () => 'rejected';
     expect((await run()).subjects).toEqual([]);

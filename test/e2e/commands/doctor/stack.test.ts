@@ -23,7 +23,7 @@ const [STATUS, DRIFTS] = ['DescribeStackDriftDetectionStatus', 'DescribeStackRes
 const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
 const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
 const DIRECT = `POST ${FUNCTION}-dev/invocations`;
-const REFUSED = 'DynamoDB refuses dynamodb:GetItem (AccessDeniedException)';
+const REFUSED = 'dynamodb:GetItem';
 const MISSED = `"missed":${JSON.stringify([
   {
     pair: { client: 'acme', service: 'customer-insights' },
