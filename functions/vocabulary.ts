@@ -89,7 +89,7 @@ export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
  */
 export const POLICY_KIND =
-  /.*\b(((service|resource) control|VPC endpoint|sessions?|deny in an? \w+-based) policy|permissions boundary)/s;
+  /^.*\b(((service|resource) control|VPC endpoint|sessions?|deny in an? \w+-based) policy|permissions boundary)/s;
 
 /** AWS's words for a secret that is marked or scheduled for deletion. */
 export const FOR_DELETION = 'for deletion';

@@ -126,6 +126,13 @@ describe('reading the secret of a client', () => {
     expect(operations).toHaveLength(expected.outcome === 'unavailable' ? 2 : 1);
   });
 
+  it('searches a long denial once, where a search from each character would take hours', async () => {
+    const { read, failWith } = await start();
+    const message = `because no ${'session '.repeat(100_000)}allows it`;
+    failWith((response) => response.writeHead(400).end(JSON.stringify({ __type: DENIED, message })));
+    expect(await read()).toEqual({ outcome: 'denied', cause: DENIED });
+  });
+
   it('does not wait for an answer beyond its limit', async () => {
     const { read, failWith } = await start({ timeoutMs: 50 });
     failWith('hang');
