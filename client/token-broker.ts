@@ -18,7 +18,7 @@ import {
   type ReadAwsCredentials,
   standardAwsCredentials,
 } from './sign.ts';
-import { type Waiting, within } from './single-flight.ts';
+import { type Waiting, type WorkLimits, within } from './single-flight.ts';
 import { createCachingSource, createUncachedSource, type TokenSource } from './token-source.ts';
 import { fetchWithToken, useToken } from './with-token.ts';
 
@@ -125,6 +125,8 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
     process.emitWarning(`A 401 of ${origin} replaces no token without ${setting}`, 'TokenBrokerWarning');
   };
 
+  const ask = <Result>(options: CallOptions, work: (limits: WorkLimits) => Promise<Result>) =>
+    anew(() => within(now, waitingOf(options), work));
   const waitingOf = ({ signal, deadline = now() + patienceMs }: CallOptions): Waiting => ({ signal, deadline });
   // The time that a token is used for does not shorten the wait for its successor.
   const tokensOf = (request: UseOptions) => ({
@@ -158,12 +160,8 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
       assertArgument(request, USE_MEMBERS, `fetchFor(${PAIR})`);
       return (input, init) => broker.fetch(input, init, request);
     },
-    check: (request) => {
-      return anew(() => within(now, waitingOf(request), (limits) => askForCheck(connection, request, limits)));
-    },
-    whoami: (options = {}) => {
-      return anew(() => within(now, waitingOf(options), (limits) => askForCaller(connection, limits)));
-    },
+    check: (request) => ask(request, (limits) => askForCheck(connection, request, limits)),
+    whoami: (options = {}) => ask(options, (limits) => askForCaller(connection, limits)),
   };
   return broker;
 }

@@ -35,9 +35,7 @@ export function addServeCommand(program: Command, shell: Shell): void {
       if (apis === undefined && (!hasToken || isLogged)) command.error('error: --no-token and --log need an --api');
       const broker = connect(shell, options, command, {});
       const log: Forwarding['log'] = (call) => {
-        const { client, service, method, status, ms } = call;
-        const line = json ? JSON.stringify(call) : `${client} ${service} ${method} ${status} ${ms} ms`;
-        if (isLogged) shell.stdout.write(`${line}\n`);
+        if (isLogged) shell.stdout.write(`${json ? JSON.stringify(call) : `${Object.values(call).join(' ')} ms`}\n`);
       };
       await explainFailure(shell, options, async () => {
         shell.heedTermination();

@@ -71,20 +71,15 @@ async function isKeyOf(port: number, key: string): Promise<boolean> {
   const challenge = randomBytes(32).toString('hex');
   try {
     // `fetch` refuses some ports.
-    const options = { host: '127.0.0.1', port, path: '/ping', headers: { [CHALLENGE]: challenge }, agent: false };
+    const headers = { 'x-token-broker-challenge': challenge };
+    const options = { host: '127.0.0.1', port, path: '/ping', headers, agent: false };
     const request = get({ ...options, signal: AbortSignal.timeout(1_000) });
     const [answer] = await once(request, 'response');
-    return answer.destroy().headers[PROOF] === proofOf(key, challenge);
+    return answer.destroy().headers['x-token-broker-proof'] === proofOf(key, challenge);
   } catch {
     return false;
   }
 }
-
-/** The header of a request to `/ping` that asks for a proof. */
-export const CHALLENGE = 'x-token-broker-challenge';
-
-/** The header of the answer. */
-export const PROOF = 'x-token-broker-proof';
 
 /** Returns what only a server with the key can answer. It reveals nothing of the key. */
 export function proofOf(key: string, challenge: string): string {

@@ -17,7 +17,7 @@ import { createAccess, Refusal, refuseForeign, unauthorized } from './access.ts'
 import { failureAnswer, tokenMembers } from './answers.ts';
 import { readBody } from './body.ts';
 import { createForwarding, type Forwarding } from './forward.ts';
-import { CHALLENGE, PROOF, proofOf } from './key.ts';
+import { proofOf } from './key.ts';
 
 interface Options {
   readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
@@ -84,8 +84,8 @@ export async function startServer({ broker, note, hasToken = true, forwarding, .
       const shown = access.inHeaders(headers);
       if (method === 'GET' && path === '/ping') {
         // Another server asks whose key a file contains.
-        const { [CHALLENGE]: challenge } = headers;
-        return respond(200, { ok: true }, typeof challenge === 'string' ? { [PROOF]: proofOf(key, challenge) } : {});
+        const challenge = headers['x-token-broker-challenge'];
+        return respond(200, { ok: true }, challenge ? { 'x-token-broker-proof': proofOf(key, `${challenge}`) } : {});
       }
       if (forward !== undefined && shown !== undefined && path?.startsWith('/api/')) {
         await forward(request, response);

@@ -40,14 +40,12 @@ const TARGET = /^\/api\/([^/?]{1,63})\/([^/?]{1,63})((?:\/[!"$->@-~]*)?)((?:\?[!
 /** Returns whether a server can find a step to the parent in a path. Servers decode it once, twice, or in Unicode. */
 function mayLeave(path: string): boolean {
   // Bytes that are no UTF-8 contain a dot for some old servers (`%c0%ae`).
-  if (/\/\/|[\\@]/.test(path) || !isDecodable(path)) return true;
+  if (/\/\/|[\\@]/.test(path) || decode(path) === undefined) return true;
   let text = path;
   for (let round = 0; round < MAX_ENCODINGS; round += 1) {
     text = text.normalize('NFKC');
     if (STEP.test(text)) return true;
-    const decoded = text.replace(/(?:%[0-9a-f]{2})+/gi, (part) =>
-      isDecodable(part) ? decodeURIComponent(part) : part,
-    );
+    const decoded = text.replace(/(?:%[0-9a-f]{2})+/gi, (part) => decode(part) ?? part);
     if (decoded === text) return false;
     text = decoded;
   }
@@ -59,11 +57,10 @@ const STEP = /(?:^|\/)\s*\.{1,2}\s*(?:[/;?#]|$)|[\\\p{Cc}]/u;
 
 const MAX_ENCODINGS = 5;
 
-function isDecodable(text: string): boolean {
+function decode(text: string): string | undefined {
   try {
-    decodeURIComponent(text);
-    return true;
+    return decodeURIComponent(text);
   } catch {
-    return false;
+    return undefined;
   }
 }

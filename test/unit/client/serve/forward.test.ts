@@ -279,6 +279,21 @@ describe('a token that the API refuses', () => {
     expect(world.received).toHaveLength(sent);
   });
 
+  it('because the API does not know it yet is sent again after a short wait', async () => {
+    let calls = 0;
+    const world = await startForwarding({
+      api: (_, response) => {
+        calls += 1;
+        response.writeHead(calls === 1 ? 401 : 200).end();
+      },
+    });
+    await world.fake.broker.token({ client: 'acme', service: 'customer-insights' });
+    world.fake.fail('refused-again', { retryAfterSeconds: 4, times: 1 });
+    const before = world.fake.now();
+    expect(await call(world, { method: 'POST', body: 'x' })).toMatchObject({ status: 200 });
+    expect([calls, world.fake.requests.length, world.fake.now() - before]).toEqual([2, 2, 4_000]);
+  });
+
   it('is the problem of the broker when that has another reason', async () => {
     const world = await startForwarding({ api: (_, response) => void response.writeHead(401).end('no') });
     await world.fake.broker.token({ client: 'acme', service: 'customer-insights' });
