@@ -30,6 +30,7 @@ const FORMS: readonly EnvironmentForm[] = [exampleForm(), { ...exampleForm(), ..
 
 /** What the reference does not know, or calls too broad, and why it stays. Each is the beginning of a finding. */
 const DEVIATIONS: Readonly<Record<string, string>> = {
+  '* does not exist': 'The permissions boundary allows everything that it does not deny.',
   'codedeploy:PutLifecycleEventHookExecutionStatus fits no resource of arn:aws:codedeploy:':
     'The CDK grants it on the group (aws-codedeploy, addPreHook). With `*` it would reach every deployment.',
   'arn:aws:ec2:eu-west-1:111111111111:*/* names no type of resource':
