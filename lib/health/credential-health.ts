@@ -59,7 +59,7 @@ export class CredentialHealth extends Construct {
       variables: { ...variables },
       key: secrets.key,
       onFailure: props.failedEvents,
-      // Applies to runs and to events of secrets. An event takes 100 s at most. Lambda repeats it after one and after
+      // Applies to runs and to events of secrets. An event takes 130 s at most. Lambda repeats it after one and after
       // two minutes, within maxEventAge. A run that timed out is older, so the next run replaces it. A run that failed
       // at once, because it could not list secrets, is repeated.
       retryAttempts: 2,

@@ -121,7 +121,7 @@ export function createNotify({ environment, memories, sendMessage, now, sleep, r
 /** The time between two messages of an instance. */
 const GAP_MS = 250;
 /** Spreads the messages of events at the same time. */
-const JITTER_MS = 30_000;
+const JITTER_MS = 60_000;
 /** Limit of repetitions. Each follows a write of another run or event, which has sent its own messages. */
 const MAX_READS = 10;
 
