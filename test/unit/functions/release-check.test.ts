@@ -83,6 +83,14 @@ describe('a new version of the token function', () => {
     },
   );
 
+  it('gets no caller when its role lost the right on the table, and the right is named', async () => {
+    const { store, release, dynamodb } = await startWorld();
+    await store('acme', CREDENTIALS.acme, 'customer-insights');
+    dynamodb.play('table-denied');
+    const fault = `${CHECK} ended with table-unavailable: dynamodb:GetItem`;
+    expect(await release()).toEqual({ status: 'Failed', faults: [fault] });
+  });
+
   it('gets no caller when the clients cannot be listed: nothing is known of it', async () => {
     const { secretsManager, release } = await startWorld();
     secretsManager.failWith('access-denied');
