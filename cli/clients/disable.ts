@@ -120,16 +120,16 @@ type SetFlags = () => Promise<unknown>;
 /** Explains whether the secret is denied. `isDenied` is `undefined` when AWS did not confirm the change. */
 function secretState(isDenied: boolean | undefined, { environment, client, isDeleted }: Found): string {
   if (isDenied) return `The secret is denied to the broker: no instance of the function can use it.`;
-  const alone =
-    'an instance of the function that is alone, because it cannot read the table, ignores the flag and may continue to issue tokens';
-  if (isDenied === undefined) return `AWS has not confirmed that the secret is denied. Unless it is, ${alone}.`;
+  const unread =
+    'an instance of the function that cannot read the table does not see the flag and may continue to issue tokens that it remembers';
+  if (isDenied === undefined) return `AWS has not confirmed that the secret is denied. Unless it is, ${unread}.`;
   const state = isDeleted ? 'is marked for deletion' : 'is missing';
-  return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it exists, because ${alone}.`;
+  return `The secret ${secretName(environment, client)} ${state}: disable ${client} again when it exists, because ${unread}.`;
 }
 
 /**
- * Denies the token function's role the value of a client's secret, so that IAM stops an instance that is alone, too.
- * Keeps other statements. Returns false when the client has no readable secret.
+ * Denies the token function's role the value of a client's secret, so that IAM stops an instance without the table,
+ * too. Keeps other statements. Returns false when the client has no readable secret.
  */
 async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: Found): Promise<boolean> {
   const found = isDeleted ? undefined : await secrets.readPolicy(client);
