@@ -187,17 +187,17 @@ describe('a call that needs the table', () => {
     expect(slept).toEqual([]);
   });
 
-  it.each<[string, PairWorldOptions, string]>([
-    ['whose looks fail to the end', { reads: [SILENT] }, 'table-unavailable'],
-    ['whose last look fails', { reads: [LIVE, LIVE, SILENT] }, 'table-unavailable'],
-    ['whose lease is never confirmed', { onReplace: SILENT }, 'table-unavailable'],
-    ['that waits for a lease after a failed look', { reads: [SILENT, LIVE] }, 'token-endpoint-timeout'],
+  it.each<[string, string, PairWorldOptions]>([
+    ['whose looks fail to the end', 'table-unavailable', { reads: [SILENT] }],
+    ['whose last look fails', 'table-unavailable', { reads: [LIVE, LIVE, SILENT] }],
+    ['whose lease is never confirmed', 'table-unavailable', { onReplace: SILENT }],
+    ['that waits for a lease after a failed look', 'token-endpoint-timeout', { reads: [SILENT, LIVE] }],
     [
       'that is overtaken after a failed write',
-      { onReplace: async (_, { n }) => (n === 1 ? SILENT() : undefined) },
       'token-endpoint-timeout',
+      { onReplace: async (_, { n }) => (n === 1 ? SILENT() : undefined) },
     ],
-  ])('%s ends with %3$s', async (_, options, type) => {
+  ])('%s ends with %s', async (_, type, options) => {
     const { ask, clock } = createPairWorld(options);
     const call = exampleCall({ deadline: START + 2 * SECOND_MS });
     expect([await ask(undefined, call), clock.now]).toEqual([type, START + 2 * SECOND_MS]);
