@@ -32,6 +32,17 @@ it('a caller watches a lease on its own clock: a holder whose clock is 30 s ahea
   expect(waitMs).toBeLessThan(LEASE_MS + SECOND_MS);
 });
 
+it('a caller watches each lease anew: of 20 callers that waited for a holder that died, one sends the next request', async () => {
+  const { clock, requests, createInstance, askAll } = fleetOf(20, { serviceLatencyMs: 3 * SECOND_MS });
+  const holder = createInstance();
+  void holder.issue();
+  await clock.advance(50);
+  holder.kill();
+  for (const { issue } of await askAll()) expect(issue).toBeDefined();
+
+  expect(requests.map(({ from }) => from === holder.number)).toEqual([true, false]);
+});
+
 it('what a call has sent counts as latched for it, also when an operator retries before its next look', async () => {
   const { shared, surroundings, requests, askOne, instances } = fleetOf(2, { accepted: new Set() });
   const { replace } = shared;
