@@ -49,34 +49,6 @@ describe.concurrent('40 instances of the bundle', () => {
     },
   );
 
-  it('send a wrong credential three times at most while writes are throttled late and one call in twenty is slow', async (test) => {
-    const { fleet, failWhere } = await startBusyFleet(test, {});
-    const slow = () => ({ delayMs: 200 + 400 * Math.random() });
-    const throttleLate = (response: ServerResponse) => void setTimeout(throttle, 100, response);
-    let share = 1;
-    failWhere(({ operation }) => {
-      if (operation === 'UpdateItem' && Math.random() < share) return throttleLate;
-      return Math.random() < 0.05 ? slow() : undefined;
-    });
-    const half = sleep(BUSY_MS / 2).then(() => {
-      share = 0.5;
-    });
-    const answers = await askAll(
-      fleet,
-      'wrong',
-      half.then(() => sleep(BUSY_MS / 2)),
-    );
-    failWhere(() => undefined);
-    answers.push(await ask(fleet, 0, 'wrong'));
-
-    const rejected = fleet.tokenService.requests.filter(({ ok }) => !ok).length;
-    const kinds = new Set(answers.map(({ body: { type = 'token' } }) => type));
-    print(`writes throttled late: ${rejected} rejections; ${answers.length} answers: ${[...kinds].join(', ')}`);
-    const { expect } = test;
-    expect(rejected).toBeLessThanOrEqual(3);
-    expect([...kinds].filter((kind) => !['credential-rejected', 'table-unavailable'].includes(kind))).toEqual([]);
-  });
-
   it('lose the secret to client disable while the table is busy, and heed its flag afterwards', async (test) => {
     const { fleet, failWhere } = await startBusyFleet(test);
     failWhere(() => throttle);
@@ -96,6 +68,34 @@ describe.concurrent('40 instances of the bundle', () => {
     // A new instance has no memory of the minute before.
     expect((await ask(fleet, INSTANCES, 'acme')).body.type).toBe('client-disabled');
   });
+});
+
+it('40 instances of the bundle send a wrong credential three times at most while writes are throttled late and one call in twenty is slow', async (test) => {
+  const { fleet, failWhere } = await startBusyFleet(test, {});
+  const slow = () => ({ delayMs: 200 + 400 * Math.random() });
+  const throttleLate = (response: ServerResponse) => void setTimeout(throttle, 100, response);
+  let share = 1;
+  failWhere(({ operation }) => {
+    if (operation === 'UpdateItem' && Math.random() < share) return throttleLate;
+    return Math.random() < 0.05 ? slow() : undefined;
+  });
+  const half = sleep(BUSY_MS / 2).then(() => {
+    share = 0.5;
+  });
+  const answers = await askAll(
+    fleet,
+    'wrong',
+    half.then(() => sleep(BUSY_MS / 2)),
+  );
+  failWhere(() => undefined);
+  answers.push(await ask(fleet, 0, 'wrong'));
+
+  const rejected = fleet.tokenService.requests.filter(({ ok }) => !ok).length;
+  const kinds = new Set(answers.map(({ body: { type = 'token' } }) => type));
+  print(`writes throttled late: ${rejected} rejections; ${answers.length} answers: ${[...kinds].join(', ')}`);
+  const { expect } = test;
+  expect(rejected).toBeLessThanOrEqual(3);
+  expect([...kinds].filter((kind) => !['credential-rejected', 'table-unavailable'].includes(kind))).toEqual([]);
 });
 
 function print(line: string): void {

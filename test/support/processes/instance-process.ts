@@ -16,7 +16,7 @@ export interface Order {
 
 export interface InstanceAnswer {
   readonly status: number;
-  readonly body: { readonly access_token?: string; readonly type?: string };
+  readonly body: { readonly access_token?: string; readonly fingerprint?: string; readonly type?: string };
   /** From the event to the answer, in the time of the process. */
   readonly waitMs: number;
 }
