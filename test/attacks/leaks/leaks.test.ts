@@ -20,6 +20,9 @@ type Row<Value> = readonly [what: string, of: (marks: Marks, echo: string) => Va
 const echoed = (status: number, header: string) => (_: Marks, echo: string) =>
   http(status, echo, `${header}: ${echo}`).replace(' X\r\n', ` ${echo}\r\n`);
 
+const zipped = (members: object) =>
+  http(200, gzipSync(JSON.stringify(members)).toString('latin1'), 'content-encoding: gzip');
+
 /** Bytes of a token endpoint. */
 const BYTES: readonly Row<string>[] = [
   ['401 and a challenge', echoed(401, 'www-authenticate'), REJECTED],
@@ -28,6 +31,16 @@ const BYTES: readonly Row<string>[] = [
   ['999', echoed(999, 'x-echo'), ODD],
   ['JSON that is cut off', (_, echo) => http(200, `{"echo":"${echo}`), UNUSABLE],
   ['a compressed body', (_, echo) => http(200, gzipSync(echo).toString('latin1'), 'content-encoding: gzip'), UNUSABLE],
+  ['JSON in a compressed body', (_, echo) => zipped({ error: echo, access_token: echo }), UNUSABLE],
+  ['members in a compressed body', ({ secret, token }) => zipped({ [secret]: { token, jwt: secret } }), UNUSABLE],
+  ['a page', (_, echo) => http(200, `<html>${echo}</html>`, 'content-type: text/html'), UNUSABLE],
+  ['a redirect to the secret', ({ secret }) => http(302, '', `location: /${encodeURIComponent(secret)}/token`), ODD],
+  ['a redirect to the client id', ({ clientId }) => http(302, '', `location: /${clientId}/token`), ODD],
+  [
+    'a time to wait that is a mark',
+    ({ secret }) => http(429, '', `retry-after: ${encodeURIComponent(secret)}`),
+    UNAVAILABLE,
+  ],
   ['a body without an end', (_, echo) => `${CHUNKED}4000\r\n${echo}`, 'token-endpoint-timeout'],
   ['headers that are too large', (_, echo) => `${head(200)}x-echo: ${echo.repeat(300)}\r\n\r\n`, UNUSABLE],
   ['a malformed first line', (_, echo) => `${echo}\r\n\r\n`, ODD],
@@ -42,6 +55,13 @@ const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
   [200, 'an error within a success', (_, echo) => ({ error: echo, access_token: echo }), UNUSABLE],
   [200, 'names of members', (marks, echo) => ({ [marks.secret]: 1, [marks.token]: 2, [echo]: 3 }), UNUSABLE],
   [200, 'the client id as a name', (marks) => ({ [marks.clientId]: { [`my-${marks.clientId}`]: 1 } }), UNUSABLE],
+  [200, 'names in a text', (marks, echo) => ({ a: JSON.stringify({ [marks.secret]: { [echo]: 1 } }) }), UNUSABLE],
+  [
+    200,
+    'two tokens in a text',
+    ({ secret, token }) => JSON.stringify({ [secret]: { token }, [token]: { token: secret } }),
+    UNUSABLE,
+  ],
   [200, 'short names', (marks) => ({ [marks.secret.slice(0, 8)]: 1, [marks.token.slice(0, 8)]: {} }), UNUSABLE],
   [200, 'wrong types', (marks, echo) => ({ access_token: [marks.token], expires_in: echo }), UNUSABLE],
   [200, 'a token with NUL', (marks) => ({ access_token: `${marks.token}\u0000${marks.secret}` }), UNUSABLE],
@@ -55,6 +75,12 @@ const BESIDES: readonly Row<object>[] = [
   ['the token in token_type', (marks) => ({ token_type: marks.token }), 'issued'],
   ['everything in scope', (_, echo) => ({ scope: echo }), 'issued'],
   ['everything in a member to be passed on', (_, echo) => ({ instance: echo }), 'issued'],
+  ['a text to be passed on that contains marks', ({ token }) => ({ instance: `{"a":"${token}"}` }), 'issued'],
+  [
+    'a text to be passed on that contains a refresh token',
+    (_, echo) => ({ instance: `{"refresh":"x"}`, a: echo }),
+    'issued',
+  ],
   ['marks below a member to be passed on', ({ token, secret: s }) => ({ instance: { a: [token], [s]: s } }), 'issued'],
 ];
 
@@ -154,6 +180,20 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     const service = { response: { lifetimeUnit: 'seconds', passThrough: ['instance'] } } as const;
     const members = { access_token: world.marks.token, ...of(moreOf) };
     await world.expectSilence({ service, reply: json(200, members) }, outcome);
+  });
+
+  it('a token in a header, beside the value of a header of the client in a scope and in the body', async () => {
+    const { clientId, token, secret } = world.marks;
+    const response = { tokenHeader: 'x-auth-token', lifetimeUnit: 'seconds', passThrough: ['instance'] } as const;
+    const service = { clientHeaders: ['x-api-key'], response };
+    const stored = JSON.stringify({ client_id: clientId, secret: 'another-password', 'x-api-key': secret });
+    const body = JSON.stringify({ scope: secret, instance: [secret], token_type: token });
+    const reply = write(
+      http(200, body, `content-type: application/json\r\nx-auth-token: ${token}`),
+    );
+    await world.expectSilence({ service, secret: stored, reply }, 'issued');
+    const wrong = write(http(200, '', `x-auth-token: ${encodeURIComponent(secret)} ${encodeURIComponent(token)}`));
+    await world.expectSilence({ service, secret: stored, reply: wrong }, UNUSABLE);
   });
 
   it.each([

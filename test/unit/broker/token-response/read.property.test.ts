@@ -43,6 +43,13 @@ const answer: fc.Arbitrary<Answer> = fc.record({
   settings: fc.oneof(fc.constant({}), fc.record({ response: fc.record(response, { requiredKeys: [] }) })),
 });
 
+/** An object in a text in a text …: each level doubles the escapes. */
+function nestedText(depth: number): string {
+  let text = '{"token":"abcdefgh12345678"}';
+  for (let level = 0; level < depth; level += 1) text = JSON.stringify(text);
+  return text;
+}
+
 it('reading any answer returns a usable token, a rejection or a problem, and never throws', () => {
   const outcomes = { token: 0, rejected: 0, held: 0, failed: 0 };
   fc.assert(
@@ -72,6 +79,9 @@ it.each([
   ['objects', `${'{"data":'.repeat(20_000)}1${'}'.repeat(20_000)}`],
   ['names', `{${Array.from({ length: 17_000 }, (_, n) => `"token${n}":1`).join()}}`],
   ['spaces before nothing', `Bearer${' '.repeat(250_000)}`],
+  ['texts in texts', nestedText(16)],
+  ['texts with objects', JSON.stringify(Array.from({ length: 900 }, (_, n) => [`m${n}`, '{"a":1}']).flat())],
+  ['brackets in texts', JSON.stringify({ a: '['.repeat(200_000), b: '"'.repeat(20_000) })],
   ['dots', '.'.repeat(250_000)],
   ['a nearly endless number', '9'.repeat(250_000)],
   ['ampersands', `access_token=${'&'.repeat(250_000)}`],
