@@ -188,9 +188,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     const service = { clientHeaders: ['x-api-key'], response };
     const stored = JSON.stringify({ client_id: clientId, secret: 'another-password', 'x-api-key': secret });
     const body = JSON.stringify({ scope: secret, instance: [secret], token_type: token });
-    const reply = write(
-      http(200, body, `content-type: application/json\r\nx-auth-token: ${token}`),
-    );
+    const reply = write(http(200, body, `content-type: application/json\r\nx-auth-token: ${token}`));
     await world.expectSilence({ service, secret: stored, reply }, 'issued');
     const wrong = write(http(200, '', `x-auth-token: ${encodeURIComponent(secret)} ${encodeURIComponent(token)}`));
     await world.expectSilence({ service, secret: stored, reply: wrong }, UNUSABLE);
