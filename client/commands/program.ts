@@ -34,7 +34,15 @@ function readVariables(command: Command, env: Shell['env']): void {
   }
 }
 
-/** Runs the named command. Returns the exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
+/** What each exit code means, and what helps. */
+export const EXIT_CODES = {
+  0: ['done', '-'],
+  1: ['refused, failed, or something is wrong', 'Read the last lines on stderr: they name the next command.'],
+  2: ['wrong usage: nothing was done', 'Run it with `--help`.'],
+  [INTERRUPTED]: ['interrupted by Ctrl-C', 'Run it again.'],
+} as const satisfies Readonly<Record<number, readonly [means: string, first: string]>>;
+
+/** Runs the named command. Returns the exit code, a key of `EXIT_CODES`. */
 export async function runProgram(
   program: Command,
   args: readonly string[],

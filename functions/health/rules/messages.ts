@@ -24,7 +24,9 @@ export function messageOf(environment: string, changes: readonly Change[]): Mess
   const groups = [...Map.groupBy(changes, messageKey).values()];
   const sections = groups.map((group) => sectionOf(environment, group));
   const command = `Run commands as: npm run token-broker -- <command> --environment ${environment}`;
-  const text = `${[...sections.flatMap(({ paragraphs }) => paragraphs), command].join('\n\n')}\n`;
+  const rows = groups.flatMap(([change]) => (change ? `docs/messages.md#${anchorOf(change.observation)}` : []));
+  const paragraphs = [...sections.flatMap((section) => section.paragraphs), command, rows.join('\n')];
+  const text = `${paragraphs.join('\n\n')}\n`;
   const subject = `[token-broker ${environment}] ${sections.map(({ headline }) => headline).join('; ')}`;
   // SNS refuses a longer subject. Names are always ASCII.
   return { subject: subject.length > 99 ? `${subject.slice(0, 96)}...` : subject, text };
@@ -90,8 +92,14 @@ function dateTime(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }
 
+/** Returns the name of the message's row in docs/messages.md. */
+export function anchorOf({ kind, condition }: Observation): string {
+  if (kind === 'expiry') return condition.startsWith('end-') ? condition : 'ended';
+  return kind === 'pair' ? condition : `${kind}-${condition}`;
+}
+
 /** Returns texts with placeholders such as `<client>`. */
-function textsOf(observation: Observation): readonly [headline: string, sentence: string, advice: string] {
+export function textsOf(observation: Observation): readonly [headline: string, sentence: string, advice: string] {
   switch (observation.kind) {
     case 'pair':
       return ['<finding>: <client> on <service>', ...textsOfPair(observation)];

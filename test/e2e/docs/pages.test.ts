@@ -25,8 +25,8 @@ const PAGES = ['README.md', 'CHANGELOG.md', 'client/README.md', ...GUIDES];
 const linksIn = (text: string) => [...text.matchAll(/\]\(([^)]+)/g)].map(([, link = '']) => link);
 /** The anchors of a page, as GitHub makes them. */
 const anchorsOf = (page: string) =>
-  [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => {
-    return `#${title.toLowerCase().replaceAll(/[^\w-]/g, (sign) => (sign === ' ' ? '-' : ''))}`;
+  [...page.matchAll(/^#+ (.*)$|<a id="(.*?)">/gm)].map(([, title, id]) => {
+    return `#${id ?? title?.toLowerCase().replaceAll(/[^\w-]/g, (sign) => (sign === ' ' ? '-' : ''))}`;
   });
 
 describe.each(PAGES)('%s', (name) => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { messagesPage } from '../../../docs/messages.ts';
 import type { Observation } from '../../../functions/health/rules/evaluate.ts';
 import { messageOf } from '../../../functions/health/rules/messages.ts';
 import { FINDINGS, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
@@ -79,4 +80,15 @@ it('a subject is one line of at most 99 characters, which SNS takes', () => {
   const start = '[token-broker dev] disabled: acme on ';
   expect(subjectOf('s'.repeat(62))).toBe(start + 's'.repeat(62));
   expect(subjectOf('s'.repeat(63))).toBe(`${start}${'s'.repeat(59)}...`);
+});
+
+it('docs/messages.md describes all that the broker says, and has a row for the last line of each message', async () => {
+  const page = messagesPage();
+  await expect(page).toMatchFileSnapshot('../../../docs/messages.md');
+  for (const observation of observationsOf(PAIR)) {
+    const { text } = messageOf('dev', [{ observation, before: undefined }]);
+    const [, anchor] = /\ndocs\/messages\.md#(\S+)\n$/.exec(text) ?? [];
+    expect(page).toContain(`<a id="${anchor}"></a>`);
+  }
+  expect(page.split(/\s+/).length).toBeLessThan(2_500);
 });

@@ -1,0 +1,174 @@
+import { EXIT_CODES } from '../client/commands/program.ts';
+import type { Observation } from '../functions/health/rules/evaluate.ts';
+import { anchorOf, textsOf } from '../functions/health/rules/messages.ts';
+import {
+  FINDINGS,
+  PROBLEM_ADVICE,
+  PROBLEMS,
+  type ProblemType,
+  WARNING_METRICS,
+  type Warning,
+} from '../functions/vocabulary.ts';
+import { ALARMS, NEW_VERSION_ALARMS, TRAIL_ALARMS } from '../lib/monitoring/alarms.ts';
+
+/** Returns docs/messages.md, with everything that the broker says to an operator. A test compares the page with it. */
+export function messagesPage(): string {
+  return `# What the broker says
+
+Made from the code by [messages.ts](messages.ts). \`tb\` is the command line after
+[Before you begin](runbook.md#before-you-begin). Replace \`<client>\` and \`<service>\`.
+
+## Messages and findings
+
+Health sends these, and \`client check\` finds them. Each message says what to do after the first command.
+
+${tableOf(['message', 'it means', 'first'], OBSERVATIONS.map(messageRow))}
+
+## Problems
+
+A caller gets these as \`type\` of an answer that is no token.
+
+${tableOf(['problem', 'status', 'it means', 'first'], (Object.keys(PROBLEMS) as ProblemType[]).map(problemRow))}
+
+## Alarms
+
+The name of an alarm begins with \`token-broker-\` and ends with the environment. [Alarms](alarms.md#alarms) says more.
+
+${tableOf(['alarm', 'it means', 'first'], Object.entries({ ...ALARMS, ...NEW_VERSION_ALARMS, ...TRAIL_ALARMS }).map(alarmRow))}
+
+## Warnings
+
+Members of \`warnings\` in an audit line, each with its metric. \`tb audit <client>\` shows the lines.
+
+${tableOf(['warning', 'metric', 'it means'], (Object.keys(WARNING_METRICS) as Warning[]).map(warningRow))}
+
+## Exit codes
+
+${tableOf(
+  ['code', 'it means', 'first'],
+  Object.entries(EXIT_CODES).map(([code, row]) => [code, ...row]),
+)}
+
+## Ten words
+
+${tableOf(['word', 'it means'], Object.entries(WORDS))}
+`;
+}
+
+function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [header, header.map(() => '---'), ...rows];
+  return lines
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |`)
+    .join('\n');
+}
+
+const pair = { client: '<client>', service: '<service>' };
+const look = { since: 0, at: 0 };
+
+const OBSERVATIONS: readonly Observation[] = [
+  ...FINDINGS.map((condition) => ({ kind: 'pair', pair, condition, ...look }) as const),
+  ...(['ended', 'end-malformed', 'end-mistagged'] as const).map(
+    (condition) => ({ kind: 'expiry', pair, condition, credentialExpiresAt: '', ...look }) as const,
+  ),
+  ...(['incident', 'answering'] as const).flatMap((condition): readonly Observation[] => [
+    { kind: 'service', service: '<service>', condition, ...look },
+    { kind: 'broker', condition, ...look },
+  ]),
+  ...(['not-denied', 'unproven', 'denied'] as const).map(
+    (condition) => ({ kind: 'probe', condition, ...look }) as const,
+  ),
+];
+
+function messageRow(observation: Observation): readonly string[] {
+  const anchor = anchorOf(observation);
+  const [headline, sentence] = textsOf(observation).map((text) => text.replaceAll('<finding>', observation.condition));
+  const [command = '', section = ''] = FIRST[anchor] ?? [];
+  const [title = ''] = (headline ?? '').split(': <client>');
+  const name = title === 'ended' ? 'ended, ends-within-…' : title;
+  const first = [command && `\`tb ${command}\``, section && linkTo(...split(section))].filter(Boolean).join('<br>');
+  return [`<a id="${anchor}"></a>\`${name}\``, quoted(sentence), first || '-'];
+}
+
+/** The first command and the section of the guides for each message, by its anchor. */
+const FIRST: Readonly<Record<string, readonly [command: string, section: string]>> = {
+  rejected: ['client check <client>', 'A rejected credential (runbook)'],
+  throttled: ['client check <client>', 'A rejected credential (runbook)'],
+  unreachable: ['health', 'A service incident (runbook)'],
+  misconfigured: ['doctor --client <client> --service <service>', 'A service incident (runbook)'],
+  'secret-missing': ['client show <client>', 'Restore a deleted secret (runbook)'],
+  'secret-malformed': ['client rollback <client>', 'Onboard a client (runbook)'],
+  disabled: ['client show <client>', 'A leaked credential (runbook)'],
+  ended: ['client show <client>', 'A credential that ends (runbook)'],
+  'end-malformed': ['client put <client> --expires <day>', 'A credential that ends (runbook)'],
+  'end-mistagged': ['client put <client> --expires <day>', 'A credential that ends (runbook)'],
+  'service-incident': ['health', 'A service incident (runbook)'],
+  'broker-incident': ['doctor --client <client> --service <service>', 'Without the table (alarms)'],
+  'probe-not-denied': ['release back --dry-run', 'Go back to an earlier version (runbook)'],
+  'probe-unproven': ['doctor --stack', 'Prove the stack (deploy)'],
+  'probe-denied': ['audit <client> --since 1d', 'Audit lines (alarms)'],
+};
+
+function split(section: string): readonly [title: string, page: string] {
+  const [, title = '', page = ''] = /^(.*) \((\w+)\)$/.exec(section) ?? [];
+  return [title, page];
+}
+
+function linkTo(title: string, page: string): string {
+  const anchor = title.toLowerCase().replaceAll(/[^\w-]/g, (sign) => (sign === ' ' ? '-' : ''));
+  return `[${title}](${page}.md#${anchor})`;
+}
+
+/** Returns a text in which placeholders outside of code are code, because a page would hide them. */
+function quoted(text = ''): string {
+  return text
+    .split(/(`[^`]*`)/)
+    .map((part) => (part.startsWith('`') ? part : part.replaceAll(/<\w+>/g, '`$&`')))
+    .join('');
+}
+
+function problemRow(type: ProblemType): readonly string[] {
+  const { status, title, finding }: { status: number; title: string; finding?: string } = PROBLEMS[type];
+  const first = status === 424 && finding !== undefined ? `[${finding}](#${finding})` : quoted(PROBLEM_ADVICE[type]);
+  return [`\`${type}\``, `${status}`, title, first];
+}
+
+function alarmRow([name, { means, act }]: readonly [string, { readonly means: string; readonly act: string }]) {
+  // The alarm itself says what comes after its first section.
+  const [first = ''] = /^.*?(?:"[^"]+" \(docs\/\w+\.md\)|\.(?= [A-Z]|$))/.exec(act) ?? [];
+  const linked = first.replaceAll(/"([^"]+)" \(docs\/(\w+)\.md\)/g, (_, title, page) => linkTo(title, page));
+  return [`\`${name}\``, means, linked];
+}
+
+function warningRow(warning: Warning): readonly string[] {
+  return [`\`${warning}\``, `\`${WARNING_METRICS[warning]}\``, WARNINGS[warning]];
+}
+
+const WARNINGS: Readonly<Record<Warning, string>> = {
+  'table-unavailable':
+    'DynamoDB was down or slow, refused a call, or the sealing key was missing: the instance sent nothing',
+  'table-busy': 'DynamoDB throttled a call: the instance sent nothing',
+  'secret-stale': 'Secrets Manager is down: the last known version of the secret served',
+  rejected: 'a service rejected a credential',
+  'previous-version': 'the current version is latched: the previous version served',
+  'credential-echoed': 'a service repeated the credential in its answer: that part was left out. Tell its operators',
+  'same-token-again': 'the service returned a refused token again',
+  'lifetime-cut':
+    'the answer has a longer life time than `maxLifetimeSeconds`, which counted: it may be in milliseconds (`response.lifetimeUnit`)',
+  'classical-tls':
+    'TLS with a service stood only without a post-quantum key exchange: a firewall or the service drops its larger first message',
+  'expiry-without-zone':
+    'the answer has only a local time without a zone as expiry, which did not count: set `tokenLifetimeSeconds`, or name the member in `response.lifetimeMember` if it is in UTC',
+};
+
+const WORDS = {
+  client: 'the party whose credential the broker keeps, such as `acme`',
+  caller: 'the AWS role that signed the request',
+  service: 'the issuer of the token',
+  pair: 'one client on one service: each has its own token, latches and checks',
+  'may act for': 'an access rule lets the caller get tokens of this client on this service',
+  latch: 'a service rejected this version: it is sent at most twice more, then no more until `client retry`',
+  hold: 'a service answered this version with an error: it waits for up to an hour',
+  pause: 'a service failed: nothing is sent for the pair for up to five minutes',
+  lease: 'the right to make the one token request of a pair: 6 s, in the table',
+  proven: 'a service issued a token for this version',
+};
