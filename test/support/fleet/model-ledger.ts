@@ -144,7 +144,8 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     const takenAt = clock.now();
     const from = owners.get(id) ?? -1;
     const holder = page.leases.find((each) => each.id === before.lease?.id);
-    const isLive = holder !== undefined && takenAt - holder.takenAt < LEASE_MS - MAX_SKEW_MS;
+    // Its length counts from when it was asked for: its write may arrive late.
+    const isLive = holder !== undefined && takenAt < (before.lease?.until ?? 0) - MAX_SKEW_MS;
     judge(`the lease ${id}`, {
       'was taken while another lived': isLive && holder.from !== from && !hasAnyClockJumped(),
       'is the second of its name': page.leases.some((each) => each.id === id),
@@ -234,7 +235,6 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
 }
 
 const NEVER: Pace = { takenAt: Number.NEGATIVE_INFINITY, forcedAt: Number.NEGATIVE_INFINITY };
-const LEASE_MS = 6_000;
 /** Rejected requests per pair and version. */
 const LOCK_OUT_BUDGET = 3;
 /** Short enough for a lease to outlast it by the clock of every instance. */
