@@ -9,7 +9,7 @@ const SLOW = [
   'test/e2e/client/*.test.ts',
   'test/e2e/commands/{clients/rehearsal,doctor/stack,process}.test.ts',
   'test/e2e/docs/{examples,languages,operations,python}.test.ts',
-  'test/e2e/local/page/page-{board,browser,looks}.test.ts',
+  'test/e2e/local/page/page-{board,browser,crowd,looks}.test.ts',
 ];
 
 /** What `vitest run --project <name>` runs. The files of a worker share the modules that they load: half the price. */

@@ -54,7 +54,7 @@ async function main(): Promise<void> {
 
 /** Starts the page of a running broker. The page stops together with the broker. */
 function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Promise<LoopbackServer> {
-  const { url, config, tableName, spectator, sentFor, play = () => undefined, runSchedule } = broker;
+  const { url, config, clients, tableName, spectator, sentFor, playTable, runSchedule } = broker;
   const { auditLine, findingOf } = feed;
   const dynamodb = new DynamoDB({ credentials: spectator });
   const state = async () => {
@@ -62,7 +62,9 @@ function openPage(broker: LocalBroker, feed: ReturnType<typeof createFeed>): Pro
     const readPair = readPairState.bind(undefined, table);
     return { ...(await describeBroker({ ...broker, readPair, findingOf })), ...feed.events(url) };
   };
-  const call = createPageCalls({ url, callers: config.callers, auditLine, sentFor });
+  const play: Parameters<typeof startPage>[0]['play'] = (incident) =>
+    incident.service === 'table' ? playTable(incident.name) : broker.play?.(incident);
+  const call = createPageCalls({ url, callers: config.callers, clients, auditLine, sentFor });
   return broker.startBeside(1, 'the page', (port) => startPage({ port, state, auditLine, call, play, runSchedule }));
 }
 

@@ -4,6 +4,7 @@ import { isRecord, parseJson, parseJsonObject } from '../../functions/broker/jso
 import { FINDINGS, findingAdvice, PROBLEM_ADVICE } from '../../functions/vocabulary.ts';
 import type { LocalCaller } from '../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
+import type { StoredClient } from '../broker.ts';
 import { commandsIn, sameCall } from '../command-lines.ts';
 import type { SentRequest } from '../recorder.ts';
 import { roleName } from '../shell.ts';
@@ -17,12 +18,13 @@ export type PageCall = (form: CallForm) => Promise<CallReport | undefined>;
 interface Broker {
   readonly url: string;
   readonly callers: readonly LocalCaller[];
+  readonly clients: () => readonly StoredClient[];
   readonly auditLine: (requestId: string) => string | undefined;
   readonly sentFor: (requestId: string) => readonly SentRequest[];
 }
 
 /** Calls the broker as a local caller and reports the request and the answer. The caller's key is not part of it. */
-export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): PageCall {
+export function createPageCalls({ url, callers, clients, auditLine, sentFor }: Broker): PageCall {
   const endpoint = parseEndpoint(url, undefined);
 
   return async (form) => {
@@ -50,9 +52,10 @@ export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): P
     const asked = operation === 'whoami' ? 'who it is' : `for ${client} on ${service}`;
     const shown = operation === 'token' && ok && !reveal ? withoutTokens(text) : pretty(text);
     const finding = FINDINGS.find((known) => known === word);
+    const issued = STOPPED_ADVICE.get(clients().find(({ name }) => name === client)?.state);
     const advice =
       finding === undefined || finding === 'accepted'
-        ? new Map<string, string>(Object.entries(PROBLEM_ADVICE)).get(word)
+        ? new Map(Object.entries({ ...PROBLEM_ADVICE, issued })).get(word)
         : findingAdvice(finding, { cause: `${answer.cause}` });
     const names = { environment: LOCAL_ENVIRONMENT, client };
     return {
@@ -73,6 +76,15 @@ export function createPageCalls({ url, callers, auditLine, sentFor }: Broker): P
     };
   };
 }
+
+/** Explains a token of a client whose secret an operator has taken away. */
+const STOPPED_ADVICE = new Map<StoredClient['state'], string>([
+  [
+    'deleted',
+    'The secret is deleted. Its token serves until a check withdraws it: `client disable <client>` stops it.',
+  ],
+  ['disabled', 'The client is disabled. An instance may issue a remembered token for at most 60 s after the stop.'],
+]);
 
 /** Five seconds longer than the time limit of the broker's function. */
 const TIMEOUT_MS = 20_000;

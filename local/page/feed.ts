@@ -91,7 +91,8 @@ function findingIn(outcome: string): Finding | undefined {
 
 function savedOf(counts: ReadonlyMap<string, number>): State['saved'] {
   const [memory = 0, table = 0, requested = 0] = counts.values();
-  const text = `${memory + table} of ${memory + table + requested} tokens without a request to the service`;
+  const all = memory + table + requested;
+  const text = all ? `${memory + table} of ${all} tokens without a request to the service` : 'no token yet';
   return { text, counts: [...counts].map(([name, count]) => ({ name, text: `${count}` })) };
 }
 

@@ -6,10 +6,13 @@ export type Entry = { readonly name: string; readonly text: string };
 /** The answer to `GET /state`: possible requests, states of pairs, recent events. Times are epoch milliseconds. */
 export interface State {
   readonly callers: readonly PageCaller[];
-  readonly services: readonly string[];
+  /** `plays` is the incident of a stand-in. `trouble` says in a word why the service does not work. */
+  readonly services: readonly { readonly name: string; readonly plays?: string; readonly trouble?: string }[];
   readonly clients: readonly PageClient[];
-  /** The services of the stand-in, with the names of the incidents that they play. */
-  readonly stages: readonly { readonly service: string; readonly plays: string }[];
+  /** The incident that the table plays. */
+  readonly table: string;
+  /** The commands that create a client. */
+  readonly create: readonly Entry[];
   /** How many tokens needed no request to a service since the start, and the counts behind it. */
   readonly saved: { readonly text: string; readonly counts: readonly Entry[] };
   /** The first steps of a visitor that have happened since the start. */
@@ -47,10 +50,10 @@ export interface Cell {
   readonly until?: number | undefined;
   /** The time of the stop, once it is in force on every instance. */
   readonly since?: number | undefined;
-  /** A failure of the last call or check, or how soon a stop is in force. */
+  /** A failure of the last call or check, how soon a stop is in force, or how long tokens outlive a secret. */
   readonly note?: string | undefined;
   /** The remaining life time of the token in use, also as a part of its whole life time if known. */
-  readonly token?: { readonly lives: string; readonly part?: number | undefined } | undefined;
+  readonly token?: { readonly lives?: string | undefined; readonly part?: number | undefined } | undefined;
 }
 
 export interface SeenRequest {

@@ -11,33 +11,44 @@ import type { Found } from './feed.ts';
 import type { Cell, PageCaller } from './messages.ts';
 import { durationText } from './way.ts';
 
-interface Described extends Pick<LocalBroker, 'url' | 'config' | 'clients' | 'playing' | 'sentFor'> {
+interface Described extends Pick<LocalBroker, 'url' | 'config' | 'clients' | 'playing' | 'playingTable' | 'sentFor'> {
   readonly readPair: (pair: Pair, current: string | undefined) => Promise<PairState>;
   readonly findingOf: (pair: string) => Found | undefined;
 }
 
 /** Returns names and states of a running broker for the page. Leaves out keys, headers and parameters. */
 export async function describeBroker(described: Described) {
-  const { config, playing } = described;
+  const { config, url } = described;
   const names = Object.keys(config.services);
+  const command = (name: string, line = name) => ({ name, text: commandLine(url, 'operator', line) });
   const stored = new Map(described.clients().map((client) => [client.name, client]));
   // A rule may name a client that has no secret.
   const named = config.accessRules.flatMap(({ clients }) => (clients === 'all' ? [] : clients));
-  const clients = [...new Set([...named, ...stored.keys()])].toSorted();
+  const clients = [...new Set([...named, ...stored.keys()])].toSorted(NATURAL.compare);
   const describe = async (client: string) => ({
     name: client,
     cells: await Promise.all(names.map((service) => cellOf({ client, service }, stored.get(client), described))),
-    commands: ['show', 'put', 'disable'].map((verb) => {
-      const name = `client ${verb} ${client}`;
-      return { name, text: commandLine(described.url, 'operator', name) };
-    }),
+    commands: ['show', 'put', 'disable'].map((verb) => command(`client ${verb} ${client}`)),
   });
   return {
-    services: names,
+    services: names.map((name) => ({ name, ...playOf(name, clients, described) })),
+    table: described.playingTable(),
     callers: callersOf(config, clients),
     clients: await Promise.all(clients.map(describe)),
-    stages: playing ? names.map((service) => ({ service, plays: playing.get(service) ?? 'recover' })) : [],
+    create: [command('client put --create', 'client put acme --create --services all')],
   };
+}
+
+/** Sorts `acme-2` before `acme-10`. */
+const NATURAL = new Intl.Collator('en', { numeric: true });
+
+/** Returns the incident of a stand-in. Any other service is in trouble while its newest answer is a failure. */
+function playOf(service: string, clients: readonly string[], { playing, findingOf }: Described) {
+  const plays = playing?.get(service) ?? 'recover';
+  if (playing) return plays === 'recover' ? { plays } : { plays, trouble: plays };
+  const found = clients.flatMap((client) => findingOf(pairKey({ client, service })) ?? []);
+  const newest = found.toSorted((a, b) => a.at - b.at).at(-1)?.finding;
+  return newest === 'unreachable' ? { trouble: newest } : {};
 }
 
 async function cellOf(pair: Pair, client: StoredClient | undefined, described: Described): Promise<Cell> {
@@ -46,7 +57,6 @@ async function cellOf(pair: Pair, client: StoredClient | undefined, described: D
     return { service, word: word === 'unproven' ? 'not tried yet' : word, severity: SEVERITIES[word] };
   };
   if (client === undefined) return cell('secret-missing');
-  if (client.state === 'deleted') return { service, word: 'deleted', severity: 'stopped' };
   if (!servicesOf(client.servicesTag, [service]).includes(service)) return { service, word: '-', severity: 'idle' };
 
   const { state, since, until, provenAt, tokenExpiresAt: end } = await described.readPair(pair, client.current);
@@ -57,6 +67,10 @@ async function cellOf(pair: Pair, client: StoredClient | undefined, described: D
     const left = (since ?? 0) + STOP_MS - now;
     const note = left > 0 ? `in force within ${durationText(left)}, answers from memory until then` : undefined;
     return { service, word: 'disabled', severity: 'stopped', note, since: left > 0 ? undefined : since };
+  }
+  if (client.state === 'deleted') {
+    const note = token && `tokens until ${new Date(Number(end)).toTimeString().slice(0, 5)}`;
+    return { service, word: 'deleted', severity: 'passing', note, token: token && { part } };
   }
   const found = described.findingOf(pairKey(pair));
   // The record decides about the credential, the last call about service and secret, until a newer token proves both.

@@ -12,7 +12,7 @@ interface Options {
   readonly state: () => Promise<State>;
   readonly auditLine: (requestId: string) => string | undefined;
   readonly call: PageCall;
-  /** Orders a service to play an incident. Returns `undefined` for an unknown name. */
+  /** Orders a service, or `table`, to play an incident. Returns `undefined` for an unknown name. */
   readonly play: (incident: z.infer<typeof INCIDENT>) => { readonly says: string } | undefined;
   readonly runSchedule: () => Promise<object | undefined>;
 }

@@ -1,3 +1,4 @@
+import type { TargetedKeyboardEvent } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { CallForm, Cell, State, Step } from '../messages.ts';
 import { Choice, Commands, clock } from './parts.tsx';
@@ -9,13 +10,17 @@ interface BoardProps {
 }
 
 /** A table of clients and services. Each cell shows the state of a pair, and asks for the pair upon a click. */
-export function Board({ state: { callers, services, clients, stages, done }, chosen, ask }: BoardProps) {
+export function Board({ state: { callers, services, clients, create, done }, chosen, ask }: BoardProps) {
   const [callerId, chooseCaller] = useState('');
   const [operation, chooseOperation] = useState<'token' | 'check'>('token');
+  const [visited, visit] = useState('');
   const others = useRef<HTMLFormElement>(null);
   const caller = callers.find(({ id }) => id === callerId) ?? callers[0];
   const id = caller?.id ?? '';
+  const names = callers.map((caller) => [caller.id, caller.name] as const);
   const changed = clients.find(({ name }) => name === chosen?.client) ?? clients[0];
+  const pairs = clients.flatMap(({ name, cells }) => cells.map(({ service }) => `${name}/${service}`));
+  const tabStop = Math.max(0, pairs.indexOf(visited));
 
   function askFor(client: string, service: string): void {
     const seconds = operation === 'token' && others.current?.min_ttl.value;
@@ -27,21 +32,37 @@ export function Board({ state: { callers, services, clients, stages, done }, cho
     askFor(others.current?.client.value, others.current?.service.value);
   }
 
+  /** Moves the focus between cells, with the keys that ARIA names for a grid. */
+  function moveFocus(event: TargetedKeyboardEvent<HTMLTableElement>): void {
+    const { key, currentTarget, altKey, ctrlKey, metaKey } = event;
+    const row = tabStop - (tabStop % services.length);
+    const [first, last] = ctrlKey ? [0, pairs.length - 1] : [row, row + services.length - 1];
+    const sides = { ArrowLeft: tabStop - 1, ArrowRight: tabStop + 1, Home: first, End: last };
+    const rows = { ArrowUp: tabStop - services.length, ArrowDown: tabStop + services.length };
+    const target = new Map(Object.entries({ ...sides, ...rows })).get(key);
+    if (target === undefined || altKey || metaKey) return;
+    event.preventDefault();
+    currentTarget.querySelectorAll('button')[target]?.focus();
+  }
+
   const pairButton = (client: string, { service, word, severity, until, since, note, token }: Cell) => {
     const isAllowed = caller?.allowed.includes(`${operation} ${client}/${service}`);
     const time = (until && ` until ${clock(until)}`) || (since && ` since ${clock(since).slice(0, 5)}`) || '';
-    const state = `${word}${time}`;
-    const notes = [isAllowed ? '' : 'no rule', note, token && `token: ${token.lives}`].filter(Boolean).join(', ');
+    const lives = token?.lives && `token: ${token.lives}`;
+    const [fact = '', ...more] = [isAllowed ? '' : 'no rule', `${word}${time}`, note, lives].filter(Boolean);
+    const notes = more.join(', ');
     return (
       <button
         type="button"
         class={`cell ${severity} ${isAllowed ? '' : 'no-rule'}`}
         title={`${client} on ${service}`}
-        aria-label={`Ask for ${client} on ${service}: ${state} ${notes}`}
+        tabIndex={pairs[tabStop] === `${client}/${service}` ? 0 : -1}
+        aria-label={`Ask for ${client} on ${service}: ${fact} ${notes}`}
         aria-pressed={chosen?.client === client && chosen.service === service}
+        onFocus={() => visit(`${client}/${service}`)}
         onClick={() => askFor(client, service)}
       >
-        <b>{severity === 'stopped' ? `⊘ ${state}` : state}</b> <small>{notes}</small>
+        <b>{fact}</b> <small>{notes}</small>
         {token?.part !== undefined && <i style={{ width: `${Math.round(token.part * 100)}%` }} />}
       </button>
     );
@@ -49,51 +70,42 @@ export function Board({ state: { callers, services, clients, stages, done }, cho
   return (
     <section aria-labelledby="board">
       <h2 id="board">Ask for a pair</h2>
-      <Steps steps={done} canFail={stages.length > 0} />
       <div class="row">
-        <Choice
-          legend="Sign as"
-          options={callers.map((caller) => [caller.id, caller.name])}
-          value={id}
-          onChoose={chooseCaller}
-        />
-        <Choice
-          legend="Ask for"
-          options={[
-            ['token', 'a token'],
-            ['check', 'a check'],
-          ]}
-          value={operation}
-          onChoose={chooseOperation}
-        />
+        <Choice legend="Sign as" options={names} value={id} onChoose={chooseCaller} />
+        <Choice legend="Ask for" options={OPERATIONS} value={operation} onChoose={chooseOperation} />
       </div>
-      <table>
-        <thead>
-          <tr>
-            {['Client', ...services].map((name) => (
-              <th scope="col" key={name} title={name}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {clients.map(({ name, cells }) => (
-            <tr key={name}>
-              <th scope="row" title={name}>
-                {name}
-              </th>
-              {cells.map((cell) => (
-                <td key={cell.service}>{pairButton(name, cell)}</td>
+      <div class="board" hidden={!changed}>
+        {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: ARIA's grid pattern allows a table. */}
+        <table role="grid" aria-labelledby="board" onKeyDown={moveFocus}>
+          <thead>
+            <tr>
+              {[{ name: 'Client' }, ...services].map(({ name, trouble }) => (
+                <th scope="col" key={name} title={name}>
+                  {trouble && <strong class="bad">{trouble}:</strong>} {name}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {clients.map(({ name, cells }) => (
+              <tr key={name}>
+                <th scope="row" title={name}>
+                  {name}
+                </th>
+                {cells.map((cell) => (
+                  <td key={cell.service}>{pairButton(name, cell)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
       <div class="row">
-        <details>
-          <summary>Change {changed?.name} from the command line</summary>
-          <Commands commands={changed?.commands ?? []} />
+        <details open={!changed}>
+          <summary>
+            {changed ? `Change ${changed.name} from the command line` : 'No clients yet: create a client'}
+          </summary>
+          <Commands commands={changed?.commands ?? create} />
         </details>
         <details>
           <summary>Other names, minimum life time, who am I</summary>
@@ -112,30 +124,30 @@ export function Board({ state: { callers, services, clients, stages, done }, cho
           </form>
         </details>
       </div>
+      <Steps steps={done} canFail={services.some(({ plays }) => plays)} />
     </section>
   );
 }
+
+const OPERATIONS = [['token', 'a token'] as const, ['check', 'a check'] as const];
 
 /** The first steps, until all of them have happened. */
 function Steps({ steps, canFail }: { readonly steps: readonly Step[]; readonly canFail: boolean }) {
   const offered = STEPS.filter(([step]) => canFail || step !== 'incident');
   if (offered.every(([step]) => steps.includes(step))) return undefined;
   return (
-    <>
-      <p>A pair is a client on a service: the broker keeps one token for each.</p>
-      <ol class="steps" aria-label="First steps">
-        {offered.map(([step, text]) => (
-          <li key={step} class={steps.includes(step) ? 'done' : ''}>
-            {text}
-          </li>
-        ))}
-      </ol>
-    </>
+    <ol class="steps" aria-label="First steps">
+      {offered.map(([step, text]) => (
+        <li key={step} class={steps.includes(step) ? 'done' : ''}>
+          {text}
+        </li>
+      ))}
+    </ol>
   );
 }
 
 const STEPS: readonly (readonly [step: Step, text: string])[] = [
-  ['request', 'Press a cell: the service issues a token.'],
+  ['request', 'Press a cell, which is a client on a service: the service issues a token.'],
   ['memory', 'Press it again: the token comes from memory.'],
   ['incident', 'Let its service go down and press once more.'],
 ];

@@ -4,45 +4,42 @@ import { Choice, Commands, clock, Mark } from './parts.tsx';
 
 type Order = (path: string, form: object) => Promise<string | undefined>;
 
-/** Controls that let services fail and recover. */
-export function Incidents({ stages, order }: Pick<State, 'stages'> & { readonly order: Order }) {
+/** Controls that let services and the table fail and recover. */
+export function Incidents({ services, table, order }: Pick<State, 'services' | 'table'> & { readonly order: Order }) {
   const [said, say] = useState('');
   const play = async (service: string, name: string) => {
     say(`${service}: ${await order('/incident', { service, name })}`);
   };
+  const stages = [...services, { name: 'table', plays: table }].filter(({ plays }) => plays !== undefined);
   return (
     <section aria-labelledby="incidents">
       <div class="row">
         <h2 id="incidents">Play an incident</h2>
         <small role="status">{said}</small>
       </div>
-      {stages.map(({ service, plays }) => (
-        <div class="row" key={service}>
+      {stages.map(({ name: stage, plays = '' }) => (
+        <div class="row" key={stage}>
           <Choice
             kind={`incident ${plays}`}
-            legend={service}
-            options={STATES}
+            legend={stage}
+            options={Object.entries<string>(stage === 'table' ? TABLE : SERVICE)}
             value={plays}
-            onChoose={(name) => play(service, name)}
+            onChoose={(name) => play(stage, name)}
           />
-          <button type="button" aria-label={`Revoke its tokens: ${service}`} onClick={() => play(service, 'revoke')}>
-            Revoke its tokens
-          </button>
+          {stage !== 'table' && (
+            <button type="button" aria-label={`Revoke its tokens: ${stage}`} onClick={() => play(stage, 'revoke')}>
+              Revoke its tokens
+            </button>
+          )}
         </div>
       ))}
-      {stages.length === 0 && <p>The services of your configuration play no incidents.</p>}
     </section>
   );
 }
 
-/** The states of a service: names of incidents, with words for a reader. */
-const STATES = Object.entries({
-  recover: 'works',
-  slow: 'slow',
-  down: 'down',
-  throttle: 'throttles',
-  reject: 'rejects',
-});
+/** The incidents of a service and of the table, with words for a reader. */
+const SERVICE = { recover: 'works', slow: 'slow', down: 'down', throttle: 'throttles', reject: 'rejects' };
+const TABLE = { recover: 'works', 'table-down': 'down', 'table-busy': 'throttles', 'table-denied': 'refuses' };
 
 /** The last requests. A row opens its audit line, or the requests that it summarizes. */
 export function Requests({ requests }: Pick<State, 'requests'>) {

@@ -57,11 +57,11 @@ function Page() {
           </section>
         )}
         <fieldset class="page" disabled={hasEnded}>
-          {state ? (
+          {state && (
             <>
               <div>
                 <Board state={state} chosen={asked ?? shown?.form} ask={ask} />
-                <Incidents stages={state.stages} order={order} />
+                <Incidents {...state} order={order} />
                 <Messages messages={state.messages} order={order} />
               </div>
               <div>
@@ -69,8 +69,6 @@ function Page() {
                 <Requests requests={state.requests} />
               </div>
             </>
-          ) : (
-            [<section key="left" />, <section key="right" />]
           )}
         </fieldset>
       </main>

@@ -176,6 +176,10 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     // The board still shows its state.
     expect(await page.locator('.cell').filter({ visible: true }).count()).toBe(14);
     expect(await page.locator('button:not(.cell)').filter({ visible: true }).count()).toBe(0);
+    // No label remains whose value or control has vanished.
+    for (const label of ['fingerprint', 'request id', 'from the command line', 'Other names']) {
+      expect(await page.getByText(label).filter({ visible: true }).count(), label).toBe(0);
+    }
     await startOwnBroker({ env });
     await connected(page);
     await requests.getByText('No requests yet.').waitFor();

@@ -63,3 +63,15 @@ it.each([
   expect(JSON.stringify(await call())).not.toContain(TOKEN);
   expect(textOf(await call({ reveal: true }), 'answer')).toContain(TOKEN);
 });
+
+it.each([
+  ['deleted', 'The secret is deleted.', 'client disable acme'],
+  ['disabled', 'The client is disabled.', undefined],
+] as const)('a call says why a token of a %s client still comes', async (state, reason, command) => {
+  const { call } = await startPageWorld({ state });
+  const { advice, advised } = await call();
+  expect(advice).toContain(reason);
+  expect(advised[0]?.name).toBe(command);
+  // Another client has its own state.
+  expect((await call({ client: 'globex' })).advice).toBeUndefined();
+});

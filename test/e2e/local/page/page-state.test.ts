@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { PairState } from '../../../../functions/aws/pair-table/pair-state.ts';
 import { parseLocalConfig } from '../../../../lib/settings/local-config.ts';
+import type { StoredClient } from '../../../../local/broker.ts';
 import { createFeed, type Found } from '../../../../local/page/feed.ts';
 import type { Cell } from '../../../../local/page/messages.ts';
 import { describeBroker } from '../../../../local/page/overview.ts';
@@ -33,17 +34,25 @@ const SENT: SentRequest = { to: 'service', status: undefined, milliseconds: 1 };
 
 interface Known {
   readonly pair?: Partial<PairState>;
-  readonly found?: Partial<Found>;
+  readonly client?: Partial<StoredClient>;
+  readonly found?: Partial<Found> | ReadonlyMap<string, Partial<Found>>;
   readonly sent?: readonly SentRequest[];
 }
 
 /** A broker with one client that has one of two services, and what record and checks know of their pair. */
-function describeAcme({ pair, found, sent = [SENT] }: Known, playing?: ReadonlyMap<string, string>) {
+function describeAcme(
+  { pair, found, client, sent = [SENT] }: Known,
+  playing?: ReadonlyMap<string, string>,
+  others: readonly StoredClient[] = [],
+) {
   return describeBroker({
-    ...{ url: 'http://127.0.0.1:8788', config: CONFIG, playing },
-    clients: () => [{ name: 'acme', current: 'version-2', servicesTag: 'billing' }],
+    ...{ url: 'http://127.0.0.1:8788', config: CONFIG, playing, playingTable: () => 'recover' },
+    clients: () => [{ name: 'acme', current: 'version-2', servicesTag: 'billing', ...client }, ...others],
     readPair: async (each) => ({ ...each, state: 'unproven', ...pair }),
-    findingOf: () => found && { id: 'request-1', finding: 'unreachable', at: NOW, ...found },
+    findingOf: (name) => {
+      const finding = found instanceof Map ? found.get(name) : found;
+      return finding && { id: 'request-1', finding: 'unreachable', at: NOW, ...finding };
+    },
     sentFor: () => sent,
   });
 }
@@ -52,7 +61,11 @@ it('the page gets services, callers, clients and incidents, and nothing that is 
   const told = await describeAcme({}, new Map([['billing', 'down']]));
 
   expect(told).toMatchObject({
-    services: ['billing', 'orders'],
+    services: [
+      { name: 'billing', plays: 'down', trouble: 'down' },
+      { name: 'orders', plays: 'recover' },
+    ],
+    table: 'recover',
     callers: [
       {
         id: 'AKIDME',
@@ -67,10 +80,6 @@ it('the page gets services, callers, clients and incidents, and nothing that is 
     clients: [
       { name: 'acme', cells: [{ word: 'not tried yet' }, { word: '-' }] },
       { name: 'umbrella', cells: [{ word: 'secret-missing' }, { word: 'secret-missing' }] },
-    ],
-    stages: [
-      { service: 'billing', plays: 'down' },
-      { service: 'orders', plays: 'recover' },
     ],
   });
   expect(JSON.stringify(told)).not.toContain('marked');
@@ -103,6 +112,26 @@ it.for<readonly [string, Known, Partial<Cell>]>([
     { pair: { state: 'disabled', since: NOW - 60_000, tokenExpiresAt: NOW + 1_000_000 } },
     { severity: 'stopped', since: NOW - 60_000 },
   ],
+  [
+    'that a deleted client, unlike a disabled one, has tokens until they expire',
+    { client: { state: 'deleted' }, pair: { state: 'ok', tokenExpiresAt: NOW + 3_600_000, provenAt: NOW - 1 } },
+    {
+      word: 'deleted',
+      severity: 'passing',
+      note: expect.stringMatching(/^tokens until \d\d:\d\d$/),
+      token: { part: expect.closeTo(1, 2) },
+    },
+  ],
+  [
+    'that a deleted client has no token',
+    { client: { state: 'deleted' } },
+    { word: 'deleted', severity: 'passing', note: undefined, token: undefined },
+  ],
+  [
+    'that a client was stopped before it was deleted',
+    { client: { state: 'deleted' }, pair: { state: 'disabled', since: NOW - 60_000 } },
+    { word: 'disabled', severity: 'stopped' },
+  ],
   ['that a token came after it', { pair: { state: 'ok', provenAt: NOW }, found: { at: NOW - 1 } }, { word: 'ok' }],
   ['nothing of another version', { found: { version: 'version-1' } }, { word: 'not tried yet', severity: 'idle' }],
   [
@@ -111,10 +140,39 @@ it.for<readonly [string, Known, Partial<Cell>]>([
     { token: { lives: '30 min', part: expect.closeTo(0.5, 2) } },
   ],
 ])('a cell of the board shows %s', async ([, known, expected]) => {
-  const { clients, stages } = await describeAcme(known);
+  const { clients, services } = await describeAcme(known);
   // The services of a configuration play no incidents.
-  expect(stages).toEqual([]);
+  expect(services.filter(({ plays }) => plays)).toEqual([]);
   expect(clients.find(({ name }) => name === 'acme')?.cells[0]).toMatchObject(expected);
+});
+
+it('clients are in the natural order of their names', async () => {
+  const clients = ['client-10', 'client-9', 'client-1', 'Client-2'].map((name) => ({
+    name,
+    current: undefined,
+    servicesTag: undefined,
+  }));
+  const described = await describeAcme({}, undefined, clients);
+  expect(described.clients.map(({ name }) => name)).toEqual([
+    'acme',
+    'client-1',
+    'Client-2',
+    'client-9',
+    'client-10',
+    'umbrella',
+  ]);
+});
+
+it.each<readonly [string, Partial<Found>, string | undefined]>([
+  ['while its newest answer is a failure', { at: NOW }, 'unreachable'],
+  ['no longer than until another pair succeeds', { at: NOW - 2 }, undefined],
+])('a service of a configuration is in trouble %s', async (_, found, trouble) => {
+  const findings = new Map<string, Partial<Found>>([
+    ['acme/billing', found],
+    ['umbrella/billing', { at: NOW - 1, finding: 'accepted' }],
+  ]);
+  const { services } = await describeAcme({ found: findings });
+  expect(services.map((service) => service.trouble)).toEqual([trouble, undefined]);
 });
 
 /** An audit line as the broker writes it. */
@@ -230,7 +288,7 @@ it('tokens without a token request are counted, and the first steps are done as 
   const failing = new Set<string>();
   const feed = createFeed(Date.now, (service) => failing.has(service));
   const toldNow = () => feed.events('');
-  expect(toldNow()).toMatchObject({ saved: { text: '0 of 0 tokens without a request to the service' }, done: [] });
+  expect(toldNow()).toMatchObject({ saved: { text: 'no token yet' }, done: [] });
   feed.audit(line({ TokenRequests: 1 }));
   feed.audit(line({ cache: 'memory' }));
   feed.audit(line({ cache: 'shared' }));

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import axe from 'axe-core';
 import {
   type Browser,
   type BrowserContextOptions,
@@ -11,7 +12,13 @@ import {
 } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { runs } from '../../../support/aws/signers.ts';
-import { type LocalBrokerProcess, pageUrl, startOwnBroker } from '../../../support/processes/local-broker.ts';
+import {
+  type LocalBrokerProcess,
+  pageUrl,
+  shellVariables,
+  startOwnBroker,
+} from '../../../support/processes/local-broker.ts';
+import { runCommandLine } from '../../commands/shared/command-line.ts';
 
 /** The command that starts Chromium on this machine, if it is there. */
 const CHROMIUM = (process.env.PATH ?? '')
@@ -139,4 +146,21 @@ export async function unfold(page: Page, name: string): Promise<Locator> {
 /** Waits until the page says this. */
 export function said(page: Page, text: string): Promise<void> {
   return page.getByRole('status').filter({ hasText: text }).waitFor();
+}
+
+/** The rules of axe-core that the page breaks, and where; a contrast that it cannot tell counts as too low. */
+export async function faultsOf(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate(`axe.run().then(({ violations, incomplete }) =>
+    [...violations, ...incomplete.filter(({ id }) => id === 'color-contrast')].flatMap(({ id, nodes }) =>
+      nodes.map(({ html }) => id + ': ' + html)))`);
+}
+
+/** A terminal of the operator of a broker. */
+export function terminalOf(broker: LocalBrokerProcess) {
+  const variables = { ...shellVariables(broker, 'operator'), AWS_SESSION_TOKEN: '' };
+  return async (line: string, input?: string) => {
+    const { exitCode, stderr } = await runCommandLine(line.split(' '), variables, input);
+    expect(exitCode, stderr).toBe(0);
+  };
 }

@@ -24,7 +24,8 @@ const STATE: State = {
     callers: [],
     services: [],
     clients: [],
-    stages: [],
+    table: 'recover',
+    create: [],
     saved: { text: '', counts: [] },
     done: [],
     requests: [],
@@ -34,11 +35,18 @@ const STATE: State = {
 
 type Headers = Readonly<Record<string, string>>;
 
+interface Answered {
+  readonly status?: number;
+  readonly body?: unknown;
+  /** What an operator has done to the client. */
+  readonly state?: 'disabled' | 'deleted';
+}
+
 /**
  * A page in front of a broker that gives the same answer to every request; `asked` are the bodies that reached the broker,
  * `ordered` the incidents and the runs of the schedule.
  */
-export async function startPageWorld({ status: statusCode = 200, body = ISSUED as unknown } = {}) {
+export async function startPageWorld({ status: statusCode = 200, body = ISSUED as unknown, state }: Answered = {}) {
   const asked: string[] = [];
   const ordered: unknown[] = [];
   const handler = async (event: { readonly body?: string | undefined }) => {
@@ -48,7 +56,8 @@ export async function startPageWorld({ status: statusCode = 200, body = ISSUED a
   const broker = await startFunctionUrl({ handler, callers: [BILLING], port: 0 });
   onTestFinished(broker.close);
   const auditLine = (id: string) => (id === 'request-1' ? '{"outcome":"issued"}' : undefined);
-  const call = createPageCalls({ url: broker.url, callers: [BILLING], auditLine, sentFor: () => [] });
+  const clients = () => [{ name: 'acme', current: 'version-1', servicesTag: 'all', state }];
+  const call = createPageCalls({ url: broker.url, callers: [BILLING], clients, auditLine, sentFor: () => [] });
   const { url, close } = await startPage({
     ...{ port: 0, state: async () => STATE, auditLine, call },
     play: (incident) =>

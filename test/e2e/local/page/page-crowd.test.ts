@@ -1,0 +1,226 @@
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { exampleConfig, roleArn } from '../../../../local/config.ts';
+import { shellVariables, startOwnBroker } from '../../../support/processes/local-broker.ts';
+import { runCommandLine } from '../../commands/shared/command-line.ts';
+import { CLIENTS, startCrowd } from './page-crowd.ts';
+import {
+  answered,
+  cell,
+  faultsOf,
+  play,
+  press,
+  said,
+  shows,
+  skipped,
+  terminalOf,
+  unfold,
+  useBrowser,
+  way,
+} from './page-visitor.ts';
+
+const { open } = useBrowser();
+
+const FIRST = { client: 'client-1', service: 'loyalty' };
+const SECOND = { client: 'client-2', service: 'loyalty' };
+const LAST = { client: 'client-40', service: 'loyalty' };
+
+const SCREENS: readonly (readonly [width: number, height: number])[] = [
+  [1280, 800],
+  [390, 844],
+];
+
+async function openCrowd(width: number, height: number) {
+  const { broker, tokenService } = await startCrowd();
+  const { page } = await open({ viewport: { width, height } }, broker);
+  return { page, broker, tokenService };
+}
+
+/** Where an element is on the screen. */
+async function box(element: Locator) {
+  return (await element.boundingBox()) ?? { x: 0, y: Number.NaN, width: 0, height: 0 };
+}
+
+const answerTop = async (page: Page) => (await box(page.getByRole('heading', { name: 'Answer' }))).y;
+
+describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clients of three services`, () => {
+  it.each(SCREENS)('keeps the heads of the board and the answer in sight at %i by %i', async (...screen) => {
+    const { page } = await openCrowd(...screen);
+    const [width, height] = screen;
+    expect(await page.getByRole('rowheader').allInnerTexts()).toEqual(CLIENTS);
+    await page.getByRole('radio', { name: 'operator' }).check();
+    await cell(page, LAST).scrollIntoViewIfNeeded();
+    const [head, last] = [await box(page.getByRole('columnheader', { name: 'loyalty' })), await box(cell(page, LAST))];
+    expect(head.y).toBeGreaterThanOrEqual(0);
+    expect(last.y - head.y).toBeGreaterThan(head.height - 1);
+    expect(last.y + last.height - head.y).toBeLessThan(height * 0.6);
+
+    expect(await press(page, LAST)).toBe('issued');
+    expect(await answerTop(page)).toBeGreaterThanOrEqual(0);
+    expect(await answerTop(page)).toBeLessThan(height / 2);
+    // The head of the board covers no half of a row.
+    await cell(page, FIRST).scrollIntoViewIfNeeded();
+    expect(await faultsOf(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+    if (width < 960) return;
+    await page.getByRole('button', { name: 'Run the checks' }).click();
+    await said(page, 'Every pair was checked.');
+    await page.getByRole('heading', { name: 'Messages to the operators' }).hover();
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+    expect(await answerTop(page)).toBeGreaterThanOrEqual(0);
+    expect(await answerTop(page)).toBeLessThan(100);
+  });
+
+  it.each(SCREENS)('has one tab stop for the board, and arrow keys in it, at %i by %i', async (...screen) => {
+    const { page } = await openCrowd(...screen);
+    const name = () => page.evaluate<string>('document.activeElement.ariaLabel ?? document.activeElement.innerText');
+    const keys = async (...pressed: readonly string[]) => {
+      for (const key of pressed) await page.keyboard.press(key);
+      return name();
+    };
+    await page.getByRole('radio', { name: 'a token' }).focus();
+    expect(await keys('Tab')).toMatch(/^Ask for client-1 on customer-insights: /);
+    expect(await keys('ArrowDown', 'ArrowDown', 'ArrowRight')).toMatch(/^Ask for client-3 on merchant-payment/);
+    expect(await keys('End')).toMatch(/^Ask for client-3 on loyalty/);
+    expect(await keys('ArrowLeft', 'ArrowUp')).toMatch(/^Ask for client-2 on merchant-payment/);
+    expect(await keys('Control+End')).toMatch(/^Ask for client-40 on loyalty/);
+    expect(await keys('ArrowDown')).toMatch(/^Ask for client-40 on loyalty/);
+    expect(await keys('Tab')).toBe('Change client-1 from the command line');
+    expect(await keys('Shift+Tab')).toMatch(/^Ask for client-40 on loyalty/);
+    for (let row = 40; row > 20; row -= 1) await keys('ArrowUp');
+    // The head of the board does not cover the cell.
+    const head = await box(page.getByRole('columnheader', { name: 'loyalty' }));
+    expect((await box(cell(page, { ...LAST, client: 'client-20' }))).y).toBeGreaterThanOrEqual(head.y + head.height);
+    expect(await keys('Control+Home')).toMatch(/^Ask for client-1 on customer-insights: /);
+    expect(await page.locator('.cell[tabindex="0"]').count()).toBe(1);
+  });
+
+  it.each(SCREENS)('shows a deleted client in other colours than a disabled one at %i by %i', async (...screen) => {
+    const { page, broker } = await openCrowd(...screen);
+    const run = terminalOf(broker);
+    for (const pair of [FIRST, SECOND]) await press(page, pair);
+    await run('client delete client-1 --yes');
+    await run('client disable client-2 --yes');
+    await shows(page, FIRST, String.raw`deleted tokens until \d\d:\d\d`);
+    await shows(page, SECOND, 'disabled .*');
+    const styles = (selector: string, name: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).getPropertyValue('${name}')`);
+    const styleOf = (client: string, name: string, part = '') => styles(`[title="${client} on loyalty"] ${part}`, name);
+    const [deleted, disabled] = [await styleOf('client-1', '--colour'), await styleOf('client-2', '--colour')];
+    expect(deleted).not.toBe(disabled);
+    expect(deleted).toBe(await styles(':root', '--passing'));
+    expect((await box(cell(page, FIRST).locator('i'))).width).toBeGreaterThan(20);
+    expect(await press(page, FIRST)).toBe('issued');
+    await page.getByText('The secret is deleted. Its token serves until a check withdraws it').waitFor();
+    await page.getByRole('button', { name: 'Copy client disable client-1' }).waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+
+    await page.getByRole('radio', { name: 'stranger' }).check();
+    await shows(page, FIRST, String.raw`no rule deleted, tokens until \d\d:\d\d`);
+    expect(await cell(page, FIRST).locator('b').innerText()).toBe('no rule');
+    await page.getByRole('radio', { name: 'operator' }).check();
+    await shows(page, LAST, 'not tried yet');
+    expect(await styleOf('client-40', 'font-weight', 'b')).toBe('400');
+    expect(await styleOf('client-1', 'font-weight', 'b')).toBe('700');
+  });
+
+  it.each(SCREENS)('marks a service that is down in the head of its column at %i by %i', async (...screen) => {
+    const { page, tokenService } = await openCrowd(...screen);
+    const head = page.getByRole('columnheader', { name: 'loyalty' });
+    const heads = () => page.getByRole('columnheader').allInnerTexts();
+    const [before, top] = [await heads(), await box(cell(page, FIRST))];
+    tokenService.behave('loyalty', { fault: 'reset' });
+    expect(await press(page, FIRST)).toBe('token-endpoint-unavailable');
+    await head.getByText('unreachable').waitFor();
+    expect((await heads()).slice(0, 3)).toEqual(before.slice(0, 3));
+    await page.evaluate('scrollTo(0, 0)');
+    // Nothing on the board moves.
+    expect((await box(cell(page, FIRST))).y).toBe(top.y);
+    tokenService.behave('loyalty', {});
+    expect(await press(page, SECOND)).toBe('issued');
+    await head.getByText('unreachable').waitFor({ state: 'detached' });
+  });
+
+  it.each(SCREENS)('moves nothing of the board when the first steps are done at %i by %i', async (...screen) => {
+    const { page } = await openCrowd(...screen);
+    const steps = page.getByRole('list', { name: 'First steps' });
+    await page.locator('header').getByText('no token yet').waitFor();
+    const place = async () => {
+      await page.evaluate('scrollTo(0, 0)');
+      return box(cell(page, FIRST));
+    };
+    const before = await place();
+    await steps.waitFor();
+    await press(page, FIRST);
+    await press(page, FIRST);
+    await steps.waitFor({ state: 'hidden' });
+    await page.locator('header').getByText('1 of 2 tokens').waitFor();
+    expect((await place()).y).toBe(before.y);
+  });
+
+  it.each(SCREENS)('plays an outage of the table, and shows what was remembered, at %i by %i', async (...screen) => {
+    const { page, broker } = await openCrowd(...screen);
+    await press(page, FIRST);
+    await play(page, 'table', 'down');
+    await said(page, 'table: the table answers no call');
+    expect(await press(page, SECOND)).toBe('table-unavailable');
+    const lost = ['caller passed: signed', 'broker passed: allowed', 'memory passed: remembered nothing that serves'];
+    expect(await way(page)).toEqual([...lost, 'table failed: table-unavailable']);
+    await expect
+      .poll(
+        async () => {
+          broker.passMinute();
+          await press(page, FIRST);
+          return way(page);
+        },
+        { timeout: 60_000 },
+      )
+      .toEqual([
+        ...['caller passed: signed', 'broker passed: allowed', 'memory answered: remembered the answer'],
+        ...['table failed: table-unavailable', 'secret passed: read'],
+      ]);
+    expect(await faultsOf(page)).toEqual([]);
+    await play(page, 'table', 'works');
+    expect(await press(page, SECOND)).toBe('issued');
+  });
+
+  it('offers the command that creates the first client', async () => {
+    const { callers, services } = exampleConfig((name) => `https://${name}.example.com`);
+    const accessRules = [
+      { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
+    ];
+    const broker = await startOwnBroker({ config: { services, accessRules, callers, credentials: {} } });
+    const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] }, broker);
+    await page.getByText('No clients yet: create a client').waitFor();
+    expect(await page.getByRole('columnheader').count()).toBe(0);
+    await page.getByRole('button', { name: 'Copy client put --create' }).click();
+    const command = await page.evaluate<string>('navigator.clipboard.readText()');
+    const words = /-- (client put .*)\)$/.exec(command)?.[1] ?? '';
+    expect(await faultsOf(page)).toEqual([]);
+
+    // The services of this configuration cannot be reached, so the command stores the credential untried.
+    const credential = JSON.stringify({ client_id: 'acme-id', secret: 'made-up' });
+    await runCommandLine([...words.split(' '), '--yes'], { ...shellVariables(broker, 'operator') }, credential);
+    await page.getByRole('rowheader', { name: 'acme' }).waitFor();
+    expect(await page.getByText('No clients yet').count()).toBe(0);
+  });
+
+  it('has no label without its value while it asks', async () => {
+    const { page } = await openCrowd(1280, 800);
+    await press(page, FIRST);
+    const empty = () =>
+      page.evaluate(`[...document.querySelectorAll('dl div, .row > details')].filter((e) => e.checkVisibility() &&
+        ![...e.querySelectorAll('dd, .row > button, form')].some((value) => value.innerText)).map((e) => e.innerText)`);
+    await unfold(page, 'Change client-1');
+    await unfold(page, 'Other names');
+    const late = Promise.withResolvers<void>();
+    await page.route('**/call', (route) => late.promise.then(() => route.continue()));
+    await cell(page, SECOND).click();
+    await said(page, 'Asking for client-2');
+    expect(await empty()).toEqual([]);
+    expect(await faultsOf(page)).toEqual([]);
+    const asked = answered(page, page.getByRole('heading', { name: 'Answer' }));
+    late.resolve();
+    await asked;
+  });
+});
