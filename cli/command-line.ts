@@ -30,7 +30,14 @@ export async function runCommandLine(args: readonly string[], shell: Shell): Pro
     const client = program
       .command('client')
       .description("Manage the clients' credentials.")
-      .addHelpText('after', '\ndocs/runbook.md says when to use which command.');
+      .addHelpText(
+        'after',
+        `
+latch: a service rejected this version, so it is sent at most twice more; client retry ends it.
+hold: a service answered this version with an error, so it waits for up to an hour.
+pause: a service failed, so nothing is sent for the pair for up to five minutes.
+docs/runbook.md says when to use which command.`,
+      );
     const words = program.parseOptions([...args]).operands.slice(0, 2);
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed));

@@ -14,8 +14,9 @@ export interface ForceOptions {
 }
 
 export const FORCE =
-  'also untried, if the client is disabled, or a service or the broker does not answer; asks again in other cases';
-export const ACCEPT_REJECTED = 'with --force: also a version that a service rejects, or that is untried';
+  'also untried, if the client is disabled, or a service or the broker does not answer; asks again in other cases. If the credential is wrong, callers depend on the previous version';
+export const ACCEPT_REJECTED =
+  'with --force: also a version that a service rejects, or that is untried. Each rejected log-in may lock the account';
 
 /** Returns under which condition a version will be promoted, for a plan. */
 export function conditionOf({ force, acceptRejected }: ForceOptions): string {

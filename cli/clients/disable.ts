@@ -175,7 +175,7 @@ function parsePolicy(policy = '{"Version":"2012-10-17"}') {
 const WORDS = {
   disable: {
     description: 'Emergency stop: the broker issues no more tokens of the client, not even cached tokens.',
-    evenIfMissing: 'also a client without a secret, to stop it in advance',
+    evenIfMissing: 'also a client without a secret, to stop it in advance; a mistyped name stops the wrong client',
     effect:
       'Within 60 s no caller is issued a token of <client>. Tokens that callers already have stay valid until they expire: only the services can revoke them. client enable <client> ends it.',
     flagAlone:

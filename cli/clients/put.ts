@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CommandFailure, isFailure } from '../../client/commands/failure.ts';
-import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../client/commands/options.ts';
+import {
+  addConnectionOptions,
+  type ConnectionOptions,
+  connect,
+  parseName,
+  withoutValues,
+} from '../../client/commands/options.ts';
 import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
@@ -24,6 +30,9 @@ export function addPutCommand(parent: Command, shell: Shell): void {
   addChangeOptions(addConnectionOptions(parent.command('put')))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
     .argument('<client>', 'the client', parseName)
+    .configureOutput({
+      outputError: (text, write) => write(/^error: too many arg/.test(text) ? IN_HISTORY : withoutValues(text)),
+    })
     .option('--create', 'make a new client')
     .option('--services <names>', 'the services of the client, separated by commas, or all', parseServices)
     .option('--expires <day>', 'the day (UTC) on which the credential ends, such as 2027-03-01', parseDay)
@@ -33,6 +42,9 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     .addHelpText('after', HELP)
     .action(operate<PutOptions>(shell, ['SECRETS_MANAGER'], (options, command) => put(shell, options, command)));
 }
+
+const IN_HISTORY =
+  'error: too many arguments: a secret among them is in the history of your shell now, so replace it at the service\n';
 
 interface PutOptions extends ClientOptions, ConnectionOptions, ChangeOptions, ForceOptions {
   /** Names with spaces between, or `all`, as in the tag. */

@@ -25,6 +25,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
       ['--environment', 'prdo', 'client', 'list'],
       /--environment <name>' is invalid\. .* broker have dev, staging, prod;/,
     ],
+    [['client', 'put', 'acme', 'marked-secret'], /^error: too many arguments: a secret .* history of your shell now/],
     [['client', 'remove', 'acme'], /unknown command 'remove'\n(?!\(Did)/],
     [['client', 'list', '--settings'], /option '--settings <file>' argument missing/],
     [['client', 'list', '--settings', ''], /'--settings <file>' is invalid\. It must name one file/],
