@@ -11,7 +11,7 @@ import type {
   SendLimits,
 } from '../../broker/token-request/send-http.ts';
 import { SendFailure } from '../../broker/token-request/send-http.ts';
-import type { TokenResponse } from '../../broker/token-response/bytes.ts';
+import type { TokenResponse } from '../../broker/token-response/content.ts';
 import { isLoopback } from '../../vocabulary.ts';
 import { inflate } from './inflate.ts';
 

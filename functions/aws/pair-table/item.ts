@@ -98,7 +98,7 @@ function readMap<Entry>(value: unknown, read: (value: unknown) => Entry | undefi
 /** A hold or a pause counts even if a newer release wrote a reason that is unknown to this release. */
 function readWait(value: unknown, unknownType: ProblemType): Wait | undefined {
   const unknown = { type: unknownType, detail: 'The last token request failed.' };
-  const problem = (told: unknown) => readProblem(told) ?? unknown;
+  const problem = (stored: unknown) => readProblem(stored) ?? unknown;
   const wait = readAll<Omit<Wait, 'unheard'>>(value, { until: numberOf, step: numberOf, problem });
   return wait && { ...wait, ...(membersOf(value).unheard === true && { unheard: true }) };
 }

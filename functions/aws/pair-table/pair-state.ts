@@ -26,18 +26,18 @@ export async function readPairState(
 ): Promise<PairState> {
   const { disabled, pause, held, rejected, token } = withoutFutureTimes(await table.read(pair), now);
   const isProven = token !== undefined && token.credentialVersion === current;
-  const told = {
+  const proof = {
     ...pair,
     ...(isProven && { provenAt: token.issuedAt }),
     ...(token !== undefined && token.expiresAt > now && { tokenExpiresAt: token.expiresAt }),
   };
-  if (disabled) return { ...told, state: 'disabled', since: disabled.since || undefined };
+  if (disabled) return { ...proof, state: 'disabled', since: disabled.since || undefined };
   const latch = current === undefined ? undefined : rejected.get(current);
-  if (latch !== undefined) return { ...told, state: 'rejected', since: latch.at || undefined };
+  if (latch !== undefined) return { ...proof, state: 'rejected', since: latch.at || undefined };
   const hold = [...held].find(([key, { until }]) => key.startsWith(`${current}:`) && until > now)?.[1];
-  if (hold !== undefined) return { ...told, state: 'held', until: hold.until };
-  if (pause !== undefined && pause.until > now) return { ...told, state: 'paused', until: pause.until };
-  return { ...told, state: isProven ? 'ok' : 'unproven' };
+  if (hold !== undefined) return { ...proof, state: 'held', until: hold.until };
+  if (pause !== undefined && pause.until > now) return { ...proof, state: 'paused', until: pause.until };
+  return { ...proof, state: isProven ? 'ok' : 'unproven' };
 }
 
 /** The severity of a state or finding: good, idle (stopped or unproven), passing, or bad (needs an operator). */

@@ -1,7 +1,7 @@
 import type { ProblemType } from '../../vocabulary.ts';
 import { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
-import type { TokenResponse } from '../token-response/bytes.ts';
+import type { TokenResponse } from '../token-response/content.ts';
 import { shapeOf } from '../token-response/shape.ts';
 
 /**

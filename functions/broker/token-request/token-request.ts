@@ -3,7 +3,7 @@ import type { Credential } from '../credential/credential.ts';
 import type { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from '../token-response/bytes.ts';
+import type { TokenResponse } from '../token-response/content.ts';
 import type { RequestTimes } from '../token-response/expiry.ts';
 import { type HttpRequest, problemOf, SendFailure, type SendHttp, type SendLimits } from './send-http.ts';
 

@@ -1,7 +1,7 @@
 import type { ExpirySource, Warning } from '../../vocabulary.ts';
 import { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from './bytes.ts';
+import type { TokenResponse } from './content.ts';
 import type { FoundToken } from './find-token.ts';
 import { type Members, UnusableAnswer } from './members.ts';
 import { type ExpiryMeaning, expiryHeaderOf, expiryNameOf } from './names.ts';
@@ -102,15 +102,15 @@ interface ExpiryClaim extends Expiry {
  */
 function claimsOfAnswer(answer: AnsweredToken, times: RequestTimes, service: Service) {
   const { lifetimeMember, lifetimeUnit } = service.response;
-  const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }) => {
+  const found = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }) => {
     if (meaning === undefined) return [];
     // The setting defines the unit. The name only suggests a unit.
     const time = readTime(value, { ...meaning, unitMs: lifetimeUnit === 'milliseconds' ? 1 : meaning.unitMs });
     return time === undefined ? [] : [{ where: `\`${answer.print(path)}\``, time }];
   });
-  const isLocal = ({ time }: (typeof told)[number]) =>
+  const isLocal = ({ time }: (typeof found)[number]) =>
     'moment' in time && time.isLocal === true && !Number.isNaN(time.moment) && lifetimeMember === undefined;
-  const readings = told
+  const readings = found
     .filter((one) => !isLocal(one))
     .map(({ where, time }): ExpiryClaim => {
       const expiresAt =
@@ -128,7 +128,7 @@ function claimsOfAnswer(answer: AnsweredToken, times: RequestTimes, service: Ser
     const advice = 'name another in response.lifetimeMember, or set tokenLifetimeSeconds.';
     throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
   }
-  return { claims, hasLocal: told.some(isLocal) };
+  return { claims, hasLocal: found.some(isLocal) };
 }
 
 /** Returns members and headers with their unread values, each with the meaning of its name. */

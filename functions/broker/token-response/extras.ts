@@ -21,18 +21,18 @@ export function readExtras(
 ): { readonly extras: Extras; readonly hasEcho: boolean } {
   // A client id may be part of a scope or an address. A value that equals it is not passed on.
   const clientId = credential.clientId.reveal();
-  const isTold = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
+  const mayShow = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
   const [type, scope] = [readTokenType(around, text), readScope(around, text)];
-  const [isTypeTold, isScopeTold] = [isTold(type), isTold(scope)];
+  const [showsType, showsScope] = [mayShow(type), mayShow(scope)];
   const passed = readPassThrough(members, text);
-  const told = passed.filter(([, value]) => isTold(value));
+  const shown = passed.filter(([, value]) => mayShow(value));
   return {
     extras: {
-      tokenType: isTypeTold ? type : 'Bearer',
-      scope: isScopeTold ? scope : undefined,
-      passThrough: Object.fromEntries(told),
+      tokenType: showsType ? type : 'Bearer',
+      scope: showsScope ? scope : undefined,
+      passThrough: Object.fromEntries(shown),
     },
-    hasEcho: !isTypeTold || !isScopeTold || told.length < passed.length,
+    hasEcho: !showsType || !showsScope || shown.length < passed.length,
   };
 }
 
@@ -47,7 +47,7 @@ function readTokenType(around: readonly Level[], token: string): string {
 /** Returns the granted scope, from a text or an array, or `undefined` if no scope may be shown (RFC 6749 §3.3). */
 function readScope(around: readonly Level[], token: string): string | undefined {
   const given = nearest(around, 'scope') ?? nearest(around, 'scopes');
-  const scope = Array.isArray(given) && given.every((one) => typeof one === 'string') ? given.join(' ') : given;
+  const scope = Array.isArray(given) && given.every((part) => typeof part === 'string') ? given.join(' ') : given;
   return typeof scope === 'string' && /^[\x20-\x7e]{1,4096}$/.test(scope) && !shows(scope, token) ? scope : undefined;
 }
 

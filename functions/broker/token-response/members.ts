@@ -1,8 +1,7 @@
 import { isRecord } from '../json.ts';
 import type { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from './bytes.ts';
-import { openText } from './content.ts';
+import { openText, type TokenResponse } from './content.ts';
 import { MAX_NAME_LENGTH, plainName } from './names.ts';
 
 /** The content of an answer and its members, found once. */

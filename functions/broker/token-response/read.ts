@@ -3,8 +3,7 @@ import { type Credential, repeatsCredential } from '../credential/credential.ts'
 import { Problem } from '../problem.ts';
 import { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import { readText, type TokenResponse } from './bytes.ts';
-import { readContent } from './content.ts';
+import { readContent, readText, type TokenResponse } from './content.ts';
 import { type Expiry, type RequestTimes, readExpiry } from './expiry.ts';
 import { type Extras, readExtras } from './extras.ts';
 import { findToken } from './find-token.ts';

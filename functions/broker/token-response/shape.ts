@@ -3,8 +3,7 @@ import { isRecord, mediaTypeOf } from '../json.ts';
 import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { shows, textsIn } from '../redacted.ts';
-import type { TokenResponse } from './bytes.ts';
-import { openText } from './content.ts';
+import { openText, type TokenResponse } from './content.ts';
 import { expiryNameOf, plainName, plainText, TOKEN_NAMES } from './names.ts';
 
 /** Prints a member's path, the outermost name first, without revealing a value of the answer. */

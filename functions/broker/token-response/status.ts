@@ -1,6 +1,6 @@
 import { Problem, type ShapeReport } from '../problem.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from './bytes.ts';
+import type { TokenResponse } from './content.ts';
 import type { Members } from './members.ts';
 import type { PrintPath } from './shape.ts';
 import { parseHttpDate } from './times.ts';

@@ -1,14 +1,14 @@
 import type { ExpiryMeaning } from './names.ts';
 
 /** The time in a number or a text. NaN: it cannot be read. */
-export type ToldTime =
+export type ReadTime =
   /** A length counts from the start of the request, because the service may have issued the token at any time since. */
   | { readonly lengthMs: number }
   /** A moment in epoch milliseconds, by the service's clock. `isLocal`: it names no time zone, and is read as UTC. */
   | { readonly moment: number; readonly isLocal?: boolean };
 
 /** Reads numbers, also as text, dates and `D:HH:MM`. Returns `undefined` for `null`, `false`, `""`. */
-export function readTime(value: unknown, meaning: ExpiryMeaning): ToldTime | undefined {
+export function readTime(value: unknown, meaning: ExpiryMeaning): ReadTime | undefined {
   if (value === undefined || value === null || value === false) return undefined;
   if (typeof value === 'number') return readNumber(value, meaning);
   if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH) return { moment: Number.NaN };
@@ -24,7 +24,7 @@ export function readTime(value: unknown, meaning: ExpiryMeaning): ToldTime | und
 const MAX_TEXT_LENGTH = 64;
 
 /** Reads a number that is too large for a length as a moment. As a length, 10⁹ seconds are 31 years. */
-function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning): ToldTime {
+function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning): ReadTime {
   if (!Number.isFinite(number)) return { moment: Number.NaN };
   if (number >= FIRST_EPOCH_MILLISECONDS) return { moment: number };
   const isEpoch = number >= FIRST_EPOCH_SECONDS && (isMoment || unitMs >= SECOND_MS);
@@ -37,7 +37,7 @@ const FIRST_EPOCH_SECONDS = 1e9;
 export const FIRST_EPOCH_MILLISECONDS = 1e12;
 
 /** Reads dates as services write them: ISO 8601 and RFC 1123. A date without a time is its first moment. */
-function readDate(text: string): ToldTime {
+function readDate(text: string): ReadTime {
   const { date, day, month, year, time = '00:00', zone } = (ISO_8601.exec(text) ?? RFC_1123.exec(text))?.groups ?? {};
   const monthNumber = MONTHS.indexOf(month?.toLowerCase() ?? '') + 1;
   const isoDate = date ?? (day && `${year}-${String(monthNumber).padStart(2, '0')}-${day.padStart(2, '0')}`);

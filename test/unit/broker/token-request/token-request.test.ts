@@ -9,7 +9,7 @@ import {
   type SendLimits,
 } from '../../../../functions/broker/token-request/send-http.ts';
 import { buildTokenRequest, createTokenRequester } from '../../../../functions/broker/token-request/token-request.ts';
-import type { TokenResponse } from '../../../../functions/broker/token-response/bytes.ts';
+import type { TokenResponse } from '../../../../functions/broker/token-response/content.ts';
 import { exampleService, START } from '../../../support/example.ts';
 
 const ANSWER: TokenResponse = { status: 200, headers: {}, body: new TextEncoder().encode('{"token":"t"}') };
