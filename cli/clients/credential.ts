@@ -19,8 +19,8 @@ import { settingsOf } from '../shared/settings.ts';
 import { ask } from './confirm.ts';
 
 /** Reads a new secret: asks at a terminal, where the secret is hidden, otherwise reads JSON from standard input. */
-export async function readCredential(shell: Shell, headers: readonly string[] = []): Promise<Redacted> {
-  if (!shell.stdin.isTTY) return readInput(shell, headers);
+export async function readCredential(shell: Shell, headers: readonly string[] = [], isOptional = false) {
+  if (!shell.stdin.isTTY) return readInput(shell, headers, isOptional);
   note(shell, 'The secret is not shown while you type it.');
   const hidden = ['secret', ...headers].map((name) => ({ text: `${name}: `, isHidden: true }));
   const [client_id, ...secrets] = await ask(shell, [{ text: 'client_id: ' }, ...hidden]);
@@ -34,7 +34,7 @@ export function headersOf(environment: string, services: readonly string[]): rea
   return [...new Set(services.flatMap((name) => settings?.[name]?.clientHeaders ?? []))];
 }
 
-async function readInput(shell: Shell, headers: readonly string[]): Promise<Redacted> {
+async function readInput(shell: Shell, headers: readonly string[], isOptional: boolean) {
   const form = ['client_id', 'secret', ...headers].map((name) => `"${name}": "…"`).join(', ');
   note(shell, `Reading the credential from standard input, as JSON: {${form}}`);
   const stop = () => shell.stdin.destroy(aborted());
@@ -46,6 +46,7 @@ async function readInput(shell: Shell, headers: readonly string[]): Promise<Reda
   if (!isUtf8(bytes)) throw unusable('it is not UTF-8');
   const text = new TextDecoder().decode(bytes);
   if (text.trim() !== '') return new Redacted(text);
+  if (isOptional) return undefined;
   throw new CommandFailure('no-credential', 'Nothing came from standard input', CREDENTIAL_ADVICE);
 }
 

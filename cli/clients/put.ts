@@ -78,11 +78,11 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
 
   const configured = configuredServices(shell, environment);
   const tagged = before?.servicesTag ?? 'all';
-  // Does not ask for a credential that would not be stored.
-  const isStored = !dryRun && (yes || isTerminal(shell));
+  // Does not ask for a credential that would not be stored. A dry run judges a credential that is piped in.
+  const isRead = dryRun ? !shell.stdin.isTTY : yes || isTerminal(shell);
   const planned = said ?? tagged;
   const headers = headersOf(environment, servicesOf(planned, configured));
-  const typed = isStored ? await readCredential(shell, headers) : undefined;
+  const typed = isRead ? await readCredential(shell, headers, dryRun) : undefined;
   const place = { environment, configured, tagged, expires, refuse: (message: string) => command.error(message) };
   const prepared = typed && prepareCredential(typed, said, place);
   const names = servicesOf(prepared?.services ?? planned, configured);

@@ -277,3 +277,19 @@ it('client put names the pending version on Ctrl-C, and the commands for it', as
   const { AWSPENDING } = await world.describe();
   expect(result.stderr).toContain(`Storing version ${AWSPENDING} of token-broker/local/acme`);
 });
+
+it('--dry-run judges a credential that is piped in like the run, and stores and sends nothing', async ({ world }) => {
+  const before = await world.describe();
+  const requests = world.tokenService.requests.length;
+  for (const input of ['in plain text', { client_id: 'acme-id' }, { ...NEW, services: { other: {} } }]) {
+    const dry = await world.run('client put acme --dry-run', { input });
+    expect(dry).toEqual(await world.run('client put acme --yes', { input }));
+    expect(dry).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('credential-malformed') });
+  }
+  const input = { ...NEW, secret: `${NEW.secret} ` };
+  const { exitCode, stderr } = await world.run('client put acme --dry-run', { input });
+  expect(stderr).toMatch(/- also stores the blank .*- changes the client_id.*Nothing was changed: --dry-run/s);
+  expect(exitCode).toBe(0);
+  expect(await world.describe()).toEqual(before);
+  expect(world.tokenService.requests).toHaveLength(requests);
+});
