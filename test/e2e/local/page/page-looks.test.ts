@@ -154,6 +154,8 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const broker = await startOwnBroker({ env: { PORT: '8788' } });
     const { page } = await open({ viewport: { width: 1280, height: 800 } }, broker);
     for (const pair of PAIRS) await press(page, pair);
+    // A token is not refused right after it was issued.
+    broker.passMinute();
     await play(page, 'merchant-payment-cleansing', 'throttles');
     for (const pair of [CLEANSING, ACME]) {
       await press(page, pair);
