@@ -48,7 +48,7 @@ function playOf(service: string, clients: readonly string[], { playing, findingO
   if (playing) return plays === 'recover' ? { plays } : { plays, trouble: plays };
   const found = clients.flatMap((client) => findingOf(pairKey({ client, service })) ?? []);
   const newest = found.toSorted((a, b) => a.at - b.at).at(-1)?.finding;
-  return newest === 'unreachable' ? { trouble: newest } : {};
+  return newest === 'unreachable' ? { trouble: 'down' } : {};
 }
 
 async function cellOf(pair: Pair, client: StoredClient | undefined, described: Described): Promise<Cell> {

@@ -131,14 +131,14 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
     const [before, top] = [await heads(), await box(cell(page, FIRST))];
     tokenService.behave('loyalty', { fault: 'reset' });
     expect(await press(page, FIRST)).toBe('token-endpoint-unavailable');
-    await head.getByText('unreachable').waitFor();
+    await head.getByText('down').waitFor();
     expect((await heads()).slice(0, 3)).toEqual(before.slice(0, 3));
     await page.evaluate('scrollTo(0, 0)');
     // Nothing on the board moves.
     expect((await box(cell(page, FIRST))).y).toBe(top.y);
     tokenService.behave('loyalty', {});
     expect(await press(page, SECOND)).toBe('issued');
-    await head.getByText('unreachable').waitFor({ state: 'detached' });
+    await head.getByText('down').waitFor({ state: 'detached' });
   });
 
   it.each(SCREENS)('moves nothing of the board when the first steps are done at %i by %i', async (...screen) => {

@@ -164,7 +164,7 @@ it('clients are in the natural order of their names', async () => {
 });
 
 it.each<readonly [string, Partial<Found>, string | undefined]>([
-  ['while its newest answer is a failure', { at: NOW }, 'unreachable'],
+  ['while its newest answer is a failure', { at: NOW }, 'down'],
   ['no longer than until another pair succeeds', { at: NOW - 2 }, undefined],
 ])('a service of a configuration is in trouble %s', async (_, found, trouble) => {
   const findings = new Map<string, Partial<Found>>([
