@@ -81,7 +81,7 @@ export function Board({ state: { callers, services, clients, create, done }, cho
             <tr>
               {[{ name: 'Client' }, ...services].map(({ name, trouble }) => (
                 <th scope="col" key={name} title={name}>
-                  {trouble && <strong class="bad">{trouble}:</strong>} {name}
+                  {trouble && <strong class="bad">{trouble}:</strong>} <span>{name}</span>
                 </th>
               ))}
             </tr>
