@@ -103,7 +103,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
 /** Blocks that are about a deployed stack, which is not on this machine. */
 const EXCEPTIONS = [
   ...[/aws cloudformation describe-stacks/, /npm run deploy/, /-concurrency/, /^tb release /, /resource-policy/],
-  ...[/npm run bootstrap/, /doctor --stack/],
+  ...[/npm run bootstrap/, /doctor --stack/, /^topic=\$\(aws sns /, /^aws sns /],
   ...[/aws organizations/, /aws lambda (?:invoke|delete-function)/, /^output KeyArn$/, /cdk -- (?:destroy|rollback)/],
 ];
 

@@ -84,6 +84,8 @@ describe('service', () => {
     };
     const { access_token: first, fingerprint } = await tokenOf();
     expect(await statusFor(first)).toBe(200);
+    // A token is not refused right after it was issued.
+    broker().passMinute();
     expect(await run('service customer-insights --revoke')).toEqual(ended(0, '', /refuses every token/));
     expect(await statusFor(first)).toBe(401);
     expect(await statusFor((await tokenOf(` --refused ${fingerprint}`)).access_token)).toBe(200);
