@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import type { Step, View } from '../../../../functions/broker/pair/decision.ts';
+import { EMPTY_RECORD } from '../../../../functions/broker/pair/record.ts';
 import { found, SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../../support/example.ts';
-import { exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
+import { closedToken, exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 import {
   answer,
   createPairWorld,
@@ -86,6 +87,36 @@ it('a version is sent only if it was read after the look, although an earlier re
   await ask(FINGERPRINT);
 
   expect(versionsSent()).toEqual(['v1', 'v2']);
+});
+
+it('a version is sent only if it was read after the end of the look, not while the look was under way', async () => {
+  let version = 'v1';
+  let looks = 0;
+  const { acquire, clock, shared, versionsSent } = createPairWorld({
+    renewals: [FAILED],
+    secret: (stage) => found(version, undefined, stage),
+    store: {
+      async read(which, terms) {
+        looks += 1;
+        if (looks === 1) {
+          await acquire([REQUEST]);
+          version = 'v2';
+          clock.now += 1;
+        }
+        return shared.read(which, terms);
+      },
+    },
+  });
+  await acquire([REQUEST]);
+
+  expect(versionsSent()).toEqual(['v1', 'v2']);
+});
+
+it('a token that the table shows and that cannot be opened here is replaced, whatever memory has', async () => {
+  const { ask, memory, sent } = createPairWorld({ record: { token: closedToken() } });
+  await memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, token: exampleToken() }, tag: 'a' }));
+
+  expect([await ask(), sent.length]).toEqual([FINGERPRINT, 1]);
 });
 
 it('a latch or a hold is reported with the secret of the last minutes', async () => {

@@ -4,7 +4,7 @@ import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair
 import type { TaggedRecord } from '../../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../../support/example.ts';
-import { closedToken, exampleToken, exampleWait } from '../../../support/pair/pair-examples.ts';
+import { closedToken, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const OTHER = { ...PAIR, client: 'globex' };
@@ -84,6 +84,13 @@ describe('what an instance remembers of a pair', () => {
 
     expect(all.map((pair) => memory.withTry(pair).token !== undefined)).toEqual([false, false, true, true]);
     expect(memory.trusted(PAIR)).toEqual({ ...EMPTY_RECORD, attemptedAt: START - 1 });
+  });
+
+  it('counts a latch unless the lease of another call may change it, and the lease of the same call does not', async () => {
+    const { memory, learn } = setUp();
+    await learn({ ...RECORD, rejected: latches({ v1: START }), lease: { id: 'mine', until: START + MINUTE_MS } });
+    const latchesFor = (own: string) => memory.recall(PAIR, (leaseId) => leaseId === own).rejected.size;
+    expect([latchesFor('mine'), latchesFor('another')]).toEqual([1, 0]);
   });
 
   it('shows the last try to renew as an attempt, unless the table knows of a later one', async () => {

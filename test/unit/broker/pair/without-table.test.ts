@@ -78,6 +78,7 @@ describe.each([
       { ageMs: MINUTE_MS - 1, secret: DENIED },
       'client-disabled',
     ],
+    ['answers with the flag under another’s lease', { disabled, ...LIVE }, {}, 'client-disabled'],
   ])('%s, at once', async (_, record, options, expected) => {
     const { answered, waitMs } = await askWithout(record, options);
     expect([answered, waitMs]).toEqual([expected, 0]);
@@ -92,6 +93,11 @@ describe.each([
     [
       'the hold is older than a minute and the token was refused',
       { token, ...held },
+      { refused: FINGERPRINT, ageMs: MINUTE_MS },
+    ],
+    [
+      'the latch is older than a minute and the token was refused',
+      { token, ...latched },
       { refused: FINGERPRINT, ageMs: MINUTE_MS },
     ],
     ['the flag is older than a minute', { token, disabled }, { ageMs: MINUTE_MS }],
@@ -115,9 +121,10 @@ describe.each([
     expect([answered, waitMs >= leastMs]).toEqual([type, true]);
   });
 
-  it('reads the secret once in a minute, also while Secrets Manager is silent, and never for a pair it does not know', async () => {
+  it('reads the secret once in a minute, also while Secrets Manager is silent, and never for a pair it does not know, or whose token has ended', async () => {
     const refused = { token, refused: FINGERPRINT };
     expect((await askWithout({}, refused)).readStages).toEqual([]);
+    expect((await askWithout({ token }, { ageMs: 60 * MINUTE_MS })).readStages).toEqual([]);
     expect((await askWithout({ token }, refused)).readStages).toEqual(['AWSCURRENT']);
     expect((await askWithout({ token }, { ...refused, secret: () => SECRETS_DOWN })).readStages).toHaveLength(1);
   });
@@ -137,13 +144,13 @@ describe.each([
   });
 
   it('takes no withdrawal', async () => {
-    const { acquire, recordNow } = createPairWorld({ record: { token }, onReplace: failing });
+    const { acquire, recordNow, clock } = createPairWorld({ record: { token }, onReplace: failing });
     const withdraw = { kind: 'withdraw', answer: 'missing' } as const;
 
     expect(await acquire([withdraw], exampleCall({ stage: 'AWSCURRENT' }))).toMatchObject({
       type: 'table-unavailable',
     });
-    expect(recordNow().token).toBe(token);
+    expect([recordNow().token, clock.now - START]).toEqual([token, untilDeadline]);
   });
 
   it.each(['AWSPENDING', 'AWSPREVIOUS'] as const)('answers no check of %s from memory', async (stage) => {
@@ -174,6 +181,12 @@ it('a token of a client that was stopped does not come back when Secrets Manager
   expect(await ask()).toBe('client-disabled');
   secret = (stage) => found('v1', undefined, stage);
   expect(await ask()).toBe('table-unavailable');
+});
+
+it('a check of AWSPENDING that finds none takes no token from memory', async () => {
+  const { acquire, memory } = createPairWorld({ record: { token }, secret: () => ({ outcome: 'missing' }) });
+  await acquire([answer('missing')], exampleCall({ stage: 'AWSPENDING' }));
+  expect(memory.withTry(PAIR).token).toBe(token);
 });
 
 describe('a call that needs the table', () => {
@@ -288,6 +301,20 @@ describe('an outcome whose write fails', () => {
     });
     await acquire([REQUEST, answer('enough')]);
     expect(recordNow()).toMatchObject({ forcedAt: START, rejected: new Map([['v1', { count: 1 }]]) });
+  });
+
+  it('is looked at again past a circuit that is open', async () => {
+    const { acquire, shared, recordNow, clock } = createPairWorld({
+      renewals: [REJECTED],
+      onReplace: (write, { n }) => {
+        if (n === 2) shared.change(PAIR, (record) => ({ ...record, forcedAt: START }));
+        return write();
+      },
+      store: { read: (which, terms) => (recordNow().lease && !terms.settles ? OPEN() : shared.read(which, terms)) },
+    });
+    await acquire([REQUEST, answer('enough')]);
+    expect(recordNow()).toMatchObject({ lease: undefined, rejected: new Map([['v1', { count: 1 }]]) });
+    expect(clock.now).toBe(START);
   });
 
   it('brings a rejected caller its own answer at the end of its time', async () => {
