@@ -34,7 +34,9 @@ async function stateOf({ secretsManager, json }: OperatorWorld) {
 }
 
 describe('a command that changes something', () => {
-  it('only shows the plan and its place, and reads nothing, without --yes, or with --dry-run', async ({ world }) => {
+  it('only shows the plan and its place without --yes, or with --dry-run, which judges the credential of put', async ({
+    world,
+  }) => {
     // A version of every stage.
     await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
     await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
@@ -47,7 +49,10 @@ describe('a command that changes something', () => {
       expect(refused.stderr).toMatch(change);
       expect(refused.stderr).toMatch(/no terminal to ask at, so nothing was changed; --yes/);
 
-      const dry = await world.run(`client ${command} --dry-run --json`, unread);
+      const dry = await world.run(
+        `client ${command} --dry-run --json`,
+        command.startsWith('put') ? { input: NEW } : unread,
+      );
       expect(dry, command).toEqual(ended(0, /./, /\nNothing was changed/));
       expect(JSON.parse(dry.stdout)).toMatchObject({ environment: 'local', account: '111111111111', dry_run: true });
     }
