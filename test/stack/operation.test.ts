@@ -89,6 +89,10 @@ describe('synth warns', () => {
   const noSubscriber = /reach no operator.*\[ack: token-broker:no-subscriber\]/;
   const ownCaller = /callers: \S+:role\/billing\..*Guard the function.*\[ack: token-broker:caller-in-own-account\]/;
 
+  const headers = { 'X-Api-KEY': 'a', 'my-token': 'b', 'A-Secret': 'c', 'x-tenant': 'd' };
+  const keyed = { ...services['customer-insights'], headers };
+  const secretHeader = (name: string) => new RegExp(`of keyed contain the header ${name}, which.* in clientHeaders`);
+
   it.each<[what: string, changes: object, warnings: RegExp[]]>([
     ['alarms that reach no subscriber, and of callers in the own account', {}, [ownCaller, noSubscriber]],
     ['callers in the own account alone', { health }, [ownCaller]],
@@ -96,6 +100,11 @@ describe('synth warns', () => {
     ['nothing where neither a canary nor a trail is', { canary }, []],
     ['nothing where the guard is attached', { health, guarded: true }, []],
     ['nothing when callers are elsewhere, and only operators here', { health, accessRules: [rule, elsewhere] }, []],
+    [
+      'headers of a service that may be secret, by their names',
+      { canary, services: { ...services, keyed } },
+      ['X-Api-KEY', 'my-token', 'A-Secret'].map(secretHeader),
+    ],
     ['nothing in the example of staging', { ...environments.staging }, []],
     ['nothing in the example of prod', { ...environments.prod }, []],
   ])('of %s', (_, changes, warnings) => {

@@ -98,6 +98,21 @@ describe('a check', () => {
     expect(requests).toHaveLength(1);
   });
 
+  it('names the cause of a 500 to a version that was never accepted, asked for and held, and of no other', async () => {
+    const surroundings = setUp({ answer: () => exchange(500, {}) });
+    const doubted = { finding: 'unreachable', cause: 'not-accepted', version: 'v1' };
+    expect(await surroundings.check()).toMatchObject({ ...doubted, provenBy: 'request' });
+    expect(await surroundings.check()).toMatchObject({ ...doubted, provenBy: 'pause', retryAfterSeconds: 1 });
+    expect(await setUp({ answer: () => exchange(502, {}) }).check()).not.toHaveProperty('cause');
+
+    const proven = setUp({ answer: () => exchange(500, {}) });
+    const token = exampleToken({ expiresAt: START - 1 });
+    proven.shared.change(pair, (record) => ({ ...record, token }));
+    const found = await proven.check();
+    expect(found).toMatchObject({ finding: 'unreachable', provenBy: 'request' });
+    expect(found).not.toHaveProperty('cause');
+  });
+
   it('reports on the version known last while Secrets Manager is down, names it, and leaves a warning', async () => {
     const { check, clock, instance, surroundings, versions } = setUp();
     await clock.run(instance.issue());

@@ -12,7 +12,8 @@ import { describe, expect, onTestFinished, vi } from 'vitest';
 import { environments } from '../../../../lib/environments.ts';
 import { SETTINGS_VARIABLE } from '../../../../lib/settings/names.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { beginCommandLine, ended } from '../shared/command-line.ts';
+import { changed } from '../../../unit/settings/example-form.ts';
+import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from '../shared/command-line.ts';
 import { ACME, it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -25,9 +26,16 @@ function beginPut({ shell }: OperatorWorld) {
   return beginCommandLine(PUT.split(' '), shell, Readable.from([Buffer.from(JSON.stringify(NEW))]));
 }
 
-async function storedValue({ secretsManager }: OperatorWorld): Promise<unknown> {
-  const { SecretString = '' } = await secretsManager.send(new GetSecretValueCommand({ SecretId: ACME }));
+async function storedValue({ secretsManager }: OperatorWorld, SecretId = ACME): Promise<unknown> {
+  const { SecretString = '' } = await secretsManager.send(new GetSecretValueCommand({ SecretId }));
   return JSON.parse(SecretString);
+}
+
+function writeSettings(dev: unknown): void {
+  const file = path.join(temporaryFolder(), 'environments.json');
+  writeFileSync(file, JSON.stringify({ environments: { dev } }));
+  vi.stubEnv(SETTINGS_VARIABLE, file);
+  onTestFinished(() => void vi.unstubAllEnvs());
 }
 
 describe('client put', () => {
@@ -118,12 +126,30 @@ describe('client put', () => {
     await world.secretsManager.send(new CreateSecretCommand(stored));
     const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
     expect(await plan()).toMatch(/- changes the client_id: /);
-    const file = path.join(temporaryFolder(), 'environments.json');
-    writeFileSync(file, JSON.stringify({ environments: { dev: { ...environments.dev, trail: {} } } }));
-    vi.stubEnv(SETTINGS_VARIABLE, file);
-    onTestFinished(() => void vi.unstubAllEnvs());
+    writeSettings({ ...environments.dev, trail: {} });
     expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
   });
+
+  it.for(['typed', 'piped'])(
+    'stores the headers of a client, %s, and says what must not run',
+    async (way, { world }) => {
+      writeSettings(changed(environments.dev, `services/${INSIGHTS}/clientHeaders`, ['X-Api-Key']));
+      const value = { ...NEW, 'X-Api-Key': 'marked-key' };
+      const typed: Dialogue = Object.entries(value).map(([name, text]) => [`${name}: `, `${text}\r`]);
+      const { screen } =
+        way === 'typed'
+          ? await typeAtCommandLine(PUT_IN_DEV.split(' '), world.shell, typed)
+          : { screen: (await world.run(PUT_IN_DEV, { input: value })).stderr };
+      expect(screen).not.toContain('marked-key');
+      expect(screen).toMatch(/\n- stores headers .*: wait until no version of 1\.1\.0 has calls \(release list\)/);
+      expect(await storedValue(world, 'token-broker/dev/new')).toMatchObject(value);
+
+      const incomplete = await world.run(PUT_IN_DEV.replace('new', 'other'), { input: NEW });
+      expect(incomplete).toEqual(
+        ended(1, '', /"X-Api-Key": "…"}\nerror: credential-malformed: .*X-Api-Key is missing/),
+      );
+    },
+  );
 
   const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
 

@@ -1,8 +1,11 @@
 import { fork } from 'node:child_process';
+import { getDiffieHellman } from 'node:crypto';
 import dns, { type LookupAddress } from 'node:dns';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { createServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
+import { generate } from 'selfsigned';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import { bomb, http, serve } from '../../../attacks/hostile-answers.ts';
@@ -217,8 +220,25 @@ describe('over TLS', () => {
     ['HTTP/1.1 400 X\r\n\r\n', 'EPROTO: not TLS'],
     ['\x15\x03\x01\x00\x02\x02\x46', 'EPROTO: no protocol in common'],
     ['\x15\x03\x01\x00\x02\x02\x28', 'EPROTO: no protocol in common'],
+    // A ServerHello of TLS 1.2 without the extension of RFC 5746.
+    [`\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x03${'r'.repeat(32)}\x00\xc0\x2f\x00`, 'EPROTO: old renegotiation'],
   ])('names the reason of a handshake that fails (%j)', async (bytes, code) => {
     const server = await serve({ onConnection: (socket) => void socket.end(bytes, 'latin1') });
     expect(await outcomeOf(createHttpsSender(), toServer(server))).toEqual({ kind: 'tls', code, status: undefined });
+  });
+
+  it('names the weak key of a server whose Diffie-Hellman group has 1024 bits', async () => {
+    const prime = getDiffieHellman('modp2').getPrime();
+    const der = Buffer.concat([Buffer.from('30818702818100', 'hex'), prime, Buffer.from('020102', 'hex')]);
+    const dhparam = `-----BEGIN DH PARAMETERS-----\n${der.toString('base64')}\n-----END DH PARAMETERS-----\n`;
+    const ciphers = 'DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0';
+    const { private: key, cert } = await generate(undefined, { keySize: 2_048, algorithm: 'sha256' });
+    const weak = { key, cert, dhparam, ciphers, maxVersion: 'TLSv1.2' } as const;
+    const server = createServer(weak).on('tlsClientError', () => undefined);
+    onTestFinished(() => void server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`https://127.0.0.1:${port}/`));
+    expect(outcome).toEqual({ kind: 'tls', code: 'EPROTO: weak key', status: undefined });
   });
 });
