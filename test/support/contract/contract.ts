@@ -97,7 +97,9 @@ function isOfAws({ headers, status }: Exchange): boolean {
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;
-  const members = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, closed(one)]));
+  // A part of `allOf` describes only some of the members.
+  const close = (name: string, part: unknown) => (name === 'allOf' ? part : closed(part));
+  const members = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, close(name, part)]));
   const isObjectSchema = members.type === 'object' && members.properties !== undefined;
   return isObjectSchema ? { additionalProperties: false, ...members } : members;
 }
