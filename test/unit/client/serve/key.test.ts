@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { KeyFileRefused, writeKeyFile } from '../../../../client/serve/key.ts';
 import { startServer } from '../../../../client/serve/server.ts';
 import { createFakeBroker } from '../../../../client/testing.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -17,6 +16,9 @@ vi.mock('node:fs/promises', async (importOriginal) => {
   };
   return { ...actual, rename };
 });
+// Another file of this worker may have loaded it with Node's own `rename`.
+vi.resetModules();
+const { KeyFileRefused, writeKeyFile } = await import('../../../../client/serve/key.ts');
 
 /** A key in the form of this server. */
 const keyOf = (port: number) => `tbk-${port}-${'A'.repeat(43)}`;
