@@ -38,6 +38,9 @@ it('3 000 callers of a wrong credential who come back each second do not pile up
 
   expect(requests).toHaveLength(1);
   const others = answers.filter(({ problem }) => problem?.type !== 'credential-rejected');
-  expect(others.filter(({ at }) => at - start > 15 * SECOND_MS)).toEqual([]);
+  const late = others.filter(({ at }) => at - start > 15 * SECOND_MS);
+  // A call whose looks are throttled until its end hears so: one in 100 000 may.
+  expect(late.filter(({ problem }) => problem?.type !== 'table-unavailable')).toEqual([]);
+  expect(late.length).toBeLessThan(answers.length / 100_000);
   expect(underWay).toBeLessThan(200);
 });
