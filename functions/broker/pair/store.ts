@@ -16,7 +16,7 @@ export interface PairStore {
 export interface CallTerms {
   /** Epoch milliseconds. A call that is cut off at this time says nothing about the store. */
   readonly deadline: number;
-  /** The call writes an outcome that no other call can write, so it is made whatever failed before it. */
+  /** The call writes an outcome that no other call can write. The circuit breaker lets it through even when open. */
   readonly settles?: boolean;
 }
 
