@@ -21,7 +21,26 @@ const ROOT = new URL('../../../', import.meta.url);
 const readPage = (name: string) => readFileSync(new URL(name, ROOT), 'utf8');
 const filesIn = (folder: string) => readdirSync(new URL(folder, ROOT));
 const GUIDES = filesIn('docs').flatMap((file) => (file.endsWith('.md') ? `docs/${file}` : []));
-const PAGES = ['README.md', 'CHANGELOG.md', 'client/README.md', ...GUIDES];
+const PAGES = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'client/README.md', ...GUIDES];
+/** The most words of each page, and of all pages but docs/messages.md, which a script makes. */
+const MOST_WORDS: Readonly<Record<string, number>> = {
+  'README.md': 1_677,
+  'CHANGELOG.md': 3_894,
+  'SECURITY.md': 56,
+  'client/README.md': 2_102,
+  'docs/alarms.md': 3_266,
+  'docs/callers.md': 3_434,
+  'docs/deploy.md': 4_257,
+  'docs/development.md': 2_373,
+  'docs/messages.md': 2_500,
+  'docs/pair.md': 1_653,
+  'docs/performance.md': 1_274,
+  'docs/runbook.md': 3_300,
+  'docs/scale.md': 3_264,
+  'docs/security.md': 4_801,
+  'docs/token-endpoints.md': 562,
+};
+const MOST_WORDS_OF_ALL = 36_000;
 const linksIn = (text: string) => [...text.matchAll(/\]\(([^)]+)/g)].map(([, link = '']) => link);
 /** The anchors of a page, as GitHub makes them. */
 const anchorsOf = (page: string) =>
@@ -40,6 +59,15 @@ describe.each(PAGES)('%s', (name) => {
     const named = [...readPage(name).matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, script = '']) => script);
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
   });
+});
+
+it('no page has more words than its limit, and all pages have no more than theirs', () => {
+  const counts = Object.fromEntries(PAGES.map((page) => [page, readPage(page).trim().split(/\s+/).length]));
+  expect(Object.keys(counts).toSorted()).toEqual(Object.keys(MOST_WORDS).toSorted());
+  const tooLong = Object.entries(counts).filter(([page, count]) => count > (MOST_WORDS[page] ?? 0));
+  expect(tooLong).toEqual([]);
+  const { 'docs/messages.md': _made, ...written } = counts;
+  expect(Object.values(written).reduce((sum, count) => sum + count)).toBeLessThanOrEqual(MOST_WORDS_OF_ALL);
 });
 
 it('the newest version of CHANGELOG.md is that of both packages, the contract and the file to install', () => {
