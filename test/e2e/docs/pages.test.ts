@@ -25,7 +25,7 @@ const PAGES = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'client/README.md', .
 /** The most words of each page, and of all pages but docs/messages.md, which a script makes. */
 const MOST_WORDS: Readonly<Record<string, number>> = {
   'README.md': 1_677,
-  'CHANGELOG.md': 3_894,
+  'CHANGELOG.md': 1_700,
   'SECURITY.md': 56,
   'client/README.md': 2_102,
   'docs/alarms.md': 3_266,
