@@ -9,7 +9,6 @@ import { SERVICES } from '../../test/support/fleet/model-world.ts';
 import { drawn } from '../../test/support/fleet/surroundings.ts';
 import { type Obtain, startCallers } from './callers.ts';
 import { createInvoke, type Invoke } from './function.ts';
-import { type Outcome, outcomeOf } from './outcome.ts';
 import { createDay, type Day, REQUEST_TIMEOUT_MS, type Scale, type Way } from './world.ts';
 
 /**
@@ -17,7 +16,7 @@ import { createDay, type Day, REQUEST_TIMEOUT_MS, type Scale, type Way } from '.
  * instances, or without any. `isStopped` is asked once for each simulated minute.
  * @throws Error the promises of docs/pair.md that the broker broke
  */
-export async function simulateDay(way: Way, scale: Scale, isStopped = () => false): Promise<Outcome> {
+export async function simulateDay(way: Way, scale: Scale, isStopped = async () => false) {
   const day = createDay(way, scale);
   const { model, clock, tally } = day;
   const { obtain, check } = way === 'no-broker' ? direct(day) : throughBroker(day, createInvoke(day));
@@ -27,7 +26,7 @@ export async function simulateDay(way: Way, scale: Scale, isStopped = () => fals
 
   const minutes = scale.hours * 60;
   const steps = stepsOf(scale.seed, minutes / FAULT_EVERY_MINUTES);
-  for (let minute = 0; minute < minutes && !isStopped(); minute += 1) {
+  for (let minute = 0; minute < minutes && !(await isStopped()); minute += 1) {
     await clock.advance(Math.max(0, START + (minute + 1) * MINUTE_MS - clock.now()));
     if (scale.faults && minute % HEAL_EVERY_MINUTES === 0) model.heal();
     if (scale.faults && minute % FAULT_EVERY_MINUTES === 0) await steps[minute / FAULT_EVERY_MINUTES]?.run({}, model);
@@ -37,8 +36,11 @@ export async function simulateDay(way: Way, scale: Scale, isStopped = () => fals
   const { read: reads = 0, replace: writes = 0 } = model.counts.storeCalls;
   Object.assign(tally.dynamodb, { reads, writes });
   tally.secretsManagerReads += model.counts.secretReads;
-  return outcomeOf(day, clock.now() - START);
+  return { way, scale, elapsedMs: clock.now() - START, ...tally };
 }
+
+/** The counts of a day. */
+export type Simulated = Awaited<ReturnType<typeof simulateDay>>;
 
 /** Callers that ask the broker, and the checks of its health function. */
 function throughBroker({ way, model, clock, tally, checking }: Day, invoke: Invoke): { obtain: Obtain; check: Check } {

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { type ColdStart, KINDS } from '../../bench/start/cold-start.ts';
-import type { Samples } from '../../bench/start/measure.ts';
-import { reportOf, resultsOf } from '../../bench/start/report.ts';
+import { type ColdStart, KINDS } from '../../bench/cold-start.ts';
+import { reportOf, resultsOf, type Samples } from '../../bench/figures.ts';
 
 it('takes the median of the ratios within the rounds, not the ratio of the medians', () => {
   const rounds = [roundOf(90, 100), roundOf(300, 400), roundOf(80, 100)];
@@ -11,9 +10,9 @@ it('takes the median of the ratios within the rounds, not the ratio of the media
 
 it('says which figures are above their limits, and by how much', () => {
   const report = reportOf({ ...SAMPLES, bundleBytes: 110_000, rounds: [roundOf(10, 100)] });
-  expect(report).toContain('| token bundle, in kB | 110 | 100 |  |');
-  // Of the fastest process.
-  expect(report).toContain('| memory hit in process, in µs | 11.0 | 13.2 |  |');
+  expect(report).toContain('| token bundle, in kB | 110.0 | 100 | 94 |');
+  // The median of the ratios within the processes.
+  expect(report).toMatch(/\| memory hit ÷ a look into a map \| 4\.00 \|/);
   expect(report.match(/^- .*/gm)).toEqual(['- Above its limit by 10.0 %: token bundle, in kB.']);
 });
 
@@ -21,9 +20,12 @@ const SAMPLES: Samples = {
   node: '24.0.0',
   processors: 2,
   bundleBytes: 0,
-  hits: [[11, 10, 12], [25]],
+  hits: [
+    { broker: [11, 12, 14], reference: [3, 2, 4] },
+    { broker: [30], reference: [10] },
+    { broker: [100], reference: [10] },
+  ],
   rounds: [],
-  servedInSecond: 1,
 };
 
 /** Both kinds of the broker take the first time to start, and all references the second. All answer at once. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { countCalls } from '../../../bench/start/counted-calls.ts';
-import { EVENT } from '../../../bench/start/exchange.ts';
 import type { TokenFunction } from '../../../functions/token-function.ts';
+import { countCalls } from '../../support/cold-start/counted-calls.ts';
+import { EVENT } from '../../support/cold-start/exchange.ts';
 
 it('calls AWS and the service exactly as often as each way to an answer needs', async () => {
   const { startInstance, calls } = countCalls();

@@ -1,6 +1,6 @@
-import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
+import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../functions/aws/https/sender.ts';
+import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
 
 const { AUTH_URL = '', TABLE: TableName = '' } = process.env;
 const send = createHttpsSender();

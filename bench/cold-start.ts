@@ -1,8 +1,8 @@
-import { exampleRule } from '../../test/support/example.ts';
+import { EVENT, REGION } from '../test/support/cold-start/exchange.ts';
+import { startInstance } from '../test/support/cold-start/instance.ts';
+import { type StandIns, TABLES } from '../test/support/cold-start/stand-ins.ts';
+import { exampleRule } from '../test/support/example.ts';
 import type { Bundles, Variant } from './bundles.ts';
-import { EVENT, REGION } from './exchange.ts';
-import { startInstance } from './instance.ts';
-import { type StandIns, TABLES } from './stand-ins.ts';
 
 /** The kinds of start: a bundle, its table, and the source of the token that its first answer must name. */
 export const KINDS = {
@@ -10,7 +10,6 @@ export const KINDS = {
   'table hit': { variant: 'broker', table: TABLES.keeping, says: 'hit; detail=shared' },
   calls: { variant: 'calls', table: TABLES.empty, says: '' },
   sdk: { variant: 'sdk', table: TABLES.empty, says: '' },
-  cdk: { variant: 'cdk', table: TABLES.empty, says: '' },
 } as const;
 
 export type KindName = keyof typeof KINDS;

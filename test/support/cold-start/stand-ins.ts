@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCertificateAuthority } from '../../test/support/services/certificates.ts';
+import { createCertificateAuthority } from '../services/certificates.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
 /** The servers that a function reaches over the network. */

@@ -1,12 +1,12 @@
-import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
-import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
-import type { SendHttp } from '../../functions/broker/token-request/send-http.ts';
-import { createTokenFunction } from '../../functions/token-function.ts';
-import { exampleSettings } from '../../test/support/example.ts';
+import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
+import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
+import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
+import { createTokenFunction } from '../../../functions/token-function.ts';
+import { exampleSettings } from '../example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
 /** Creates instances of a fleet and counts their calls. Only the connections to AWS and the service are replaced. */
-export function countCalls() {
+export function countCalls(write: (line: string) => void = () => undefined) {
   const calls: string[] = [];
   const items = new Map<string, Item>();
   const aws: SendHttp = async ({ headers, body }) => {
@@ -21,7 +21,7 @@ export function countCalls() {
       environment: 'counted',
       tableName: 'pairs',
       settings: exampleSettings({ operations: ['token', 'check'] }),
-      write: () => undefined,
+      write,
       secretsManager: createSecretsManager(clients),
       dynamodb: createDynamoDB(clients),
       async send() {

@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { assumedRoleIdentity, functionUrlEvent } from '../../local/function-url/event.ts';
-import { exampleRule } from '../../test/support/example.ts';
+import { assumedRoleIdentity, functionUrlEvent } from '../../../local/function-url/event.ts';
+import { exampleRule } from '../example.ts';
 
 /** The pair that every request names. */
 export const PAIR = { client: 'acme', service: 'customer-insights' };

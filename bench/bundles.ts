@@ -1,14 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type BuildOptions, build } from 'esbuild';
-import { environments } from '../../lib/environments.ts';
-import { exampleRule, exampleService } from '../../test/support/example.ts';
-import { bundleAsStack } from '../../test/support/stack/stack-bundle.ts';
-import { synthesise } from '../../test/support/stack/synthesise.ts';
-import { PAIR } from './exchange.ts';
+import { build } from 'esbuild';
+import { environments } from '../lib/environments.ts';
+import { PAIR } from '../test/support/cold-start/exchange.ts';
+import { exampleRule, exampleService } from '../test/support/example.ts';
+import { bundleAsStack } from '../test/support/stack/stack-bundle.ts';
+import { synthesise } from '../test/support/stack/synthesise.ts';
 
-const VARIANTS = ['broker', 'calls', 'sdk', 'cdk'] as const;
+const VARIANTS = ['broker', 'calls', 'sdk'] as const;
 export type Variant = (typeof VARIANTS)[number];
 
 export type Bundles = Awaited<ReturnType<typeof makeBundles>>;
@@ -23,9 +23,9 @@ export async function makeBundles(folder: string, authUrl: string) {
   const [memoryHits, runtimeClient] = [inFolder('memory-hits.mjs'), inFolder('runtime-client.mjs')];
   await bundleAsBroker('memory-hits.ts', memoryHits);
   await bundleAsBroker('references/calls.ts', join(folders.calls, 'index.mjs'));
-  await bundle('runtime-client.ts', runtimeClient, { ...SMALL, format: 'esm' });
-  await bundle('references/sdk.ts', join(folders.sdk, 'index.js'), SMALL);
-  await bundle('references/sdk.ts', join(folders.cdk, 'index.js'), {});
+  await bundle('../test/support/cold-start/runtime-client.ts', runtimeClient, 'esm');
+  // The SDK starts faster as CommonJS.
+  await bundle('references/sdk.ts', join(folders.sdk, 'index.js'), 'cjs');
 
   // The settings name the token endpoint.
   const settings = inFolder('settings.json');
@@ -40,14 +40,12 @@ async function bundleAsBroker(entry: string, outfile: string): Promise<void> {
   await writeFile(outfile, outputFiles[0]?.contents ?? '');
 }
 
-/** Bundles by default as the CDK's `NodejsFunction` does if its only option is to bundle the SDK. */
-async function bundle(entry: string, outfile: string, options: BuildOptions): Promise<void> {
+/** Bundles for a fast start. */
+async function bundle(entry: string, outfile: string, format: 'esm' | 'cjs'): Promise<void> {
   const usual = { bundle: true, platform: 'node', target: 'node24', logLevel: 'error' } as const;
-  await build({ entryPoints: [fileOf(entry)], outfile, ...usual, ...options });
+  const small = { mainFields: ['module', 'main'], minify: true };
+  await build({ entryPoints: [fileOf(entry)], outfile, format, ...usual, ...small });
 }
-
-/** The options for a fast start. The SDK starts faster as CommonJS. */
-const SMALL: BuildOptions = { format: 'cjs', mainFields: ['module', 'main'], minify: true };
 
 function fileOf(path: string): string {
   return fileURLToPath(new URL(path, import.meta.url));
