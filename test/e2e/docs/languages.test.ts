@@ -6,26 +6,28 @@ import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { blocks } from '../../support/readme.ts';
 import { startUntrustedServer } from '../../support/services/certificates.ts';
+import { issued } from '../../unit/client/broker-answers.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, ended, ROOT } from '../commands/shared/command-line.ts';
-import { GO, JAVA, runToItsEnd, usePrograms } from './languages/languages.ts';
+import { GO, JAVA, NODE, PYTHON, runToItsEnd, usePrograms } from './languages/languages.ts';
 import { ROLE, ROLE_VARIABLES, startScriptedBroker } from './scripted-broker.ts';
 
-const start = usePrograms([GO, JAVA]);
+const LANGUAGES = [NODE, PYTHON, GO, JAVA];
+const start = usePrograms(LANGUAGES);
 const CALLERS = readFileSync(join(ROOT, 'docs/callers.md'), 'utf8');
 
-describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
-  describe.skipIf(!language.isThere)('docs/examples', () => {
+describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
+  describe.skipIf(!language.isThere)('that uses the client or the file to copy', () => {
     it('asks once for all threads, signed with a session token, and keeps the token', async () => {
-      const { variables, asked } = await startScriptedBroker(slowly(async () => answerOf(200, TOKEN)));
+      const { variables, asked } = await startScriptedBroker(slowly(() => answerOf(200, token(1))));
       const order = start(language, variables);
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill('token-1'));
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
-      expect(asked).toEqual([['/token', '{"client":"acme","service":"x"}']]);
+      expect(asked).toEqual([['/token', { client: 'acme', service: 'x' }]]);
     });
 
     it('says the type and the request of a problem to all who waited, and repeats nothing', async () => {
-      const { variables, asked } = await startScriptedBroker(slowly(async () => answerOf(424, PROBLEM)));
+      const { variables, asked } = await startScriptedBroker(slowly(() => answerOf(424, PROBLEM)));
       const order = start(language, variables);
       const told = expect.stringMatching(/^credential-rejected\b.*\brequest r-1\b/);
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill(told));
@@ -35,21 +37,18 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
     });
 
     it('replaces a refused token once for all threads, and keeps its successor', async () => {
-      const { variables, asked } = await startScriptedBroker(
-        slowly(async (call) => answerOf(200, { ...TOKEN, access_token: `token-${call + 1}` })),
-      );
+      const { variables, asked } = await startScriptedBroker(slowly((call) => answerOf(200, token(call + 1))));
       const order = start(language, variables);
       await order('token', 1, 'acme', 'x');
       expect(await order('token', 20, 'acme', 'x', 'token-1')).toEqual(Array(20).fill('token-2'));
       expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual(['token-2']);
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-2']);
-      const refused = createHash('sha256').update('token-1').digest('hex').slice(0, 16);
-      expect(asked.map(([, body = '']) => JSON.parse(body).refused)).toEqual([undefined, refused]);
+      expect(asked.map(([, members]) => members.refused)).toEqual([undefined, token(1).fingerprint]);
     });
 
     it('waits once for a service that does not know its new token yet, and returns the same token', async () => {
-      const again = { ...answerOf(503, REFUSED_AGAIN), headers: { 'retry-after': '1' } };
-      const { variables, asked } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, TOKEN) : again));
+      const again = answerOf(503, REFUSED_AGAIN, { 'retry-after': '1' });
+      const { variables, asked } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, token(1)) : again));
       const order = start(language, variables);
       await order('token', 1, 'acme', 'x');
       const startedAt = performance.now();
@@ -58,20 +57,9 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
       expect(asked).toHaveLength(2);
     });
 
-    it('names `refused-again` when the service refuses the call, not the token', async () => {
-      const again = { ...answerOf(503, REFUSED_AGAIN), headers: { 'retry-after': '28' } };
-      const { variables } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, TOKEN) : again));
-      const order = start(language, variables);
-      await order('token', 1, 'acme', 'x');
-      expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual([
-        expect.stringMatching(/^retryable refused-again/),
-      ]);
-      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
-    });
-
     it('serves a kept token while the broker cannot reach its table, and names that to others', async () => {
       const away = answerOf(503, { ...PROBLEM, type: 'table-unavailable', retryable: true });
-      const { variables } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, TOKEN) : away));
+      const { variables } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, token(1)) : away));
       const order = start(language, variables);
       const told = [expect.stringMatching(/^retryable table-unavailable\b/)];
       await order('token', 1, 'acme', 'x');
@@ -85,7 +73,7 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
       const { url } = await answering((response, request) => {
         const { socket } = response.req;
         if (served.has(socket)) socket.destroy();
-        else answerWith(200, { ...TOKEN, expires_in: 0 })(response, request);
+        else answerWith(200, token(1, 0))(response, request);
         served.add(socket);
       });
       const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
@@ -93,18 +81,11 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
     });
 
-    it('lets a caller go who waits no longer, and fails no other', async () => {
-      const { variables } = await startScriptedBroker(slowly(async () => answerOf(200, TOKEN)));
-      const outcomes = await start(language, variables)('impatient', 10, 'acme', 'x');
-      const left = expect.stringMatching(/interrupted|deadline exceeded/);
-      expect(outcomes.toSorted()).toEqual([left, ...Array(9).fill('token-1')]);
-    });
-
     it('returns a living token at once while the service of another pair hangs', async () => {
       const hung = Promise.withResolvers<ServerResponse>();
       const { url } = await answering((response, request) => {
         if (request.body.includes('hung')) hung.resolve(response);
-        else answerWith(200, TOKEN)(response, request);
+        else answerWith(200, token(1))(response, request);
       });
       const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
       await order('token', 1, 'acme', 'x');
@@ -112,57 +93,85 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
       const waiting = await hung.promise;
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
       expect(waiting.destroyed).toBe(false);
-      answerWith(200, TOKEN)(waiting, { method: '', url: '', headers: {}, body: '' });
+      answerWith(200, token(1))(waiting, { method: '', url: '', headers: {}, body: '' });
     });
 
     it('takes a URL that ends with a slash, as that of each function does', async () => {
-      const { variables, asked } = await startScriptedBroker(() => answerOf(200, TOKEN));
+      const { variables, asked } = await startScriptedBroker(() => answerOf(200, token(1)));
       const order = start(language, { ...variables, TOKEN_BROKER_URL: `${variables.TOKEN_BROKER_URL}/` });
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
       expect(asked).toEqual([['/token', expect.anything()]]);
     });
 
-    it('signs for the region that the URL names', async () => {
-      const proxy = await answering(answerWith(200, TOKEN));
-      const url = 'http://abcdefghij.lambda-url.eu-west-1.on.aws/';
-      const order = start(language, { ...ROLE_VARIABLES, ...language.proxy(proxy.url), TOKEN_BROKER_URL: url });
-      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
-      expect(proxy.requests[0]?.headers.authorization).toContain('/eu-west-1/lambda/');
-    });
-
-    it.each([
-      ['AccessDeniedException', /^aws-forbidden\b.*policy/],
-      ['ExpiredTokenException', /^aws-security-token-expired\b.*renew/],
-      ['IncompleteSignatureException', /^aws-refused\b.*proxy/],
-      ['InvalidSignatureException:http://internal.example.com/', /^aws-signature-mismatch\b.*clock/],
-      ['UnrecognizedClientException', /^aws-security-token-invalid\b.*belong/],
-      ['NewException', /^http-403\b.*AWS or a proxy.*NewException/],
-      ['', /^http-403\b.*AWS or a proxy/],
-    ])('names a refusal by AWS (%s), and quotes nothing of the request that it repeats', async (type, named) => {
+    it('names each refusal by AWS, and quotes nothing of the request that it repeats', async () => {
+      const refusals: readonly (readonly [type: string, named: RegExp])[] = [
+        ['AccessDeniedException', /^aws-forbidden\b.*policy/],
+        ['ExpiredTokenException', /^aws-security-token-expired\b.*expired/],
+        ['IncompleteSignatureException', /^aws-refused\b/],
+        ['InvalidSignatureException:http://internal.example.com/', /^aws-signature-mismatch\b.*secret/],
+        ['UnrecognizedClientException', /^aws-security-token-invalid\b.*belong/],
+        ['NewException', /^http-403\b.*AWS or a proxy.*NewException|^aws-refused\b/],
+        ['', /^http-403\b.*AWS or a proxy|^aws-refused\b/],
+      ];
+      let refusal = '';
       const body = { Type: 'User', message: `No:\nx-amz-security-token:${ROLE.sessionToken}` };
-      const { url } = await answering(answerWith(403, body, type === '' ? {} : { 'x-amzn-ErrorType': type }));
-      const [told] = await start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url })('token', 1, 'acme', 'x');
-      expect(told).toMatch(named);
-      expect(told).not.toContain('x-amz-');
+      const { url } = await answering((...exchange) =>
+        answerWith(403, body, { 'x-amzn-ErrorType': refusal })(...exchange),
+      );
+      const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+      for (const [type, named] of refusals) {
+        refusal = type;
+        const [told] = await order('token', 1, 'acme', 'x');
+        expect(told).toMatch(named);
+        expect(told).not.toContain('x-amz-');
+      }
     });
 
     it('names DNS, TLS and a closed port by the types of their errors', async () => {
-      const urls = ['https://broker.invalid', await startUntrustedServer(), 'http://127.0.0.1:9'];
+      const urls = ['https://broker.invalid', await startUntrustedServer(), 'http://127.0.0.1:10'];
       const told = urls.map(async (TOKEN_BROKER_URL) => {
         const [outcome] = await start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL })('token', 1, 'acme', 'x');
         return outcome;
       });
-      const named = language.causes.map((cause) => expect.stringMatching(`retryable network-error.* ${cause}$`));
+      const named = language.causes.map((cause) => expect.stringMatching(`^retryable network-error.*\\W${cause}`));
       expect(await Promise.all(told)).toEqual(named);
+    });
+  });
+});
+
+describe.each([GO, JAVA])('the file to copy for $title', (language) => {
+  describe.skipIf(!language.isThere)('in a program', () => {
+    it('lets a caller go who waits no longer, and fails no other', async () => {
+      const { variables } = await startScriptedBroker(slowly(() => answerOf(200, token(1))));
+      const outcomes = await start(language, variables)('impatient', 10, 'acme', 'x');
+      const left = expect.stringMatching(/interrupted|deadline exceeded/);
+      expect(outcomes.toSorted()).toEqual([left, ...Array(9).fill('token-1')]);
+    });
+
+    it('names `refused-again` when the service refuses the call, not the token', async () => {
+      const again = answerOf(503, REFUSED_AGAIN, { 'retry-after': '28' });
+      const { variables } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, token(1)) : again));
+      const order = start(language, variables);
+      await order('token', 1, 'acme', 'x');
+      expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual([
+        expect.stringMatching(/^retryable refused-again/),
+      ]);
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+    });
+
+    it('signs for the region that the URL names', async () => {
+      const proxy = await answering(answerWith(200, token(1)));
+      const url = 'http://abcdefghij.lambda-url.eu-west-1.on.aws/';
+      const order = start(language, { ...ROLE_VARIABLES, ...language.proxy?.(proxy.url), TOKEN_BROKER_URL: url });
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+      expect(proxy.requests[0]?.headers.authorization).toContain('/eu-west-1/lambda/');
     });
 
     it('calls a service with the program of docs/callers.md, and once more after a 401', async () => {
       const api = await answering((response, { headers: { authorization } }) => {
         response.writeHead(authorization === 'Bearer token-2' ? 200 : 401).end();
       });
-      const { variables, asked } = await startScriptedBroker((call) => {
-        return answerOf(200, { ...TOKEN, access_token: `token-${call + 1}` });
-      });
+      const { variables, asked } = await startScriptedBroker((call) => answerOf(200, token(call + 1)));
       const [program = ''] = blocks(language === GO ? 'go' : 'java', CALLERS);
       expect(await runToItsEnd(language, program, variables, api.url)).toEqual(ended(0, '200\n'));
       expect([asked.length, api.requests.length]).toEqual([2, 2]);
@@ -172,7 +181,7 @@ describe.each([GO, JAVA])('a Lambda function in $title', (language) => {
 
 describe.skipIf(!GO.isThere)('Lambda freezes Go', () => {
   it('a token ends on the wall clock, because the other clock stops meanwhile', async () => {
-    const { url } = await answering(answerWith(200, TOKEN));
+    const { url } = await answering(answerWith(200, token(1)));
     const order = start(GO, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
     expect(await order('clock', 1, 'acme', 'x')).toEqual(['wall clock']);
   });
@@ -181,7 +190,7 @@ describe.skipIf(!GO.isThere)('Lambda freezes Go', () => {
     const hung = Promise.withResolvers<ServerResponse>();
     const { url, requests } = await answering((response, request) => {
       if (requests.length === 1) hung.resolve(response);
-      else answerWith(200, TOKEN)(response, request);
+      else answerWith(200, token(1))(response, request);
     });
     const order = start(GO, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
     await order('begin', 1, 'acme', 'x');
@@ -207,7 +216,13 @@ describe('the examples to copy', () => {
   });
 });
 
-const TOKEN = { access_token: 'token-1', token_type: 'Bearer', expires_in: 3600, fingerprint: '0123456789abcdef' };
+/** The n-th token of a broker. */
+function token(n: number, expires_in = 3_600) {
+  const access_token = `token-${n}`;
+  const fingerprint = createHash('sha256').update(access_token).digest('hex').slice(0, 16);
+  return issued(Date.now(), { access_token, fingerprint, expires_in });
+}
+
 const PROBLEM = {
   type: 'credential-rejected',
   title: 'The service rejected the client credential',
@@ -217,12 +232,13 @@ const PROBLEM = {
 };
 const REFUSED_AGAIN = { ...PROBLEM, type: 'refused-again', retryable: true };
 
-function answerOf(statusCode: number, json: object) {
-  return { statusCode, body: JSON.stringify(json) };
+function answerOf(statusCode: number, json: object, more: Readonly<Record<string, string>> = {}) {
+  const headers = { 'content-type': `application/${statusCode === 200 ? '' : 'problem+'}json`, ...more };
+  return { statusCode, headers, body: JSON.stringify(json) };
 }
 
 /** Answers so late that all threads of a program wait by then. */
-function slowly<Answer>(answer: (call: number) => Promise<Answer>) {
+function slowly<Answer>(answer: (call: number) => Answer) {
   return async (call: number) => {
     await setTimeout(1_000);
     return answer(call);

@@ -18,10 +18,11 @@ export const ROLE_VARIABLES = {
   AWS_SESSION_TOKEN: ROLE.sessionToken,
 };
 
-/** A Function URL for one test that lets only that role in; `asked` are the paths and the bodies of the calls. */
+/** A Function URL for one test that lets only that role in; `asked` are the paths and the members of the calls. */
 export async function startScriptedBroker(answer: (call: number) => unknown) {
-  const asked: (readonly [path: string, body: string | undefined])[] = [];
-  const handler: FunctionUrlSettings['handler'] = async ({ rawPath, body }) => answer(asked.push([rawPath, body]) - 1);
+  const asked: (readonly [path: string, members: Readonly<Record<string, unknown>>])[] = [];
+  const handler: FunctionUrlSettings['handler'] = async ({ rawPath, body }) =>
+    answer(asked.push([rawPath, JSON.parse(body ?? '{}')]) - 1);
   const { url, close } = await startFunctionUrl({ handler, callers: [ROLE], port: 0 });
   onTestFinished(close);
   return { variables: { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url }, asked };

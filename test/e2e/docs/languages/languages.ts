@@ -17,17 +17,17 @@ export interface Language {
   /** The name, and why its tests are skipped. */
   readonly title: string;
   readonly isThere: boolean;
-  /** The file to copy. */
-  readonly example: string;
+  /** The file to copy, if the language has no package. */
+  readonly example?: string;
   /** The file of a program that uses it: that of these tests, or that of docs/callers.md. */
   readonly program: string;
   /** Compiles all sources of a folder. */
-  readonly compile: (folder: string) => void;
+  readonly compile?: (folder: string) => void;
   readonly command: readonly string[];
   /** The types of the errors of DNS, of TLS and of a closed port. */
   readonly causes: readonly string[];
-  /** Variables by which the program sends through a proxy. */
-  readonly proxy: (url: string) => Variables;
+  /** Variables by which the program sends through a proxy, in plain text. */
+  readonly proxy?: (url: string) => Variables;
 }
 
 export const GO = language('Go', [...GO_COMMAND, 'list', 'github.com/aws/aws-sdk-go-v2/config'], {
@@ -50,6 +50,24 @@ export const JAVA = language('Java', ['javac', '--release', '17', '-version'], {
     'ConnectException, ClosedChannelException',
   ],
   proxy: (url) => ({ JDK_JAVA_OPTIONS: `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${new URL(url).port}` }),
+});
+
+export const PYTHON = language('Python', ['python3', '-c', 'import botocore'], {
+  example: 'token_broker.py',
+  program: 'main.py',
+  command: ['python3', 'main.py'],
+  causes: [
+    'EndpointConnectionError, gaierror',
+    'SSLError, SSLCertVerificationError',
+    'EndpointConnectionError, ConnectionRefusedError',
+  ],
+});
+
+/** The client itself, in place of an example. */
+export const NODE = language('JavaScript', [process.execPath, '--version'], {
+  program: 'main.ts',
+  command: [process.execPath, join(PROGRAMS, 'main.ts')],
+  causes: ['(ENOTFOUND|EAI_AGAIN)', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ECONNREFUSED'],
 });
 
 function language(name: string, [command = '', ...args]: string[], how: Omit<Language, 'title' | 'isThere'>): Language {
@@ -105,9 +123,9 @@ export function runToItsEnd(language: Language, text: string, variables: Variabl
 /** A new folder with a program and the example, compiled. */
 function compiled({ example, program, compile }: Language, text: string | Buffer): string {
   const folder = mkdtempSync(join(tmpdir(), 'languages-'));
-  copyFileSync(join(EXAMPLES, example), join(folder, example));
+  if (example !== undefined) copyFileSync(join(EXAMPLES, example), join(folder, example));
   writeFileSync(join(folder, program), text);
-  compile(folder);
+  compile?.(folder);
   return folder;
 }
 
