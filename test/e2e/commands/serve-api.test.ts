@@ -1,17 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
+import { build } from 'esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runs } from '../../support/aws/signers.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { issued } from '../../unit/client/broker-answers.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
+import { answering, ended, finished, ROOT, runCommandLine, startCommandLine } from './shared/command-line.ts';
 
 const KEY = 'a-key-of-at-least-thirty-two-characters';
 const AUTHORIZATION = { authorization: `Bearer ${KEY}` };
@@ -81,10 +82,20 @@ describe('token-broker serve --api', () => {
   });
 });
 
+/** What `npm ci --prefix tools/openapi` installs. */
+const GENERATOR = join(ROOT, 'tools/openapi/node_modules/.bin/openapi-ts');
+
 const GO = { GO111MODULE: 'off', GOCACHE: join(tmpdir(), 'token-broker-go-cache'), HOME: tmpdir() };
 
+interface Program {
+  readonly file: string;
+  readonly command: readonly string[];
+  readonly text: string;
+  readonly prepare?: (folder: string) => Promise<void>;
+}
+
 /** Programs that print the status and length of a GET, of a POST of 1 MB, and of an answer of 20 MB. */
-const PROGRAMS: Readonly<Record<string, { file: string; command: readonly string[]; text: string }>> = {
+const PROGRAMS: Readonly<Record<string, Program>> = {
   curl: {
     file: 'call.sh',
     command: ['sh', 'call.sh'],
@@ -158,6 +169,42 @@ func main() {
 }
 `,
   },
+  'a client that openapi-ts generates': {
+    file: 'call.ts',
+    command: [process.execPath, 'call.mjs'],
+    text: `
+import { client } from './generated/client.gen';
+import { echo, large, small } from './generated/sdk.gen';
+client.setConfig({ baseUrl: process.env.API, auth: process.env.KEY });
+const parseAs = 'arrayBuffer';
+for (const call of [() => small({ parseAs }), () => echo({ parseAs, body: new Blob([new Uint8Array(1_000_000)]) }), () => large({ parseAs })]) {
+  const { response, data } = await call();
+  console.log(response.status, data.byteLength);
+}
+`,
+    prepare: async (folder) => {
+      const bytes = { content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } };
+      const operation = (operationId: string, more = {}) => {
+        return { operationId, ...more, responses: { 200: { description: 'The bytes.', ...bytes } } };
+      };
+      const description = {
+        openapi: '3.1.1',
+        info: { title: 'An API', version: '1' },
+        security: [{ token: [] }],
+        paths: {
+          '/small': { get: operation('small') },
+          '/echo': { post: operation('echo', { requestBody: bytes }) },
+          '/large': { get: operation('large') },
+        },
+        components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      };
+      writeFileSync(join(folder, 'api.json'), JSON.stringify(description));
+      const generated = await finished(spawn(GENERATOR, ['-i', 'api.json', '-o', 'generated', '-s'], { cwd: folder }));
+      expect(generated).toEqual(ended(0, ''));
+      const outfile = join(folder, 'call.mjs');
+      await build({ entryPoints: [join(folder, 'call.ts')], outfile, bundle: true, platform: 'node', format: 'esm' });
+    },
+  },
   "Node's fetch": {
     file: 'call.mjs',
     command: [process.execPath, 'call.mjs'],
@@ -171,23 +218,21 @@ for (const [path, body] of [['/small'], ['/echo', new Uint8Array(1_000_000)], ['
   },
 };
 
-describe.each(Object.entries(PROGRAMS))('a program with %s', (name, { file, command, text }) => {
+describe.each(Object.entries(PROGRAMS))('a program with %s', (name, { file, command, text, prepare }) => {
   const [program = '', ...args] = command;
-  const isThere =
-    runs(program, program === 'java' ? '-version' : program === 'go' ? 'version' : '--version') || program === 'sh';
-  it.skipIf(!isThere)(
-    `calls the API with the key in the token's place${isThere ? '' : ' (skipped: not installed)'}`,
-    async () => {
-      const { url, received } = await begin();
-      const cwd = temporaryFolder();
-      writeFileSync(join(cwd, file), text);
-      const env = { PATH: process.env.PATH, ...GO, KEY, API: `${url}/api/acme/customer-insights` };
-      const result = await finished(spawn(program, args, { cwd, env }));
-      expect([name, result]).toEqual([name, ended(0, '200 5\n200 1000000\n200 20000000\n')]);
-      expect(new Set(received.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer the-token']));
-    },
-    120_000,
-  );
+  const version = { java: ['-version'], go: ['version'], sh: ['-c', 'curl --version'] }[program] ?? ['--version'];
+  const isThere = runs(program, ...version) && (prepare === undefined || existsSync(GENERATOR));
+  const title = `calls the API with the key in the token's place${isThere ? '' : ' (skipped: not installed)'}`;
+  it.skipIf(!isThere)(title, async () => {
+    const { url, received } = await begin();
+    const cwd = temporaryFolder();
+    writeFileSync(join(cwd, file), text);
+    await prepare?.(cwd);
+    const env = { PATH: process.env.PATH, ...GO, KEY, API: `${url}/api/acme/customer-insights` };
+    const result = await finished(spawn(program, args, { cwd, env }));
+    expect([name, result]).toEqual([name, ended(0, '200 5\n200 1000000\n200 20000000\n')]);
+    expect(new Set(received.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer the-token']));
+  });
 });
 
 /** An API on loopback, and what it has received. */
