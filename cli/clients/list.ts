@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { withNames } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type PairState, readPairState } from '../../functions/aws/pair-table/pair-state.ts';
-import { servicesOf } from '../../functions/broker/pair.ts';
-import { SECRET_STAGES } from '../../functions/vocabulary.ts';
+import { pairKey, servicesOf } from '../../functions/broker/pair.ts';
+import { FINDINGS, findingAdvice, SECRET_STAGES } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
 import { awsRegion, type CommandOptions } from '../shared/aws-config.ts';
@@ -15,7 +16,6 @@ import {
   type DatedSecret,
   firstExpiry,
   hasService,
-  isOld,
   noteCredentials,
   versionWith,
 } from '../shared/client-secret.ts';
@@ -37,10 +37,11 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const some = (await secrets.list()).filter((secret) => service === undefined || hasService(secret, service));
         const clients = await lookAt(shell, some, secrets, options);
         if (json) printJson(shell, { environment, clients: clients.map(members) });
-        else shell.stdout.write(textOf(shell, clients, options));
+        else shell.stdout.write(textOf(shell, clients));
         if (environment !== LOCAL_ENVIRONMENT) note(shell, STALE);
         if (clients.length === 0)
           note(shell, 'There is no client yet: is this the right environment? client put --create makes a client.');
+        noteMalformed(shell, clients, environment);
         noteCredentials(shell, clients, environment);
       }),
     );
@@ -55,7 +56,8 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const secrets = openSecrets(shell, options);
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
-        else shell.stdout.write(`${textOf(shell, shown, options)}\n${shown.map((row) => versionsText(shell, row))}`);
+        else shell.stdout.write(`${textOf(shell, shown)}\n${shown.map((row) => versionsText(shell, row))}`);
+        noteMalformed(shell, shown, environment);
         noteCredentials(shell, shown, environment);
       }),
     );
@@ -67,7 +69,12 @@ interface ListOptions extends CommandOptions {
 
 interface Listed extends DatedSecret {
   /** `undefined` when the table cannot be read. */
-  readonly pairs: readonly PairState[] | undefined;
+  readonly pairs: readonly Found[] | undefined;
+}
+
+interface Found extends PairState {
+  /** Why the secret is malformed, and what helps. */
+  readonly detail?: string | undefined;
 }
 
 async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Secrets, options: ListOptions) {
@@ -77,7 +84,8 @@ async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Sec
   return clients.map((row): Listed => ({ ...row, pairs: states?.filter(({ client }) => client === row.client) }));
 }
 
-function members({ client, servicesTag, versions, expiriesOf, deletedAt, dates, pairs }: Listed) {
+function members(secret: Listed) {
+  const { client, servicesTag, versions, expiriesOf, deletedAt, dates, pairs } = secret;
   return {
     client,
     services: servicesTag === undefined || servicesTag === 'all' ? 'all' : servicesOf(servicesTag, []),
@@ -85,35 +93,45 @@ function members({ client, servicesTag, versions, expiriesOf, deletedAt, dates, 
       return { version: versionId, stages, stored_at: iso(dates.get(versionId)), ends: expiriesOf.get(versionId) };
     }),
     deleted_at: iso(deletedAt),
-    pairs: pairs?.map(({ service, state, since, until, provenAt, tokenExpiresAt }) => ({
-      ...{ service, state, since: iso(since), until: iso(until) },
+    pairs: pairs?.map(({ service, state, since, until, detail, trial, provenAt, tokenExpiresAt }) => ({
+      ...{ service, state, since: iso(since), until: iso(until), detail },
       proven_at: iso(provenAt),
       token_expires_at: iso(tokenExpiresAt),
+      trial: trial && { version: trial.version, finding: trial.finding, checked_at: iso(trial.at) },
     })),
   };
 }
 
-function textOf(shell: Shell, clients: readonly Listed[], { environment }: ListOptions): string {
-  // Most credentials have no expiry.
-  const haveExpiries = clients.some((secret) => firstExpiry(secret) !== '-');
+/** Returns a line for each client with the versions of its secret, and below it a line for each pair. */
+function textOf(shell: Shell, clients: readonly Listed[]): string {
   const rows = clients.flatMap((secret) => {
-    const { client, pairs = [], servicesTag, deletedAt } = secret;
-    const current = versionWith('AWSCURRENT', secret);
-    const stored = `${timeText(secret.dates.get(current ?? ''), shell)}${isOld(secret, environment) ? ' (old)' : ''}`;
-    const expiry = firstExpiry(secret);
-    const time = Date.parse(expiry);
-    const expiries = haveExpiries ? [Number.isNaN(time) ? expiry : timeText(time, shell)] : [];
-    const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', secret)), stored, ...expiries];
-    const gone = deletedAt === undefined ? undefined : `to be deleted on ${timeText(deletedAt, shell)}`;
-    if (pairs.length === 0)
-      return [[client, (servicesTag ?? 'all').trim() || '-', gone ?? '-', '-', '-', ...credential]];
-    return pairs.map((pair) => {
-      const token = [timeText(pair.provenAt, shell), timeText(pair.tokenExpiresAt, shell)];
-      return [client, pair.service, gone ?? stateText(pair, shell), ...token, ...credential];
+    const { pairs = [], servicesTag = 'all', deletedAt } = secret;
+    const heading = [headingOf(shell, secret)];
+    if (pairs.length === 0) return [heading, [`  ${servicesTag.trim() || '-'}`, '-', '-', '-']];
+    const lines = pairs.map((pair) => {
+      const state = deletedAt === undefined ? stateText(pair, shell) : 'deleted';
+      return [`  ${pair.service}`, state, timeText(pair.provenAt, shell), timeText(pair.tokenExpiresAt, shell)];
     });
+    return [heading, ...lines];
   });
-  const header = ['CLIENT', 'SERVICE', 'STATE', 'PROVEN AT', 'TOKEN UNTIL', 'CURRENT', 'PENDING', 'STORED AT'];
-  return tableText(haveExpiries ? [...header, 'ENDS'] : header, rows, shell);
+  return tableText(['CLIENT, SERVICE', 'STATE', 'PROVEN AT', 'TOKEN UNTIL'], rows, shell);
+}
+
+/** Returns the client and its versions: `acme: current 0123abcd, stored …; pending 4567cdef (rejected at … by one)`. */
+function headingOf(shell: Shell, secret: Listed): string {
+  const [current, pending] = [versionWith('AWSCURRENT', secret), versionWith('AWSPENDING', secret)];
+  const expiry = firstExpiry(secret);
+  const time = Date.parse(expiry);
+  const trials = (secret.pairs ?? []).flatMap(({ service, trial }) => {
+    return trial && trial.version === pending ? [`${trial.finding} at ${timeText(trial.at, shell)} by ${service}`] : [];
+  });
+  const parts = [
+    ...(secret.deletedAt === undefined ? [] : [`to be deleted on ${timeText(secret.deletedAt, shell)}`]),
+    `current ${shortVersion(current)}, stored ${timeText(secret.dates.get(current ?? ''), shell)}`,
+    ...(expiry === '-' ? [] : [`ends ${Number.isNaN(time) ? expiry : timeText(time, shell)}`]),
+    ...(pending === undefined ? [] : [`pending ${shortVersion(pending)} (${trials.join(', ') || 'unproven'})`]),
+  ];
+  return `${secret.client}: ${parts.join('; ')}`;
 }
 
 /** Returns the state in a few words: `rejected since 2026-01-01T00:00:00Z`. */
@@ -143,9 +161,12 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
     const own = checkedPairs(shell, secret, environment).filter((pair) => pair.service === (service ?? pair.service));
     return own.map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) }));
   });
-  const admin = openPairs(shell, options);
+  const { table, ...admin } = openPairs(shell, options);
   try {
-    return await mapConcurrently(pairs, ({ pair, current }) => readPairState(admin, pair, current));
+    const states = await mapConcurrently(pairs, async ({ pair, current }) => {
+      return { current, ...(await readPairState(admin, pair, current)) };
+    });
+    return await withFindings(shell, states, table);
   } catch (error) {
     const failure = awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
     if (failure.type === 'aborted') throw failure;
@@ -154,11 +175,46 @@ async function readStates(shell: Shell, secrets: readonly ClientSecret[], option
   }
 }
 
+/** Replaces `unproven` by the finding that health remembers of this version. */
+async function withFindings(
+  shell: Shell,
+  states: readonly (PairState & { readonly current: string | undefined })[],
+  table: ReturnType<typeof openPairs>['table'],
+): Promise<readonly Found[]> {
+  const services = new Set(states.flatMap(({ state, service }) => (state === 'unproven' ? [service] : [])));
+  if (services.size === 0) return states;
+  // Loads slowly, and most lists do not need it.
+  const { createNotificationTable } = await import('../../functions/health/notifications.ts');
+  const memories = createNotificationTable(table);
+  const read = async (service: string) => [...(await memories.read(service)).entries.pairs];
+  const unread = (error: Error) => void note(shell, `What health found last cannot be read (${error.message}).`);
+  const entries = new Map((await Promise.all([...services].map(read)).catch(unread))?.flat());
+  return states.map(({ current, ...pair }) => {
+    const entry = entries.get(pairKey(pair));
+    const isFound = pair.state === 'unproven' && entry && [undefined, current].includes(entry.version);
+    const finding = FINDINGS.find((finding) => finding === entry?.condition);
+    if (!isFound || finding === undefined || finding === 'accepted') return pair;
+    return { ...pair, state: finding, since: entry.since, detail: entry.detail };
+  });
+}
+
+/** Prints the reasons of malformed secrets, with the command that helps first. */
+function noteMalformed(shell: Shell, clients: readonly Listed[], environment: string): void {
+  for (const secret of clients) {
+    const stage = versionWith('AWSPREVIOUS', secret) === undefined ? 'AWSPENDING' : 'AWSCURRENT';
+    const advice = withNames(findingAdvice('secret-malformed', { stage }), { ...secret, environment });
+    for (const [detail = '', pairs] of Map.groupBy(secret.pairs ?? [], ({ detail }) => detail)) {
+      const names = pairs.map(({ service }) => service).join(', ');
+      if (detail !== '') note(shell, `${secret.client} on ${names}: ${detail} ${advice}`);
+    }
+  }
+}
+
 /** @see https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_ListSecrets.html */
 const STALE =
   'AWS may list clients and versions as they were five minutes ago; client show reads a client as it is now.';
 
 const STATES = `
-STATE is what the table says now: ok (the current version was accepted), unproven (not yet), disabled, rejected, held (the
-version is not sent again before the time), paused (nothing is sent before the time). PROVEN AT is the last proof, TOKEN
-UNTIL the expiry of the token in use, STORED AT when the current version was stored, ENDS when its issuer ends it.`;
+STATE is what the table says now: ok (the current version was accepted), unproven (not tried), disabled, rejected, held
+(the version is not sent again before the time), paused (nothing is sent before the time), or the last finding of health.
+PROVEN AT is the last proof, TOKEN UNTIL the expiry of the token in use.`;

@@ -76,10 +76,11 @@ const BUSY = new CommandFailure(
   'Run the command again; docs/alarms.md, "Without the table", says what throttles and how to end it.',
 );
 
-/** Opens the records of pairs in the table of the environment. */
+/** Opens the records of pairs in the table of the environment, and the table itself. */
 export function openPairs(shell: Shell, options: CommandOptions) {
   const dynamodb = new DynamoDB({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
-  return createPairAdmin(dynamodb, tableName(options.environment), shell.signal);
+  const table = { dynamodb, tableName: tableName(options.environment), now: Date.now };
+  return { ...createPairAdmin(dynamodb, table.tableName, shell.signal), table };
 }
 
 /** Returns all pairs of a client, or its pair on `service`. Ignores the tag, because a caller can request any pair. */

@@ -100,7 +100,7 @@ function deploy(environment: Environment, { qualifier }: Bootstrap): readonly ob
 
 function operator(environment: Environment, _: unknown, clients: readonly string[]): readonly object[] {
   const { name } = environment;
-  const { functions, stack } = resourcesOf(environment);
+  const { functions, stack, table } = resourcesOf(environment);
   const logs = arn(environment, 'logs', `log-group:${stackName(name)}-*`);
   const names = clients.map((client) => secretName(name, client));
   // AWS appends six characters to a name: `a-*` must not cover `a-Zz9Yy8`.
@@ -110,6 +110,9 @@ function operator(environment: Environment, _: unknown, clients: readonly string
     allow('ReadTheAuditLines', 'logs', 'FilterLogEvents', logs),
     allow('FindTheLog', 'lambda', 'GetFunctionConfiguration', functions),
   ];
+  const recall = allow('ReadWhatHealthFound', 'dynamodb', 'GetItem', table, {
+    'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] },
+  });
   return [
     allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
     allow('SeeTheSubscribers', 'sns', 'GetTopicAttributes', arn(environment, 'sns', topicName(name))),
@@ -126,8 +129,8 @@ function operator(environment: Environment, _: unknown, clients: readonly string
       BoolIfExists: { 'secretsmanager:ForceDeleteWithoutRecovery': 'false' },
       NumericGreaterThanEqualsIfExists: { 'secretsmanager:RecoveryWindowInDays': '30' },
     }),
-    // CloudWatch cannot limit the lines to some clients.
-    ...(clients === EVERY_CLIENT ? audit : []),
+    // Neither the log nor the memory of health can be limited to some clients.
+    ...(clients === EVERY_CLIENT ? [...audit, recall] : []),
     ...storeSecrets(environment),
     ...changeTheTable(environment, clients),
   ];
@@ -167,7 +170,7 @@ function emergency(environment: Environment): readonly object[] {
   ];
 }
 
-/** Allows changes to the records of pairs, whose tokens are sealed, and not to what health remembers beside them. */
+/** Allows changes to the records of pairs, whose tokens are sealed, and not to what health remembers next to them. */
 function changeTheTable(environment: Environment, clients = EVERY_CLIENT): readonly object[] {
   const pairs = { 'dynamodb:LeadingKeys': clients.map((client) => `${client}/*`) };
   return [

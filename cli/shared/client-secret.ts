@@ -34,7 +34,7 @@ export interface DatedSecret extends ClientSecret {
 }
 
 /** Returns whether the current version of a credential is older than the environment's `credentialMaxAgeDays`. */
-export function isOld(secret: DatedSecret, environment: string): boolean {
+function isOld(secret: DatedSecret, environment: string): boolean {
   const storedAt = secret.dates.get(versionWith('AWSCURRENT', secret) ?? '') ?? Date.now();
   return Date.now() - storedAt > maxAgeDays(environment) * 24 * 60 * 60_000;
 }

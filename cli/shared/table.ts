@@ -1,13 +1,16 @@
 import { rowText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 
-/** Returns a table whose columns are as wide as their longest cell. At a terminal the widest are wrapped to fit. */
+/**
+ * Returns a table whose columns are as wide as their longest cell. At a terminal the widest are wrapped to fit. A row
+ * with a single cell is a heading across all columns.
+ */
 export function tableText(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   out?: Pick<Shell, 'stdout'>,
 ): string {
-  const table = [header, ...rows];
+  const table = [header, ...rows.filter(({ length }) => length > 1)];
   const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
   // A word is not broken, unless it is longer than most names.
   const wordIn = (cell = '') => Math.max(...cell.split(WORD_END).map((word) => word.length));
@@ -21,7 +24,8 @@ export function tableText(
     if (widest < 0) break;
     widths[widths.findIndex((width, column) => width === widest && width > (narrowest[column] ?? 0))] = widest - 1;
   }
-  return table.map((row) => rowText(row, widths, gap)).join('');
+  const all = [Math.min(columns, 9_999)];
+  return [header, ...rows].map((row) => rowText(row, row.length === 1 ? all : widths, gap)).join('');
 }
 
 const WORD_END = / |(?<=[a-z][-/])/;

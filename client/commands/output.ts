@@ -43,9 +43,14 @@ export function timeText(time: number | undefined, out?: Out): string {
   return new Date().toISOString().startsWith(day) ? hour : `${day} ${hour}`;
 }
 
-/** Writes a line for a person on stderr, where it never mixes with data. Drops the backticks of Markdown. */
-export function note(shell: Pick<Shell, 'stderr'>, line: string): void {
-  shell.stderr.write(`${plain(line).replaceAll('`', '')}\n`);
+/**
+ * Writes a line for a person on stderr, where it never mixes with data. Drops the backticks of Markdown, and breaks the
+ * line between words at a terminal.
+ */
+export function note({ stderr }: Pick<Shell, 'stderr'>, line: string): void {
+  const columns = stderr.columns || 9_999;
+  const words = new RegExp(`(?=.{${columns + 1}})(.{1,${columns}}) `, 'gu');
+  stderr.write(`${plain(line).replaceAll('`', '').replaceAll(words, '$1\n')}\n`);
 }
 
 /** Replaces control characters: a service's scope or a foreign server's text must not steer the terminal. */

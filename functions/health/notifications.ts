@@ -71,7 +71,12 @@ function limited<Answer>(what: string, timeoutMs: number, call: (abortSignal: Ab
 /** Returns a short row per entry, as an item is limited to 400 kB. A changed key would lose a stored incident. */
 function rowsOf({ pairs, service, broker, probe }: Entries) {
   return [...pairs, ['service', service] as const, ['broker', broker] as const, ['probe', probe] as const].flatMap(
-    ([key, entry]) => (entry === undefined ? [] : [[key, entry.condition, entry.since, entry.at, entry.version]]),
+    ([key, entry]) => {
+      if (entry === undefined) return [];
+      const { condition, since, at, version, detail } = entry;
+      // An earlier release reads rows without a detail only.
+      return [[key, condition, since, at, version, ...(detail === undefined ? [] : [detail])]];
+    },
   );
 }
 
@@ -79,7 +84,9 @@ function rowsOf({ pairs, service, broker, probe }: Entries) {
 function parseEntries(rows = ''): Entries {
   const known = rowsSchema.safeParse(parseJson(rows)).data?.filter((row) => row !== undefined) ?? [];
   const entries = new Map(
-    known.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
+    known.map(([key, condition, since, at, version, detail]) => {
+      return [key, { condition, since, at, version: version ?? undefined, detail }];
+    }),
   );
   const pairs = new Map([...entries].filter(([key]) => isEntryKey(key)));
   return { pairs, service: entries.get('service'), broker: entries.get('broker'), probe: entries.get('probe') };
@@ -87,7 +94,8 @@ function parseEntries(rows = ''): Entries {
 
 /** Epoch milliseconds within the range of `Date`. */
 const timeSchema = z.number().check(z.gte(0), z.lte(8.64e15));
-const rowSchema = z.tuple([z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())]);
+const fields = [z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())] as const;
+const rowSchema = z.tuple(fields, z.string());
 const rowsSchema = z.array(z.catch(z.optional(rowSchema), undefined));
 
 interface Topic {

@@ -33,7 +33,7 @@ const RUN_HERE = {
   'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
     prints(`${AS_BILLING}\n${command}`, /^ {2}"access_token": "[\w-]{43}",$/m),
   'npm run --silent token-broker -- client list': (command) =>
-    prints(asOperator(command), /^acme +customer-insights +(?:ok|unproven) .* [0-9a-f]{8} /m),
+    prints(asOperator(command), /^acme: current [0-9a-f]{8}, .*\n {2}customer-insights +(?:ok|unproven) /m),
   'npm run --silent token-broker -- client check acme': (command) =>
     prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
   'npm run --silent token-broker -- health --run': (command) =>

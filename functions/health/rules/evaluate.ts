@@ -79,6 +79,8 @@ export interface Entry {
   /** The time of the latest observation. */
   readonly at: number;
   readonly version?: string | undefined;
+  /** Why the secret of a pair is malformed. */
+  readonly detail?: string | undefined;
 }
 
 /** The entries of the pairs and of their expiries, by key, and the entry of each other kind of observation. */

@@ -147,11 +147,13 @@ function findTransitions({ observations, kept }: ReturnType<typeof evaluate>, no
     const before = 'pair' in observation ? pairs.get(subject) : fresh[observation.kind];
     // The memory contains a newer observation.
     if (before !== undefined && at <= before.at) continue;
-    const entry = { condition, since, at, version };
+    const detail = observation.kind === 'pair' ? observation.detail : undefined;
+    const entry = { condition, since, at, version, detail };
     const key = `${observation.kind === 'service' ? observation.service : subject} ${condition}`;
     if (isTransition(entry, before)) transitions.push({ key, observation, entry, before });
     else if (before !== undefined && !isGood(before)) {
-      updates.push({ observation, entry: condition === 'lasting' ? entry : { ...before, at } });
+      const first = condition === 'lasting' ? entry : before;
+      updates.push({ observation, entry: { ...entry, since: first.since, version: version ?? first.version } });
     }
   }
   return { transitions, quiet: withUpdates(fresh, updates) };

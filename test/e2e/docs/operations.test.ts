@@ -33,7 +33,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
   'Onboard a client': [
     { about: /client put hooli/, input: NEW, shows: /accepted .*hooli: version .* is AWSCURRENT/s },
     { about: /policy/, shows: /lambda:InvokeFunctionUrl.*token-broker-prod/s },
-    { about: /client check hooli/, shows: /hooli +customer-insights .*accepted/s },
+    { about: /client check hooli/, shows: /hooli: current .*customer-insights .*accepted/s },
   ],
   'Rotate a credential': [
     { about: /client put acme/, input: NEW, shows: /acme: version .* is AWSCURRENT/ },
@@ -45,7 +45,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     {
       about: /client list/,
       prepare: ({ run }) => run('client put acme --yes --expires 2098-03-01', { input: NEW }),
-      shows: / ENDS\nacme .* 2098-03-01T00:00:00Z\n/,
+      shows: /^acme: .*; ends 2098-03-01T00:00:00Z$/m,
     },
     { about: /client put acme --expires/, input: OLD, shows: /stores the end .*2099-03-01.*is AWSCURRENT/s },
   ],

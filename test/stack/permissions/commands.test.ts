@@ -138,19 +138,22 @@ describe('the operator', () => {
   });
 });
 
-it.each(['operator', 'emergency'] as const)(
-  'the role %s changes pairs, and not what health remembers of its messages',
-  (kind) => {
-    const mayChange = (key: string) => {
-      const request = {
-        action: 'dynamodb:UpdateItem',
-        resource: TABLE_ARN,
-        context: { 'dynamodb:LeadingKeys': [key] },
-      };
-      return isAllowed(policiesWith(kind), { requester: ROLE, ...request });
+it.each([
+  ['operator', undefined, true],
+  ['operator', ['acme'], false],
+  ['emergency', undefined, false],
+] as const)(
+  'the role %s of the clients %s changes pairs, and reads what health remembers of its messages: %s',
+  (...row) => {
+    const [kind, clients, reads] = row;
+    const mayDo = (operation: string) => (key: string) => {
+      const context = { 'dynamodb:LeadingKeys': [key] };
+      const request = { action: `dynamodb:${operation}`, resource: TABLE_ARN, context };
+      return isAllowed(policiesWith(kind, clients), { requester: ROLE, ...request });
     };
     const keys = ['acme/customer-insights', 'notify:customer-insights', 'notify::run'];
-    expect(keys.map(mayChange)).toEqual([true, false, false]);
+    expect(keys.map(mayDo('UpdateItem'))).toEqual([true, false, false]);
+    expect(keys.map(mayDo('GetItem'))).toEqual([true, reads, reads]);
   },
 );
 

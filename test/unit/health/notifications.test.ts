@@ -25,13 +25,14 @@ const FAULTS = [
 beforeEach(() => repeatAtOnce());
 
 describe('the memory of notifications', () => {
-  it('reads back the entries of each service, with the end of a credential', async () => {
+  it('reads back the entries of each service, with the end of a credential and the fault of a secret', async () => {
     const { memories, endpoint } = await open();
     expect(await memories.read('customer-insights')).toEqual(EMPTY);
     expect(endpoint.calls).toMatchObject([{ operation: 'GetItem', parameters: { ConsistentRead: true } }]);
     const pairs = new Map<string, Entry>([
       ['acme/customer-insights', REJECTED],
       ['acme/customer-insights/end', { condition: 'ends-within-7-days', since: START, at: START, version: 'v1' }],
+      ['globex/customer-insights', { ...REJECTED, condition: 'secret-malformed', detail: 'it is not JSON' }],
       ['acme/Dienst "für" alle', { condition: 'disabled', since: 1, at: 2, version: undefined }],
     ]);
     const entries = { pairs, service: { ...REJECTED, condition: 'incident' as const } };

@@ -36,9 +36,10 @@ describe('the operators', () => {
     ['rejected', 'v1', undefined, 0],
     ['misconfigured', 'v1', 'v2', 0],
   ] as const)('hear of a pair that is %s as %s and then as %s so often: %i', async (finding, one, two, sent) => {
-    const { tell } = createHealthWorld();
+    const { tell, memories } = createHealthWorld();
     await tell([checkedAs('acme', finding, START, { version: one })]);
     expect(await tell([checkedAs('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
+    expect(memories.entries().pairs.get(ACME)).toMatchObject({ version: two ?? one });
   });
 });
 

@@ -3,8 +3,9 @@ import { readPairState } from '../../../../functions/aws/pair-table/pair-state.t
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { exampleToken } from '../../../support/pair/pair-examples.ts';
 import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
-import { ended, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
-import { it, NEW, OLD, SERVICES } from '../shared/operator-world.ts';
+import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering, ended, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
+import { it, NEW, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -14,8 +15,8 @@ async function start() {
   let ageDays = 0;
   const standIn = await startSecretsManager({ keys: [SHELL_KEY], now: () => Date.now() - ageDays * DAY_MS - 1 });
   onTestFinished(standIn.close);
-  const run = async (...args: readonly string[]) => {
-    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url, AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' };
+  const run = async (args: readonly string[] = [], table = 'http://127.0.0.1:9') => {
+    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url, AWS_ENDPOINT_URL_DYNAMODB: table };
     const result = await runCommandLine(['client', 'list', '--environment', 'dev', ...args], env);
     expect(result.stdout + result.stderr).not.toMatch(/marked-|garbage/);
     return result;
@@ -32,7 +33,7 @@ async function start() {
     ageDays = 0;
     return secret;
   };
-  return { ...standIn, store, run, json: async () => JSON.parse((await run('--json')).stdout) };
+  return { ...standIn, store, run, json: async () => JSON.parse((await run(['--json'])).stdout) };
 }
 
 type Version = readonly [ageDays: number, ...stages: string[]];
@@ -54,11 +55,15 @@ describe('client list', () => {
       /^(?:AWS_\S+ is set: this is not the "dev" in AWS\.\n){2}The states .* cannot be read: .*\nAWS may list .* five minutes ago; client show .*\nacme, initech: without the tag "services" .*\nhooli: .* older than 365 days .*\n$/;
     expect(stderr).toMatch(old);
     expect(stdout.split('\n')).toEqual([
-      expect.stringMatching(/^CLIENT +SERVICE +STATE +PROVEN AT +TOKEN UNTIL +CURRENT +PENDING +STORED AT$/),
-      expect.stringMatching(/^acme +all +- +- +- +dev-acme +dev-acme +\S+Z$/),
-      expect.stringMatching(/^globex +customer-insights merchant-payment-cleansing +- +- +- +dev-glob +- +\S+Z$/),
-      expect.stringMatching(/^hooli +customer-insights +- +- +- +dev-hool +- +\S+Z \(old\)$/),
-      expect.stringMatching(/^initech .* deleted on 2099-01-31T00:00:00Z /),
+      expect.stringMatching(/^CLIENT, SERVICE +STATE +PROVEN AT +TOKEN UNTIL$/),
+      expect.stringMatching(/^acme: current dev-acme, stored \S+Z; pending dev-acme \(unproven\)$/),
+      expect.stringMatching(/^ {2}all +- +- +-$/),
+      expect.stringMatching(/^globex: current dev-glob, stored \S+Z$/),
+      expect.stringMatching(/^ {2}customer-insights merchant-payment-cleansing +- +- +-$/),
+      expect.stringMatching(/^hooli: current dev-hool, stored \S+Z$/),
+      expect.stringMatching(/^ {2}customer-insights +- +- +-$/),
+      expect.stringMatching(/^initech: to be deleted on 2099-01-31T00:00:00Z; current dev-init, stored -$/),
+      expect.stringMatching(/^ {2}all +- +- +-$/),
       '',
     ]);
   });
@@ -71,6 +76,18 @@ describe('client list', () => {
     expect(await json()).toEqual({ environment: 'dev', clients: [{ client: 'acme', services: [INSIGHTS], versions }] });
   });
 
+  it('shows unproven pairs, and says so, when what health found cannot be read', async () => {
+    const { store, run } = await start();
+    store('dev/acme', [[12, 'AWSCURRENT']], INSIGHTS);
+    const denied = { __type: 'com.amazon.coral.service#AccessDeniedException' };
+    const table = await answering((response, request) =>
+      (request.body.includes('notify:') ? answerWith(400, denied) : answerWith(200, {}))(response, request),
+    );
+    const { stdout, stderr } = await run([], table.url);
+    expect(stdout).toMatch(/^ {2}customer-insights +unproven +- +-$/m);
+    expect(stderr).toMatch(/^What health found last cannot be read \(memory-AccessDeniedException\)\.$/m);
+  });
+
   it('reads every page, and shows clients of this environment only', async () => {
     const { store, run, json, operations, failWith } = await start();
     for (let client = 0; client < 101; client += 1) store(`dev/c${client}`);
@@ -79,31 +96,31 @@ describe('client list', () => {
     expect(operations.filter((call) => call === 'ListSecrets')).toHaveLength(2);
     failWith('access-denied');
     const refused = /\nerror: aws-access-denied: .*ListSecrets in eu-west-1 \(AccessDeniedException\)\n/;
-    expect(await run('--json')).toEqual(ended(1, /"detail"/, refused));
+    expect(await run(['--json'])).toEqual(ended(1, /"detail"/, refused));
   });
 });
 
 describe('client list with the table', () => {
   it('shows the state of each pair at once: proven, rejected, paused, held, disabled, enabled', async ({ world }) => {
     const list = async (options = '') => (await world.run(`client list${options}`)).stdout;
-    expect(await list()).toMatch(/^acme +customer-insights +unproven +- +- +[0-9a-f]{8} +- +\S+Z$/m);
+    expect(await list()).toMatch(/^acme: current [0-9a-f]{8}, stored \S+Z\n {2}customer-insights +unproven +- +-$/m);
 
     world.tokenService.respondWith(INSIGHTS, { status: 401 });
     world.tokenService.respondWith(CLEANSING, { status: 503, headers: { 'retry-after': '300' } });
     await world.run('client check acme');
     const failed = await list();
-    expect(failed).toMatch(/^acme +customer-insights +rejected since \S+Z +- +- /m);
-    expect(failed).toMatch(/^acme +merchant-payment-cleansing +paused until \S+Z +- +- /m);
+    expect(failed).toMatch(/^ {2}customer-insights +rejected since \S+Z +- +-$/m);
+    expect(failed).toMatch(/^ {2}merchant-payment-cleansing +paused until \S+Z +- +-$/m);
 
     world.tokenService.respondWith(CLEANSING, { status: 404 });
     await world.run('client retry acme --yes');
     await world.run('client check acme');
-    expect(await list()).toMatch(/^acme +merchant-payment-cleansing +held until \S+Z +- +- /m);
+    expect(await list()).toMatch(/^ {2}merchant-payment-cleansing +held until \S+Z +- +-$/m);
 
     for (const service of SERVICES) world.tokenService.respondWith(service, undefined);
     await world.run('client retry acme --yes');
     await world.run('client check acme');
-    expect(await list()).toMatch(/^acme +customer-insights +ok +\S+Z +\S+Z +[0-9a-f]{8} +- +\S+Z$/m);
+    expect(await list()).toMatch(/^ {2}customer-insights +ok +\S+Z +\S+Z$/m);
 
     await world.run(`client disable acme --service ${INSIGHTS} --yes`);
     const time = expect.stringMatching(/Z$/);
@@ -113,23 +130,55 @@ describe('client list with the table', () => {
     ];
     expect((await world.json('client list')).clients).toMatchObject([{ client: 'acme', pairs }]);
     await world.run(`client enable acme --service ${INSIGHTS} --yes`);
-    expect(await list(` --service ${INSIGHTS}`)).toMatch(/^CLIENT .*\nacme +customer-insights +unproven .*\n$/);
+    expect(await list(` --service ${INSIGHTS}`)).toMatch(
+      /^CLIENT, .*\nacme: .*\n {2}customer-insights +unproven .*\n$/,
+    );
   });
 
   it.for([80, 200])(
-    'fits into %i columns of a terminal, with short times and whole words',
+    'fits into %i columns of a terminal: a line for each pair, whole words on stderr',
     async (columns, { world }) => {
       await world.addClient('umbrella', INSIGHTS, OLD);
       await world.run('client put acme --yes --expires 2099-03-01', { input: NEW });
-      const { stdout } = await world.run('client list', { env: { COLUMNS: `${columns}` } });
+      const { stdout, stderr } = await world.run('client list', { env: { COLUMNS: `${columns}` } });
       const lines = stdout.trimEnd().split('\n');
-      expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns);
-      expect(stdout).toMatch(/ \d\d:\d\dZ/);
-      const services = columns === 200 ? SERVICES : ['customer-', 'insights', 'merchant-', 'payment-', 'cleansing'];
-      for (const part of services) expect(stdout.split(/\s+/)).toContain(part);
-      expect((await world.run('client list')).stdout).toMatch(/merchant-payment-cleansing +ok +\d{4}-\d\d-\d\dT/);
+      expect(Math.max(...[...lines, ...stderr.split('\n')].map(({ length }) => length))).toBeLessThanOrEqual(columns);
+      expect(lines).toHaveLength(6);
+      expect(stdout).toMatch(/^ {2}merchant-payment-cleansing +ok +\d\d:\d\dZ +\d\d:\d\dZ$/m);
+      const whole = await world.run('client list');
+      expect(stderr.split(/\s+/)).toEqual(whole.stderr.split(/\s+/));
+      expect(whole.stdout).toMatch(/merchant-payment-cleansing +ok +\d{4}-\d\d-\d\dT/);
     },
   );
+
+  it('shows what health found last, and the reason why a secret is malformed, with client rollback first', async ({
+    world,
+  }) => {
+    await world.store({ client_id: 'acme-id' }, 'AWSCURRENT');
+    await world.eventsSettled();
+    for (const command of ['client list', 'client show acme']) {
+      const { stdout, stderr } = await world.run(command);
+      expect(stdout).toMatch(/^ {2}customer-insights +secret-malformed since \S+Z +- +-$/m);
+      const reason =
+        /^acme on customer-insights, merchant-payment-cleansing: .* secret is missing\. First run client rollback acme: .* client put acme /m;
+      expect(stderr).toMatch(reason);
+    }
+    const found = { state: 'secret-malformed', since: expect.any(String), detail: expect.stringContaining('secret') };
+    expect((await world.json('client show acme')).pairs).toMatchObject([found, found]);
+
+    // Another version is current by now, which health has not seen.
+    await world.run('client rollback acme --yes');
+    expect((await world.run('client discard acme --previous --yes')).exitCode).toBe(0);
+    expect((await world.run('client show acme')).stderr).not.toContain('rollback');
+  });
+
+  it('shows the trial of a pending version, by each service', async ({ world }) => {
+    world.tokenService.respondWith(CLEANSING, { status: 404 });
+    await world.run('client put acme --yes', { input: WRONG });
+    const trials =
+      /^acme: current .*; pending [0-9a-f]{8} \(rejected at \S+Z by customer-insights, misconfigured at \S+Z by merchant-payment-cleansing\)$/m;
+    expect((await world.run('client show acme')).stdout).toMatch(trials);
+  });
 
   it('calls a version that no service has accepted yet unproven, while the token of the one before lives', async () => {
     const now = Date.UTC(2026, 0, 1);
@@ -151,7 +200,7 @@ describe('client list with the table', () => {
 
 it('client show shows one client, with every version of its credential', async ({ world }) => {
   await world.run('client put acme --yes --services all', { input: NEW });
-  const pairs = /^CLIENT .*\nacme +customer-insights +ok .*\nacme +merchant-payment-cleansing +ok .*\n\n/.source;
+  const pairs = /^CLIENT, .*\nacme: .*\n {2}customer-insights +ok .*\n {2}merchant-payment-cleansing +ok .*\n\n/.source;
   const versions = /STAGE .*\nAWSCURRENT +\S{36} +\S+Z +-\nAWSPREVIOUS +\S{36} +\S+Z +-\n$/.source;
   expect(await world.run('client show acme')).toEqual(ended(0, new RegExp(pairs + versions)));
   const shown = { client: 'acme', services: 'all', pairs: [{ state: 'ok' }, { state: 'ok' }] };
