@@ -42,14 +42,8 @@ export type SecretStage = (typeof SECRET_STAGES)[number];
 
 /** The results of a check. `misconfigured` means that the service answers, but without a token. */
 export const FINDINGS = [
-  'accepted',
-  'rejected',
-  'throttled',
-  'unreachable',
-  'misconfigured',
-  'secret-missing',
-  'secret-malformed',
-  'disabled',
+  ...(['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const),
+  ...(['secret-missing', 'secret-malformed', 'disabled'] as const),
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 
@@ -130,24 +124,11 @@ export const METRIC_NAMESPACE = 'TokenBroker';
 
 /** Every metric that the functions write. Alarms and the dashboard can name no other metric. */
 export type MetricName = (typeof WARNING_METRICS)[Warning] | AnswerMetric | CheckMetric | RunMetric | OperatorMetric;
-type AnswerMetric =
-  | 'Requests'
-  | 'Duration'
-  | 'CacheHits'
-  | 'TokenRequests'
-  | 'UnreadableRecords'
-  | 'SloCalls'
-  | 'SloMissed';
+type AnswerMetric = 'Requests' | 'Duration' | 'CacheHits' | 'TokenRequests' | 'UnreadableRecords' | SloMetric;
+type SloMetric = 'SloCalls' | 'SloMissed';
 type CheckMetric = 'Findings' | 'CheckFailures' | 'CheckDuration' | 'IgnoredEvents' | 'ServiceIncidents';
-type RunMetric =
-  | 'Heartbeat'
-  | 'RunDuration'
-  | 'PairsChecked'
-  | 'PairsNotReached'
-  | 'PairsFailed'
-  | 'PairsRejected'
-  | 'PairsExpiring'
-  | 'DaysToExpiry';
+type RunMetric = 'Heartbeat' | 'RunDuration' | 'DaysToExpiry' | PairsMetric;
+type PairsMetric = 'PairsChecked' | 'PairsNotReached' | 'PairsFailed' | 'PairsRejected' | 'PairsExpiring';
 type OperatorMetric = 'Notifications' | 'NotificationFailures' | 'ProbeNotDenied' | 'OperatorsUnreachable';
 
 /** The origin of a token's expiry: the service's answer, the token (JWT `exp`), the settings, or an assumption. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ROLE_ARN, roleArnFault } from '../../functions/vocabulary.ts';
 import { partitionOf } from './regions.ts';
-import { type Fault, listOf, nameFault, text } from './schema.ts';
+import { type Fault, like, listOf, nameFault, text } from './schema.ts';
 
 const notEmpty = { error: 'must not be empty' };
 
@@ -13,9 +13,7 @@ const namesOrAll = z.union([z.literal('all'), listOf(text(listedNameFault)).min(
 export const accessRuleSchema = z.strictObject({
   role: text(roleArnFault),
   // Denies a role that was deleted and created again under the same name. `aws iam get-role` shows the id as RoleId.
-  roleId: text((id) =>
-    /^AROA[A-Z0-9]{12,124}$/.test(id) ? undefined : 'must be the unique id of a role: AROA…',
-  ).optional(),
+  roleId: like(/^AROA[A-Z0-9]{12,124}$/, 'must be the unique id of a role: AROA…').optional(),
   clients: namesOrAll,
   services: namesOrAll,
   operations: listOf(z.enum(['token', 'check']))

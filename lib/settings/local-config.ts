@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { BrokerSettings } from '../../functions/variables.ts';
 import { roleArnFault } from '../../functions/vocabulary.ts';
 import { accessRuleFaults } from './access-rules.ts';
-import { check, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
+import { check, like, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
 import { brokerMembers, environmentSchema, toBrokerSettings } from './settings.ts';
 
 /** The configuration of `npm start -- --config FILE`. */
@@ -32,10 +32,8 @@ export function parseLocalConfig(input: unknown, folder = '.'): LocalConfig {
 
 const callerSchema = z.strictObject({
   role: text(roleArnFault),
-  accessKeyId: text((id) => (/^\w{1,128}$/.test(id) ? undefined : 'must be letters, digits and _')),
-  secretAccessKey: text((key) =>
-    /^[!-~]+$/.test(key) ? undefined : 'must be visible ASCII characters without spaces',
-  ),
+  accessKeyId: like(/^\w{1,128}$/, 'must be letters, digits and _'),
+  secretAccessKey: like(/^[!-~]+$/, 'must be visible ASCII characters without spaces'),
 });
 
 /** The content of a secret: strings, and the services in `services`. A missing member is reported on use. */

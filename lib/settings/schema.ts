@@ -9,6 +9,11 @@ export function text(faultOf: FaultOf) {
   });
 }
 
+/** A schema for strings that match the pattern. Otherwise the reason is `reason`. */
+export function like(pattern: RegExp, reason: string) {
+  return text((value) => (pattern.test(value) ? undefined : reason));
+}
+
 /** Returns why a text is wrong, or `undefined`. The reason must not quote the text. */
 export type FaultOf = (text: string) => string | undefined;
 
@@ -23,11 +28,14 @@ export function listOf<Item extends z.ZodType>(item: Item, keyOf: (item: z.outpu
   });
 }
 
-/** A schema for objects with any member names in which `faultOf` finds no fault. */
-export function recordOf<Value extends z.ZodType>(faultOf: FaultOf, value: Value) {
-  return z.record(z.string(), value).superRefine((record, context) => {
-    for (const name of Object.keys(record)) {
-      const message = faultOf(name);
+/** A schema for objects with any members in which `faultOf` finds no fault. */
+export function recordOf<Value extends z.ZodType>(
+  faultOf: (name: string, value: z.output<Value>) => string | undefined,
+  schema: Value,
+) {
+  return z.record(z.string(), schema).superRefine((record, context) => {
+    for (const [name, value] of Object.entries(record)) {
+      const message = faultOf(name, value);
       if (message !== undefined) context.addIssue({ code: 'custom', path: [name], message });
     }
   });

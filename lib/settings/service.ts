@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { pathFault, serviceUrlFault } from '../../functions/service-url.ts';
 import { CLIENT_ID } from '../../functions/vocabulary.ts';
 import { certificateFault } from './certificates.ts';
-import { listOf, recordOf, text } from './schema.ts';
+import { like, listOf, recordOf, text } from './schema.ts';
 
 export interface SettingsPlace {
   /** Whether a service may run on this machine, over http. */
@@ -19,9 +19,9 @@ export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
       tokenPath: text(tokenPathFault).default('/auth/v1/token'),
       basicEncoding: z.enum(['raw', 'form']).default('raw'),
       // A value may be {client_id}, which stands for the client id of each client.
-      parameters: z.record(z.string(), z.string()).superRefine(checkParameters).default({}),
+      parameters: recordOf(parameterFault, z.string()).default({}),
       parametersIn: z.enum(['query', 'body', 'json']).default('query'),
-      headers: recordOf(headerFault, text(headerValueFault)).default({}),
+      headers: recordOf(headerFault, like(HEADER_VALUE, HEADER_VALUE_REASON)).default({}),
       // The names of headers that each client has a value of its own for, in its secret.
       clientHeaders: listOf(text(clientHeaderFault), (name) => name.toLowerCase()).default([]),
       response: responseSchema.prefault({}),
@@ -30,7 +30,7 @@ export function serviceSchema({ allowLoopback, folder }: SettingsPlace) {
       maxLifetimeSeconds: lifetimeSeconds.default(86_400),
       rejectedOn403: z.boolean().default(false),
       // More values of the member `error` that reject a credential, such as 'incorrect_client_credentials'.
-      rejectedOn: listOf(text(errorFault)).default([]),
+      rejectedOn: listOf(like(ERROR, 'must be one word, the whole member error of an answer')).default([]),
       singleActiveToken: z.boolean().default(false),
       requestTimeoutMs: timeoutMs.default(4_000),
       // Files in PEM, such as 'ca/insights.pem'. They replace the public authorities for this service.
@@ -71,13 +71,6 @@ function tokenPathFault(written: string): string | undefined {
   }
   const names = [...new URLSearchParams(query).keys()];
   return names.map((name) => parameterFault(name)).find((one) => one !== undefined);
-}
-
-function checkParameters(parameters: Readonly<Record<string, string>>, context: z.core.$RefinementCtx): void {
-  for (const [name, value] of Object.entries(parameters)) {
-    const message = parameterFault(name, value);
-    if (message !== undefined) context.addIssue({ code: 'custom', path: [name], message });
-  }
 }
 
 /** Rejects members of a credential, which are secret and differ between clients. Only a client id has a placeholder. */
@@ -148,17 +141,10 @@ function tokenHeaderFault(name: string): string | undefined {
 }
 
 /** Allows the characters of RFC 6749 §5.2. */
-function errorFault(word: string): string | undefined {
-  return /^[!#-[\]-~]{1,64}$/.test(word) ? undefined : 'must be one word, the whole member error of an answer';
-}
+const ERROR = /^[!#-[\]-~]{1,64}$/;
 
-/** Returns why a text cannot be the value of a header. */
-function headerValueFault(value: string): string | undefined {
-  return /^[!-~](?:[\t -~]*[!-~])?$/.test(value)
-    ? undefined
-    : 'must be visible ASCII characters, with white space only between them';
-}
-
+const HEADER_VALUE = /^[!-~](?:[\t -~]*[!-~])?$/;
+const HEADER_VALUE_REASON = 'must be visible ASCII characters, with white space only between them';
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Headers that would change the host, the credential, or the framing of the request or its answer. */

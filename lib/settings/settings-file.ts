@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { SETTINGS_VARIABLE } from './names.ts';
-import { check, recordOf, SettingsError, text } from './schema.ts';
+import { check, like, recordOf, SettingsError } from './schema.ts';
 
 /** The settings of all environments, with the folder of their certificate files. */
 export interface SettingsFile {
@@ -94,12 +94,8 @@ function load(file: string): unknown {
 /** The requirements of an organisation on every stack and on its bootstrap. */
 const organisationSchema = z.strictObject({
   // The name of a policy, because the bootstrap of the CDK accepts no ARN.
-  permissionsBoundary: text((name) =>
-    /^[\w+/=,.@-]{1,512}$/.test(name) ? undefined : 'must be the name of a managed policy, with its path',
-  ).optional(),
-  bootstrapQualifier: text((name) =>
-    /^[a-z0-9]{1,10}$/.test(name) ? undefined : 'must be 1 to 10 lower-case letters and digits',
-  ).optional(),
+  permissionsBoundary: like(/^[\w+/=,.@-]{1,512}$/, 'must be the name of a managed policy, with its path').optional(),
+  bootstrapQualifier: like(/^[a-z0-9]{1,10}$/, 'must be 1 to 10 lower-case letters and digits').optional(),
 });
 
 const fileSchema = z.object({

@@ -5,7 +5,7 @@ import { ALARM_NAMES, RENAMED_ALARMS } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccounts, listAccess, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
 import { readCertificates } from './certificates.ts';
 import { regionFault } from './regions.ts';
-import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
+import { check, type Fault, like, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
 import { type SettingsPlace, serviceSchema } from './service.ts';
 
 /** The settings of an environment, checked and with every default filled in. */
@@ -28,15 +28,30 @@ export function environmentSchema(folder: string) {
 
 const place = {
   // A string, because a number would lose leading zeros.
-  account: text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes')),
+  account: like(/^\d{12}$/, 'must be 12 digits in quotes'),
   region: text(regionFault),
 };
 
+const concurrency = z.int().min(0).max(10_000);
+
+/** A list of at most three roles, the limit of a filter of CloudWatch Logs. */
+const fewRoles = listOf(text(roleArnFault)).max(3).default([]);
+
+/** Matches the ARN of a key, not of an alias. */
+const KEY_ARN =
+  /^arn:aws(?:-[a-z]+)*:kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** A stream or a function would need a role or a permission of its own. A destination brings its policy. */
+const LOG_DESTINATION = /^arn:aws(?:-[a-z]+)*:logs:[a-z0-9-]+:\d{12}:destination:[^:*]{1,512}$/;
+const LOG_DESTINATION_REASON =
+  'must be the ARN of a destination of CloudWatch Logs: arn:aws:logs:<region>:<account>:destination:<name>';
+
+/** The usual form, without quotes, comments and address literals. */
+const EMAIL = /^(?=.{1,254}$)[\w.!#$%&'*+/=?^`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/;
+
 const further = {
   // The AWS organization to which every caller's account must belong, in addition to an access rule.
-  principalOrgId: text((id) =>
-    /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
-  ).optional(),
+  principalOrgId: like(/^o-[a-z0-9]{10,32}$/, 'must be the id of an AWS organization: o-…').optional(),
   // The roles that reach the URL: of the accounts in the rules, or of `principalOrgId`. The rules decide either way.
   callers: z.enum(['accounts', 'organization']).default('accounts'),
   // The alarms not to create.
@@ -56,14 +71,14 @@ const further = {
     .prefault({}),
   // The limit of concurrent calls, each with up to 10 requests per second. 0 turns the broker off.
   reservedConcurrency: z
-    .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
+    .union([z.literal('none'), concurrency], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
   // The concurrency reserved for health, for checks of changed secrets. 'none' reserves and limits nothing.
   healthConcurrency: z
     .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
     .default('none'),
   // The number of instances that are kept ready, which cost money while they wait.
-  provisionedConcurrency: concurrency().default(0),
+  provisionedConcurrency: concurrency.default(0),
   // The age from which the commands report a credential as old.
   credentialMaxAgeDays: z.int().min(1).max(3_650).default(CREDENTIAL_MAX_AGE_DAYS),
   // The retention of audit lines, a period that CloudWatch Logs supports.
@@ -77,14 +92,14 @@ const further = {
   // Whether CloudTrail records invocations, changes and reads. The roles may write the sealing key, or the policies of
   // the clients' secrets, without an alarm.
   trail: z
-    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: fewRoles(), secretPolicyWriters: fewRoles() })], {
+    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: fewRoles, secretPolicyWriters: fewRoles })], {
       error: "must be 'off' or an object with sealingKeyWriters and secretPolicyWriters",
     })
     .default('off'),
   // Whether the guard denies direct invocations. Without it, roles of the broker's account should not be callers.
   guarded: z.boolean().default(false),
   // The destination of CloudWatch Logs that gets every line of the token function, such as that of a SIEM.
-  logDestinationArn: text(logDestinationFault).optional(),
+  logDestinationArn: like(LOG_DESTINATION, LOG_DESTINATION_REASON).optional(),
   // The network of the token function, for a service that identifies its callers by address.
   vpc: z
     .strictObject({
@@ -98,7 +113,7 @@ const further = {
   // More tags on every resource, such as a cost centre. The two tags of the stack cannot be overridden.
   tags: recordOf(tagFault, text(tagValueFault)).default({}),
   // The key that an earlier stack of this environment left behind. By default, the stack creates a key.
-  keyArn: text(keyArnFault).optional(),
+  keyArn: like(KEY_ARN, 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>').optional(),
 };
 
 /** Parses the settings of an environment whose files are in the folder. A `SettingsError` lists every fault. */
@@ -127,7 +142,7 @@ export function brokerMembers(options: SettingsPlace) {
     health: z
       .strictObject({
         every: text(rateFault).default('rate(1 hour)'),
-        notify: listOf(text(emailFault)).default([]),
+        notify: listOf(like(EMAIL, 'must be an e-mail address such as ops@example.com')).default([]),
       })
       .prefault({}),
   };
@@ -192,40 +207,41 @@ function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly
   // As the CDK indents it in the template.
   const listing = JSON.stringify({ Metadata: listAccess(settings.accessRules) }, undefined, 1);
   const listed = Math.ceil(listing.length / 1_000);
-  return [
-    settings.callers === 'accounts' &&
-      accounts > MAX_CALLER_ACCOUNTS && {
-        path: ['accessRules'],
-        reason: `name ${accounts} accounts, more than the ${MAX_CALLER_ACCOUNTS} that fit into the policy of the function: callers: 'organization' has no such limit`,
-      },
-    listed > MAX_LISTED_KILOBYTES && {
-      path: ['accessRules'],
-      reason: `list ${listed} kB of clients, and the template of CloudFormation has room for ${MAX_LISTED_KILOBYTES}: name fewer clients in a rule, or 'all'`,
-    },
-    settings.callers === 'organization' &&
-      settings.principalOrgId === undefined && {
-        path: ['callers'],
-        reason: "must be 'accounts' without principalOrgId, which identifies the organization",
-      },
-    reservedConcurrency !== 'none' &&
-      provisionedConcurrency > reservedConcurrency && {
-        path: ['provisionedConcurrency'],
-        reason: 'must not be more than reservedConcurrency',
-      },
-    keyArn?.includes(`:${region}:${account}:`) === false && {
-      path: ['keyArn'],
-      reason:
-        'must be in the account and the region of the environment: AWS does not say that DynamoDB and CloudWatch Logs take a key of another account',
-    },
-    logDestinationArn?.includes(`:${region}:`) === false && {
-      path: ['logDestinationArn'],
-      reason: 'must be in the region of the environment, as its log is',
-    },
-    Map.groupBy(Object.keys(tags), (tag) => tag.toLowerCase()).size < Object.keys(tags).length && {
-      path: ['tags'],
-      reason: 'must not have names that differ only by case: IAM treats them as the same name',
-    },
-  ].filter((fault) => fault !== false);
+  const hasTwins = new Set(Object.keys(tags).map((tag) => tag.toLowerCase())).size < Object.keys(tags).length;
+  const known: readonly (readonly [member: keyof typeof settings, isWrong: boolean, reason: string])[] = [
+    [
+      'accessRules',
+      settings.callers === 'accounts' && accounts > MAX_CALLER_ACCOUNTS,
+      `name ${accounts} accounts, more than the ${MAX_CALLER_ACCOUNTS} that fit into the policy of the function: callers: 'organization' has no such limit`,
+    ],
+    [
+      'accessRules',
+      listed > MAX_LISTED_KILOBYTES,
+      `list ${listed} kB of clients, and the template of CloudFormation has room for ${MAX_LISTED_KILOBYTES}: name fewer clients in a rule, or 'all'`,
+    ],
+    [
+      'callers',
+      settings.callers === 'organization' && settings.principalOrgId === undefined,
+      "must be 'accounts' without principalOrgId, which identifies the organization",
+    ],
+    [
+      'provisionedConcurrency',
+      reservedConcurrency !== 'none' && provisionedConcurrency > reservedConcurrency,
+      'must not be more than reservedConcurrency',
+    ],
+    [
+      'keyArn',
+      keyArn?.includes(`:${region}:${account}:`) === false,
+      'must be in the account and the region of the environment: AWS does not say that DynamoDB and CloudWatch Logs take a key of another account',
+    ],
+    [
+      'logDestinationArn',
+      logDestinationArn?.includes(`:${region}:`) === false,
+      'must be in the region of the environment, as its log is',
+    ],
+    ['tags', hasTwins, 'must not have names that differ only by case: IAM treats them as the same name'],
+  ];
+  return known.flatMap(([member, isWrong, reason]) => (isWrong ? [{ path: [member], reason }] : []));
 }
 
 /** Returns the present name of an alarm of an earlier version, for an operator who switched it off. */
@@ -237,19 +253,9 @@ function renamed({ input }: { readonly input?: unknown }): string | undefined {
 /** CloudFormation accepts 1 000 kB. The resources take 150, and 100 are left for what follows. */
 const MAX_LISTED_KILOBYTES = 750;
 
-function concurrency() {
-  return z.int().min(0).max(10_000);
-}
-
-/** A list of at most three roles, the limit of a filter of CloudWatch Logs. */
-function fewRoles() {
-  return listOf(text(roleArnFault)).max(3).default([]);
-}
-
 function idsOf(prefix: string) {
   const id = new RegExp(`^${prefix}-(?:[0-9a-f]{8}|[0-9a-f]{17})$`);
-  const reason = `must be an id such as ${prefix}-0123456789abcdef0`;
-  return listOf(text((written) => (id.test(written) ? undefined : reason))).min(1, { error: 'must not be empty' });
+  return listOf(like(id, `must be an id such as ${prefix}-0123456789abcdef0`)).min(1, { error: 'must not be empty' });
 }
 
 function tagFault(name: string): string | undefined {
@@ -264,21 +270,6 @@ function tagValueFault(text: string): string | undefined {
   if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
   return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';
 }
-
-function keyArnFault(arn: string): string | undefined {
-  return KEY_ARN.test(arn) ? undefined : 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
-}
-
-/** A stream or a function would need a role or a permission of its own. A destination brings its policy. */
-function logDestinationFault(arn: string): string | undefined {
-  return /^arn:aws(?:-[a-z]+)*:logs:[a-z0-9-]+:\d{12}:destination:[^:*]{1,512}$/.test(arn)
-    ? undefined
-    : 'must be the ARN of a destination of CloudWatch Logs: arn:aws:logs:<region>:<account>:destination:<name>';
-}
-
-/** Matches the ARN of a key, not of an alias. */
-const KEY_ARN =
-  /^arn:aws(?:-[a-z]+)*:kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** Returns the seconds of a rate such as `rate(1 hour)`, or `NaN`. */
 export function rateSeconds(rate: string): number {
@@ -303,10 +294,3 @@ function rateFault(rate: string): string | undefined {
 const MIN_SECONDS = 900;
 /** Limits the intervals that an alarm on silence evaluates to the week that CloudWatch allows. */
 const MAX_SECONDS = 86_400;
-
-function emailFault(address: string): string | undefined {
-  return address.length <= 254 && EMAIL.test(address) ? undefined : 'must be an e-mail address such as ops@example.com';
-}
-
-/** The usual form, without quotes, comments and address literals. */
-const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/;
