@@ -16,23 +16,14 @@ export interface Content {
 }
 
 /**
- * Returns the text of a body without white space around it: in the declared charset, else UTF-8, else Latin-1. Only
- * members beside the token need a charset, because a token is ASCII. Every content begins with ASCII, too.
- */
-export function readText({ headers, body }: TokenResponse): string {
-  const [, declared] = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(headers['content-type'] ?? '') ?? [];
-  const texts = [declared ?? 'utf-8', 'utf-8', 'latin1'].map((charset) => decodeText(body, charset)?.trim());
-  return texts.find((text) => text !== undefined && !/^[^!-~]/.test(text)) ?? texts.at(-1) ?? '';
-}
-
-/**
- * Reads a text as JSON, as a form or as a bare text. Judges by the content, because services send wrong media types.
- * A page, such as a log-in form or that of a proxy, is never JSON, a form or a word.
+ * Reads the body of an answer as JSON, as a form or as a bare text. Judges by the content, because services send wrong
+ * media types. A page, such as a log-in form or that of a proxy, is never JSON, a form or a word.
  *
  * @see RFC 6749 §5.1, RFC 8259 §8.1
  */
-export function readContent(text: string, contentType: string | undefined): Content {
-  const type = mediaTypeOf(contentType);
+export function readContent(response: TokenResponse): Content {
+  const text = readText(response);
+  const type = mediaTypeOf(response.headers['content-type']);
   if (text === '') return { doubt: `its body is empty. ${WRONG_PLACE}` };
   if (/^[{["]/.test(text)) {
     const value = parseJson(text);
@@ -44,6 +35,16 @@ export function readContent(text: string, contentType: string | undefined): Cont
   // A raw JWT is unmistakable. Any other word in a body declared as JSON may be truncated JSON.
   if (text.startsWith('eyJ') || (hasTokens && !/\bjson$/.test(type))) return { value: text };
   return { value: WORD.test(text) ? text : undefined, doubt: hasTokens ? NO_JSON : WRONG_TYPE };
+}
+
+/**
+ * Returns the text of a body without white space around it: in the declared charset, else UTF-8, else Latin-1. Only
+ * members beside the token need a charset, because a token is ASCII. Every content begins with ASCII, too.
+ */
+function readText({ headers, body }: TokenResponse): string {
+  const [, declared] = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(headers['content-type'] ?? '') ?? [];
+  const texts = [declared ?? 'utf-8', 'utf-8', 'latin1'].map((charset) => decodeText(body, charset)?.trim());
+  return texts.find((text) => text !== undefined && !/^[^!-~]/.test(text)) ?? texts.at(-1) ?? '';
 }
 
 /** Returns the object, the array or the text in a JSON text, also in a JSON text of a JSON text. */

@@ -1,11 +1,9 @@
 import type { ExpirySource, Warning } from '../../vocabulary.ts';
 import { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from './content.ts';
 import type { FoundToken } from './find-token.ts';
-import { type Members, UnusableAnswer } from './members.ts';
+import { type Answer, UnusableAnswer } from './members.ts';
 import { type ExpiryMeaning, expiryHeaderOf, expiryNameOf } from './names.ts';
-import type { PrintPath } from './shape.ts';
 import { parseHttpDate, readTime } from './times.ts';
 
 /**
@@ -15,40 +13,35 @@ import { parseHttpDate, readTime } from './times.ts';
  * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`), RFC 9111 §5.1 (`age`)
  * @throws UnusableAnswer when the expiry cannot be read, or has passed
  */
-export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): ReadExpiry {
+export function readExpiry(token: FoundToken, answer: Answer, times: RequestTimes, service: Service): ReadExpiry {
   const { requestStartedAt, receivedAt } = times;
   const { tokenLifetimeSeconds, assumedLifetimeSeconds, maxLifetimeSeconds } = service;
-  const { claims, hasLocal } = claimsOfAnswer(answer, times, service);
-  const { exp } = answer.token;
-  const ofJwt: ExpiryClaim[] =
-    exp === undefined
-      ? []
-      : [{ where: 'its own `exp` (JWT)', expiresAt: onThisClock(exp, answer, times), expirySource: 'jwt' }];
+  const { claims, hasLocal } = claimsOfAnswer(token, answer, times, service);
   // An operator who sets the life time says that an expiry that has passed is wrong.
-  const believed =
-    tokenLifetimeSeconds === undefined ? claims : claims.filter(({ expiresAt }) => expiresAt > receivedAt);
+  const believed = claims.filter(({ expiresAt }) => tokenLifetimeSeconds === undefined || expiresAt > receivedAt);
+  if (token.exp !== undefined) {
+    const expiresAt = onThisClock(token.exp, answer, times);
+    believed.push({ where: 'its own `exp` (JWT)', expiresAt, expirySource: 'jwt' });
+  }
   const bySettings: ExpiryClaim = {
     where: 'the settings',
     expiresAt: requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * 1_000,
     expirySource: tokenLifetimeSeconds === undefined ? 'assumed' : 'configured',
   };
-  const [earliest = bySettings] = [...believed, ...ofJwt].sort((a, b) => a.expiresAt - b.expiresAt);
+  const [earliest = bySettings] = believed.sort((a, b) => a.expiresAt - b.expiresAt);
   const { where, expirySource } = earliest;
   const latest = requestStartedAt + maxLifetimeSeconds * 1_000;
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
   if (expiresAt > receivedAt) {
-    const isCut = earliest !== bySettings && earliest.expiresAt > latest;
-    const warnings: readonly (Warning | false)[] = [
-      isCut && 'lifetime-cut',
-      earliest === bySettings && hasLocal && 'expiry-without-zone',
-    ];
-    return { expiresAt, expirySource, warnings: warnings.filter((warning) => warning !== false) };
+    const isSaid = earliest !== bySettings;
+    const warning = isSaid ? earliest.expiresAt > latest && 'lifetime-cut' : hasLocal && 'expiry-without-zone';
+    return { expiresAt, expirySource, warnings: warning ? [warning] : [] };
   }
   const settings = 'set tokenLifetimeSeconds, or response.lifetimeMember (false: no member is right), or ';
   throw new UnusableAnswer(
     `by ${where} the token had expired when it arrived. If this is wrong, ${expirySource === 'response' ? settings : ''}` +
       "compare the service's clock with the broker's, and the unit with response.lifetimeUnit.",
-    new Redacted(answer.token.text),
+    new Redacted(token.text),
   );
 }
 
@@ -56,23 +49,13 @@ export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: 
  * Returns a moment of the service on the clock of this instance. The service's clock may be wrong, and so may the
  * answer's `date`, so both clocks are read. The earlier reading that has not passed counts.
  */
-function onThisClock(
-  moment: number,
-  { headers }: AnsweredToken,
-  { requestStartedAt, receivedAt }: RequestTimes,
-): number {
+function onThisClock(moment: number, { response }: Answer, { requestStartedAt, receivedAt }: RequestTimes): number {
+  const { age, date: sentAt } = response.headers;
   // The date of a stored answer is older than the answer.
-  const date = headers.age === undefined ? parseHttpDate(headers.date) : Number.NaN;
+  const date = age === undefined ? parseHttpDate(sentAt) : Number.NaN;
   const converted = Number.isNaN(date) ? moment : moment + requestStartedAt - date;
   const [earlier, later] = [Math.min(moment, converted), Math.max(moment, converted)];
   return earlier > receivedAt ? earlier : later;
-}
-
-interface AnsweredToken {
-  readonly token: FoundToken;
-  readonly members: Members;
-  readonly headers: TokenResponse['headers'];
-  readonly print: PrintPath;
 }
 
 /** The times when the token request was sent and when its answer was complete, in epoch milliseconds. */
@@ -100,51 +83,46 @@ interface ExpiryClaim extends Expiry {
  * Ignores an unreadable member only when another member is readable, or when `tokenLifetimeSeconds` is set. A moment
  * without a time zone counts only if the settings name its member.
  */
-function claimsOfAnswer(answer: AnsweredToken, times: RequestTimes, service: Service) {
+function claimsOfAnswer(token: FoundToken, answer: Answer, times: RequestTimes, service: Service) {
   const { lifetimeMember, lifetimeUnit } = service.response;
-  const found = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }) => {
+  const readings = candidatesOf(token, answer, lifetimeMember).flatMap(({ path, value, meaning }) => {
     if (meaning === undefined) return [];
     // The setting defines the unit. The name only suggests a unit.
     const time = readTime(value, { ...meaning, unitMs: lifetimeUnit === 'milliseconds' ? 1 : meaning.unitMs });
-    return time === undefined ? [] : [{ where: `\`${answer.print(path)}\``, time }];
+    if (time === undefined) return [];
+    // A length counts from the start of the request, because the service may have issued the token at any time since.
+    const expiresAt = time.isMoment ? onThisClock(time.ms, answer, times) : times.requestStartedAt + time.ms;
+    const isLocal = time.isLocal === true && lifetimeMember === undefined;
+    return [{ where: `\`${answer.print(path)}\``, expiresAt, expirySource: 'response', isLocal } as const];
   });
-  const isLocal = ({ time }: (typeof found)[number]) =>
-    'moment' in time && time.isLocal === true && !Number.isNaN(time.moment) && lifetimeMember === undefined;
-  const readings = found
-    .filter((one) => !isLocal(one))
-    .map(({ where, time }): ExpiryClaim => {
-      const expiresAt =
-        'moment' in time ? onThisClock(time.moment, answer, times) : times.requestStartedAt + time.lengthMs;
-      return { where, expiresAt, expirySource: 'response' };
-    });
-  const claims = readings.filter(({ expiresAt }) => !Number.isNaN(expiresAt));
+  const isUnreadable = ({ expiresAt }: ExpiryClaim) => Number.isNaN(expiresAt);
+  const claims: ExpiryClaim[] = readings.filter((reading) => !reading.isLocal && !isUnreadable(reading));
   if (claims.length === 0 && typeof lifetimeMember === 'string') {
     throw new UnusableAnswer(
       'response.lifetimeMember names a member that is missing or contains no readable life time.',
     );
   }
-  const [unreadable] = readings;
+  const unreadable = readings.find(isUnreadable);
   if (claims.length === 0 && unreadable !== undefined && service.tokenLifetimeSeconds === undefined) {
     const advice = 'name another in response.lifetimeMember, or set tokenLifetimeSeconds.';
     throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
   }
-  return { claims, hasLocal: found.some(isLocal) };
+  return { claims, hasLocal: readings.some(({ isLocal }) => isLocal) };
 }
 
 /** Returns members and headers with their unread values, each with the meaning of its name. */
-function candidatesOf({ token, members, headers }: AnsweredToken, lifetimeMember: string | false | undefined) {
-  const { lifetime } = members;
-  if (lifetimeMember === false) return [];
-  if (lifetimeMember !== undefined) {
-    return lifetime === undefined
-      ? []
-      : [{ ...lifetime, meaning: expiryNameOf(lifetime.path.at(-1) ?? '') ?? SECONDS }];
-  }
-  const inBody = token.around.flatMap(({ path, members: around }) =>
-    Object.entries(around).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
+function candidatesOf(
+  { around }: FoundToken,
+  { members: { lifetime }, response }: Answer,
+  lifetimeMember: string | false | undefined,
+) {
+  if (lifetime) return [{ ...lifetime, meaning: expiryNameOf(lifetime.path.at(-1) ?? '') ?? SECONDS }];
+  if (lifetimeMember !== undefined) return [];
+  const inBody = around.flatMap(({ path, members }) =>
+    Object.entries(members).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
   );
   const ofHeader = ([name, value]: [string, string]) => ({ path: [name], value, meaning: expiryHeaderOf(name) });
-  return [...inBody, ...Object.entries(headers).map(ofHeader)];
+  return [...inBody, ...Object.entries(response.headers).map(ofHeader)];
 }
 
 const SECONDS: ExpiryMeaning = { isMoment: false, unitMs: 1_000 };

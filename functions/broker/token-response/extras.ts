@@ -63,8 +63,8 @@ function nearest(around: readonly Level[], plain: string): unknown {
 function readPassThrough({ passThrough }: Members, token: string) {
   const isPassable = (name: string, value: unknown) =>
     isFlatAndOpen(name, value, 0) && JSON.stringify(value).length <= 4_096 && !shows(value, token);
-  return passThrough.flatMap(([path, { value, path: names }]) =>
-    names.length > 0 && isPassable(names.at(-1) ?? '', value) ? [[path, value] as const] : [],
+  return passThrough.flatMap(([path, member]) =>
+    member?.path.length && isPassable(member.path.at(-1) ?? '', member.value) ? [[path, member.value] as const] : [],
   );
 }
 

@@ -1,7 +1,7 @@
 import { parseJsonObject } from '../json.ts';
 import type { Service } from '../service.ts';
 import { openText } from './content.ts';
-import { type FoundMember, type Level, type Members, UnusableAnswer } from './members.ts';
+import { type Answer, type FoundMember, type Level, type Members, UnusableAnswer } from './members.ts';
 import { COMPANIONS, plainName, TOKEN_NAMES, VAGUE_NAMES } from './names.ts';
 import type { PrintPath } from './shape.ts';
 import { FIRST_EPOCH_MILLISECONDS } from './times.ts';
@@ -24,9 +24,8 @@ export interface FoundToken {
  * contain
  */
 export function findToken(
-  members: Members,
+  { members, print }: Pick<Answer, 'members' | 'print'>,
   { tokenMember, tokenHeader }: Pick<Service['response'], 'tokenMember' | 'tokenHeader'>,
-  print: PrintPath,
 ): FoundToken {
   const named = tokenHeader === undefined ? tokenMember && 'tokenMember names a member' : 'tokenHeader names a header';
   const member = named === undefined ? searchedMember(members, print) : members.token;

@@ -1,8 +1,17 @@
 import { isRecord } from '../json.ts';
 import type { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import { openText, type TokenResponse } from './content.ts';
+import { type Content, openText, type TokenResponse } from './content.ts';
 import { MAX_NAME_LENGTH, plainName } from './names.ts';
+import type { PrintPath } from './shape.ts';
+
+/** An answer, read up to its members. */
+export interface Answer {
+  readonly response: TokenResponse;
+  readonly content: Content;
+  readonly members: Members;
+  readonly print: PrintPath;
+}
 
 /** The content of an answer and its members, found once. */
 export interface Members {
@@ -13,7 +22,7 @@ export interface Members {
   /** The members, or the header of the token, that the settings name. */
   readonly token: FoundMember | undefined;
   readonly lifetime: FoundMember | undefined;
-  readonly passThrough: readonly (readonly [setting: string, member: FoundMember])[];
+  readonly passThrough: readonly (readonly [setting: string, member: FoundMember | undefined])[];
   /** The values of `error` and `errors`. */
   readonly errors: readonly unknown[];
 }
@@ -45,7 +54,7 @@ export class UnusableAnswer extends Error {
 
 export function readMembers(
   content: unknown,
-  { headers }: Pick<TokenResponse, 'headers'>,
+  headers: TokenResponse['headers'],
   settings: Service['response'],
 ): Members {
   const { tokenMember, tokenHeader, lifetimeMember, passThrough } = settings;
@@ -58,10 +67,7 @@ export function readMembers(
     all: listMembers(content),
     token: Object.hasOwn(headers, header) ? inHeader : at(tokenMember),
     lifetime: at(lifetimeMember),
-    passThrough: passThrough.flatMap((path) => {
-      const member = at(path);
-      return member === undefined ? [] : [[path, member] as const];
-    }),
+    passThrough: passThrough.map((path) => [path, at(path)] as const),
     errors: [at('error')?.value, at('errors')?.value],
   };
 }

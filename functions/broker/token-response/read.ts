@@ -3,7 +3,7 @@ import { type Credential, repeatsCredential } from '../credential/credential.ts'
 import { Problem } from '../problem.ts';
 import { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import { readContent, readText, type TokenResponse } from './content.ts';
+import { readContent, type TokenResponse } from './content.ts';
 import { type Expiry, type RequestTimes, readExpiry } from './expiry.ts';
 import { type Extras, readExtras } from './extras.ts';
 import { findToken } from './find-token.ts';
@@ -31,14 +31,11 @@ export function readTokenResponse(
   service: Service,
   credential: Credential,
 ): TokenResponseReading {
-  const text = readText(response);
-  const content = readContent(text, response.headers['content-type']);
-  const members = readMembers(content.value, response, service.response);
+  const content = readContent(response);
+  const members = readMembers(content.value, response.headers, service.response);
   const print = createPathPrinter(content.value, credential);
-  const shape = () => shapeOf(response, content.doubt === undefined ? content.value : undefined, print);
-  const { isJson = false } = content;
-  const { receivedAt } = times;
-  const refusal = readStatus(response, members, { isJson, receivedAt, service, shape, print });
+  const answer = { response, content, members, print };
+  const refusal = readStatus(answer, times.receivedAt, service);
   if (refusal !== undefined) return refusal;
   try {
     const { tokenMember, tokenHeader } = service.response;
@@ -50,11 +47,11 @@ export function readTokenResponse(
       const error = oauthErrorOf(members.errors[0]) ?? 'an error';
       throw new UnusableAnswer(`it reports ${error}, although its status says success.`);
     }
-    const token = findToken(members, service.response, print);
+    const token = findToken(answer, service.response);
     if (repeatsCredential(token.text, credential)) {
       throw new UnusableAnswer('where its token should be, it repeats the credential.');
     }
-    const { warnings, ...expiry } = readExpiry({ token, members, headers: response.headers, print }, times, service);
+    const { warnings, ...expiry } = readExpiry(token, answer, times, service);
     const { extras, hasEcho } = readExtras(token, members, credential);
     return {
       outcome: 'token',
@@ -64,7 +61,7 @@ export function readTokenResponse(
   } catch (error) {
     if (!(error instanceof UnusableAnswer)) throw error;
     const detail = `The answer of the token endpoint (${response.status}) is unusable: ${error.message}`;
-    const problem = new Problem('token-response-unusable', detail, { shape: shape() });
+    const problem = new Problem('token-response-unusable', detail, { shape: shapeOf(response, content, print) });
     return { outcome: 'held', problem, lapsed: error.lapsed };
   }
 }

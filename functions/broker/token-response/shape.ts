@@ -3,16 +3,16 @@ import { isRecord, mediaTypeOf } from '../json.ts';
 import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { shows, textsIn } from '../redacted.ts';
-import { openText, type TokenResponse } from './content.ts';
+import { type Content, openText, type TokenResponse } from './content.ts';
 import { expiryNameOf, plainName, plainText, TOKEN_NAMES } from './names.ts';
 
 /** Prints a member's path, the outermost name first, without revealing a value of the answer. */
 export type PrintPath = (path: readonly string[]) => string;
 
 /** Describes the form of an answer with this content, without any value. */
-export function shapeOf(response: TokenResponse, content?: unknown, print: PrintPath = () => '*'): ShapeReport {
+export function shapeOf(response: TokenResponse, content: Content = {}, print: PrintPath = () => '*'): ShapeReport {
   const members: ShapeMember[] = [];
-  if (content !== undefined) describe(content, [], print, members);
+  if (content.doubt === undefined && content.value !== undefined) describe(content.value, [], print, members);
   const type = mediaTypeOf(response.headers['content-type']) || 'none';
   const contentType = KNOWN_TYPES.has(type) ? type : 'other';
   return { status: response.status, contentType, bytes: response.body.length, members };

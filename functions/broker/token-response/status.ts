@@ -1,8 +1,7 @@
-import { Problem, type ShapeReport } from '../problem.ts';
+import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from './content.ts';
-import type { Members } from './members.ts';
-import type { PrintPath } from './shape.ts';
+import type { Answer } from './members.ts';
+import { type PrintPath, shapeOf } from './shape.ts';
 import { parseHttpDate } from './times.ts';
 
 /** An answer that is no success. */
@@ -13,19 +12,18 @@ export type Refusal =
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem };
 
 /** Returns the meaning of an answer that is no success, or `undefined`. Every other 4xx but 408 and 429 is held. */
-export function readStatus(
-  response: TokenResponse,
-  { errors: [error] }: Pick<Members, 'errors'>,
-  { isJson, receivedAt, service, shape, print }: Reading,
-): Refusal | undefined {
+export function readStatus(answer: Answer, receivedAt: number, service: Service): Refusal | undefined {
+  const { response, content, members, print } = answer;
   const { status, headers } = response;
-  if (isRejected(status, error, isJson, service)) return { outcome: 'rejected' };
+  const [error] = members.errors;
+  if (isRejected(status, error, content.isJson, service)) return { outcome: 'rejected' };
   if (isSuccess(status)) return undefined;
+  const shape = shapeOf(response, content, print);
   const answered = `The token endpoint answered ${status}`;
   if (status === 429 || (status >= 500 && status <= 599)) {
     const maxSeconds = status === 429 ? MAX_BAN_SECONDS : MAX_RETRY_AFTER_SECONDS;
     const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt, maxSeconds);
-    const problem = new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape: shape() });
+    const problem = new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape });
     return { outcome: 'failed', problem };
   }
   const others = 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
@@ -33,23 +31,15 @@ export function readStatus(
   const advice = isRedirect ? redirected(headers.location, service, print) : (STATUS_ADVICE[status] ?? others);
   const known = oauthErrorOf(error);
   const detail = `${answered}${known ? ` (${known})` : ''}: ${advice}`;
-  const problem = new Problem('token-endpoint-error', detail, { shape: shape() });
+  const problem = new Problem('token-endpoint-error', detail, { shape });
   return { outcome: isRefusal(status) ? 'held' : 'failed', problem };
-}
-
-interface Reading {
-  readonly isJson: boolean;
-  readonly receivedAt: number;
-  readonly service: Service;
-  readonly shape: () => ShapeReport;
-  readonly print: PrintPath;
 }
 
 const isSuccess = (status: number) => status >= 200 && status <= 299;
 const isRefusal = (status: number) => status >= 400 && status <= 499 && status !== 408 && status !== 429;
 
 /** Returns whether an answer definitively rejects the credential, which is then not sent again (RFC 6749 §5.2). */
-function isRejected(status: number, error: unknown, isJson: boolean, { rejectedOn403, rejectedOn }: Service): boolean {
+function isRejected(status: number, error: unknown, isJson = false, { rejectedOn403, rejectedOn }: Service): boolean {
   if (status === 401 || (status === 403 && rejectedOn403)) return true;
   if (isJson && error === 'invalid_client' && (isSuccess(status) || status === 400)) return true;
   const isNamed = typeof error === 'string' && rejectedOn?.includes(error) === true;

@@ -1,34 +1,40 @@
 import type { ExpiryMeaning } from './names.ts';
 
-/** The time in a number or a text. NaN: it cannot be read. */
-export type ReadTime =
-  /** A length counts from the start of the request, because the service may have issued the token at any time since. */
-  | { readonly lengthMs: number }
-  /** A moment in epoch milliseconds, by the service's clock. `isLocal`: it names no time zone, and is read as UTC. */
-  | { readonly moment: number; readonly isLocal?: boolean };
+/** The time in a number or a text: a length, or a moment by the service's clock, in (epoch) milliseconds. */
+export interface ReadTime {
+  /** NaN: it cannot be read. */
+  readonly ms: number;
+  readonly isMoment: boolean;
+  /** A moment without a time zone, read as UTC. */
+  readonly isLocal?: boolean;
+}
+
+const lengthOf = (ms: number): ReadTime => ({ ms, isMoment: false });
+const momentOf = (ms: number): ReadTime => ({ ms, isMoment: true });
+const UNREADABLE = momentOf(Number.NaN);
 
 /** Reads numbers, also as text, dates and `D:HH:MM`. Returns `undefined` for `null`, `false`, `""`. */
 export function readTime(value: unknown, meaning: ExpiryMeaning): ReadTime | undefined {
   if (value === undefined || value === null || value === false) return undefined;
   if (typeof value === 'number') return readNumber(value, meaning);
-  if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH) return { moment: Number.NaN };
+  if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH) return UNREADABLE;
   const text = value.trim();
   if (text === '') return undefined;
   if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), meaning);
   // Two digits of days could be hours, minutes and seconds.
   const [isLength, days, hours, minutes] = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (isLength === undefined) return readDate(text);
-  return { lengthMs: ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 * SECOND_MS };
+  return lengthOf(((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 * SECOND_MS);
 }
 
 const MAX_TEXT_LENGTH = 64;
 
 /** Reads a number that is too large for a length as a moment. As a length, 10⁹ seconds are 31 years. */
 function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning): ReadTime {
-  if (!Number.isFinite(number)) return { moment: Number.NaN };
-  if (number >= FIRST_EPOCH_MILLISECONDS) return { moment: number };
+  if (!Number.isFinite(number)) return UNREADABLE;
+  if (number >= FIRST_EPOCH_MILLISECONDS) return momentOf(number);
   const isEpoch = number >= FIRST_EPOCH_SECONDS && (isMoment || unitMs >= SECOND_MS);
-  return isEpoch ? { moment: number * SECOND_MS } : { lengthMs: number * unitMs };
+  return isEpoch ? momentOf(number * SECOND_MS) : lengthOf(number * unitMs);
 }
 
 const SECOND_MS = 1_000;
@@ -42,7 +48,8 @@ function readDate(text: string): ReadTime {
   const monthNumber = MONTHS.indexOf(month?.toLowerCase() ?? '') + 1;
   const isoDate = date ?? (day && `${year}-${String(monthNumber).padStart(2, '0')}-${day.padStart(2, '0')}`);
   const offset = zone?.replace(/^[a-z]+$/i, 'Z').replace(/^([+-]\d\d)$/, '$1:00') ?? 'Z';
-  return { moment: isoDate ? Date.parse(`${isoDate}T${time}${offset}`) : Number.NaN, isLocal: zone === undefined };
+  const ms = isoDate ? Date.parse(`${isoDate}T${time}${offset}`) : Number.NaN;
+  return { ...momentOf(ms), isLocal: zone === undefined && !Number.isNaN(ms) };
 }
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];

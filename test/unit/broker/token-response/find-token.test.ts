@@ -19,9 +19,8 @@ const NAMES = [
 function found(answer: unknown, tokenMember?: string): string {
   try {
     const settings = { tokenMember, lifetimeUnit: 'seconds', passThrough: [] } as const;
-    return findToken(readMembers(answer, { headers: {} }, settings), settings, (path: readonly string[]) =>
-      path.join('.'),
-    ).text;
+    const members = readMembers(answer, {}, settings);
+    return findToken({ members, print: (path) => path.join('.') }, settings).text;
   } catch (error) {
     if (error instanceof UnusableAnswer) return error.message;
     throw error;
