@@ -14,6 +14,7 @@ const SHELL_VARIABLES = [
   'TOKEN_BROKER_URL',
   'TOKEN_BROKER_ENVIRONMENT',
   'TOKEN_BROKER_SERVICES',
+  'TOKEN_BROKER_CLIENT_HEADERS',
   'AWS_REGION',
   // The AWS CLI and Python's SDK only read this name.
   'AWS_DEFAULT_REGION',
@@ -35,6 +36,9 @@ function shellVariables(
     TOKEN_BROKER_URL: url,
     TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
     TOKEN_BROKER_SERVICES: Object.keys(config.services).join(' '),
+    TOKEN_BROKER_CLIENT_HEADERS: Object.entries(config.services)
+      .flatMap(([name, { clientHeaders = [] }]) => clientHeaders.map((header) => `${name}:${header}`))
+      .join(' '),
     AWS_DEFAULT_REGION: process.env.AWS_REGION,
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,

@@ -4,14 +4,13 @@ import { aborted, CommandFailure } from '../../client/commands/failure.ts';
 import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import {
-  type Credential,
   credentialExpiry,
   dependsOnEncoding,
   notAnObject,
   parseCredential,
   secretsOf,
 } from '../../functions/broker/credential/credential.ts';
-import { duplicateMember, isRecord, type Members, parseJsonObject } from '../../functions/broker/json.ts';
+import { duplicateMember, isRecord, type Members, membersOf, parseJsonObject } from '../../functions/broker/json.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
@@ -29,14 +28,16 @@ export async function readCredential(shell: Shell, headers: readonly string[] = 
 }
 
 /** Returns the names of the headers whose values a client's secret contains for the services. */
-export function headersOf(environment: string, services: readonly string[]): readonly string[] {
+export function headersOf({ env }: Shell, environment: string, services: readonly string[]): readonly string[] {
   const settings = settingsOf(environment)?.services;
-  return [...new Set(services.flatMap((name) => settings?.[name]?.clientHeaders ?? []))];
+  // The variable of `npm start` names each header behind its service.
+  const local = (env.TOKEN_BROKER_CLIENT_HEADERS ?? '').split(' ').map((word) => word.split(':'));
+  const localOf = (service: string) => local.flatMap(([name, header]) => (name === service && header ? [header] : []));
+  return [...new Set(services.flatMap((name) => settings?.[name]?.clientHeaders ?? localOf(name)))];
 }
 
 async function readInput(shell: Shell, headers: readonly string[], isOptional: boolean) {
-  const form = ['client_id', 'secret', ...headers].map((name) => `"${name}": "…"`).join(', ');
-  note(shell, `Reading the credential from standard input, as JSON: {${form}}`);
+  note(shell, `Reading the credential from standard input, as JSON: ${formWith(headers)}`);
   const stop = () => shell.stdin.destroy(aborted());
   shell.signal.addEventListener('abort', stop, { once: true });
   const bytes = await buffer(shell.stdin).finally(() => shell.signal.removeEventListener('abort', stop));
@@ -47,7 +48,7 @@ async function readInput(shell: Shell, headers: readonly string[], isOptional: b
   const text = new TextDecoder().decode(bytes);
   if (text.trim() !== '') return new Redacted(text);
   if (isOptional) return undefined;
-  throw new CommandFailure('no-credential', 'Nothing came from standard input', CREDENTIAL_ADVICE);
+  throw new CommandFailure('no-credential', 'Nothing came from standard input', adviceWith(headers));
 }
 
 /** The limit of Secrets Manager. */
@@ -60,14 +61,14 @@ const MAX_SECRET_BYTES = 65_536;
 export function prepareCredential(
   text: Redacted,
   said: string | undefined,
-  { environment, configured, tagged, expires, refuse }: Place,
+  { shell, environment, configured, tagged, expires, refuse }: Place,
 ) {
   const typed = parseJsonObject(text.reveal());
   if (typed === undefined) throw unusable(`it is ${notAnObject(text)}`);
   const { client_secret_expires_at: expiry = expires } = typed;
   const secret = expiry === undefined ? typed : { ...typed, client_secret_expires_at: expiry };
   // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.
-  if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member occurs more than once');
+  if (duplicateMember(text.reveal()) !== undefined) throw unusable(TWICE);
   const named = namedServices(secret);
   const services = said ?? named ?? tagged;
   const allowed = servicesOf(said, configured);
@@ -75,9 +76,9 @@ export function prepareCredential(
   if (own.length === 0 || own.some((name) => !allowed.includes(name))) {
     throw unusable('its member services names no service, or a service that the client does not get (--services)');
   }
-  const prepared = withServices(secret, services, configured);
   const names = servicesOf(services, configured);
-  const parts = names.map((service) => readAs(prepared, service, environment));
+  const prepared = withServices(secret, services, configured, headersOf(shell, environment, names));
+  const parts = names.map((service) => readAs(prepared, service, { shell, environment }));
   const words = parts.flatMap((part) => [part.clientId.reveal(), ...secretsOf(part)]);
   const blanks = words.some((word) => word !== word.trim()) ? [HAS_BLANKS] : [];
   const expiries = [...new Set(names.map((service) => credentialExpiry(prepared, service)))].toSorted().join(' ');
@@ -87,7 +88,10 @@ export function prepareCredential(
 
 const HAS_BLANKS = 'also stores the blank with which the client_id or the secret begins or ends';
 
+const TWICE = 'a member occurs more than once';
+
 interface Place {
+  readonly shell: Shell;
   readonly environment: string;
   readonly configured: readonly string[];
   readonly tagged: string;
@@ -113,28 +117,51 @@ function namedServices({ services }: Members): string | undefined {
 }
 
 /** Writes the services into the JSON, and keeps its own members for each service. */
-function withServices(secret: Members, names: string, configured: readonly string[]): Redacted {
+function withServices(secret: Members, names: string, configured: readonly string[], headers: readonly string[]) {
   const { services } = secret;
   const entries = new Map(isRecord(services) ? Object.entries(services) : []);
-  const kept = Object.fromEntries(servicesOf(names, configured).map((name) => [name, entries.get(name) ?? {}]));
-  return new Redacted(JSON.stringify({ ...secret, services: names === 'all' && entries.size === 0 ? 'all' : kept }));
+  const entryOf = (name: string) => spelled(entries.get(name) ?? {}, headers);
+  const kept = Object.fromEntries(servicesOf(names, configured).map((name) => [name, entryOf(name)]));
+  const written = {
+    ...membersOf(spelled(secret, headers)),
+    services: names === 'all' && entries.size === 0 ? 'all' : kept,
+  };
+  return new Redacted(JSON.stringify(written));
+}
+
+/** Spells the names of headers as the settings do, because they have no case. */
+function spelled(members: unknown, headers: readonly string[]): unknown {
+  if (!isRecord(members)) return members;
+  const entries = Object.entries(members).flatMap(([name, value]) => {
+    const same = headers.filter((header) => header.toLowerCase() === name.toLowerCase());
+    return (headers.includes(name) || same.length === 0 ? [name] : same).map((spelling) => [spelling, value] as const);
+  });
+  if (new Map(entries).size < entries.length) throw unusable(TWICE);
+  return Object.fromEntries(entries);
 }
 
 /** Returns the credential that the broker would send to the service. @throws CommandFailure if it cannot be used */
-export function readAs(text: Redacted, service: string, environment: string): Credential {
+export function readAs(text: Redacted, service: string, { shell, environment }: Pick<Place, 'shell' | 'environment'>) {
   // Without the service's settings: `form` accepts every credential that any encoding can carry.
-  const { basicEncoding = 'form', clientHeaders } = settingsOf(environment)?.services[service] ?? {};
+  const { basicEncoding = 'form' } = settingsOf(environment)?.services[service] ?? {};
+  const clientHeaders = headersOf(shell, environment, [service]);
   try {
     return parseCredential(text, service, { basicEncoding, clientHeaders, isOnlyService: true });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));
+    throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''), clientHeaders);
   }
 }
 
-function unusable(what: string): CommandFailure {
-  return new CommandFailure('credential-malformed', `The credential cannot be used: ${what}`, CREDENTIAL_ADVICE);
+function unusable(what: string, headers?: readonly string[]): CommandFailure {
+  return new CommandFailure('credential-malformed', `The credential cannot be used: ${what}`, adviceWith(headers));
 }
 
-const CREDENTIAL_ADVICE =
-  'Nothing was stored. Pass {"client_id": "…", "secret": "…"} as JSON on standard input, or run the command at a terminal to be asked.';
+function adviceWith(headers?: readonly string[]): string {
+  const asked = 'as JSON on standard input, or run the command at a terminal to be asked';
+  return `Nothing was stored. Pass ${formWith(headers)} ${asked}.`;
+}
+
+function formWith(headers: readonly string[] = []): string {
+  return `{${['client_id', 'secret', ...headers].map((name) => `"${name}": "…"`).join(', ')}}`;
+}

@@ -81,9 +81,16 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   // Does not ask for a credential that would not be stored. A dry run judges a credential that is piped in.
   const isRead = dryRun ? !shell.stdin.isTTY : yes || isTerminal(shell);
   const planned = said ?? tagged;
-  const headers = headersOf(environment, servicesOf(planned, configured));
+  const headers = headersOf(shell, environment, servicesOf(planned, configured));
   const typed = isRead ? await readCredential(shell, headers, dryRun) : undefined;
-  const place = { environment, configured, tagged, expires, refuse: (message: string) => command.error(message) };
+  const place = {
+    shell,
+    environment,
+    configured,
+    tagged,
+    expires,
+    refuse: (message: string) => command.error(message),
+  };
   const prepared = typed && prepareCredential(typed, said, place);
   const names = servicesOf(prepared?.services ?? planned, configured);
   if (names.length === 0) throw servicesMissing(client);
@@ -93,7 +100,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
     ...writtenChanges(headers, prepared?.blanks),
     ...expiryChanges(prepared?.expiries ?? (expires === undefined ? undefined : expiryText(expires)), before),
-    ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
+    ...(before && prepared ? await clientIdChanges(shell, secrets, prepared.text, names, options) : []),
   ];
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
 
@@ -175,6 +182,7 @@ function expiryChanges(expiries: string | undefined, before: ClientSecret | unde
 
 /** Reports whether the client_id differs from the current version's, and shows neither of them. */
 async function clientIdChanges(
+  shell: Shell,
   secrets: Secrets,
   text: Redacted,
   names: readonly string[],
@@ -186,7 +194,7 @@ async function clientIdChanges(
   if (used === undefined) return ['may change the client_id: the current version cannot be read'];
   const idIn = (from: Redacted, service: string) => {
     try {
-      return readAs(from, service, environment).clientId.reveal();
+      return readAs(from, service, { shell, environment }).clientId.reveal();
     } catch (error) {
       if (!(error instanceof CommandFailure)) throw error;
       return undefined;

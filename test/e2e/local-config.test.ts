@@ -30,7 +30,8 @@ it('npm start -- --config FILE asks services of its own, each in the dialect tha
   onTestFinished(own.close);
   const parameters = { parameters: { grant_type: 'client_credentials' }, parametersIn: 'body' };
   const form = { authUrl: provider.url, tokenPath: '/token', basicEncoding: 'form', ...parameters };
-  const services = { own: { authUrl: own.authUrl('own') }, form, raw: { ...form, basicEncoding: 'raw' } };
+  const keyed = { authUrl: own.authUrl('own'), clientHeaders: ['X-Api-Key', 'x-id'] };
+  const services = { own: { authUrl: own.authUrl('own') }, form, raw: { ...form, basicEncoding: 'raw' }, keyed };
   const broker = await startLocalBroker({ config: config(services) });
   const issued = await ask(broker, ME, { client: 'signs', service: 'form' });
 
@@ -40,6 +41,8 @@ it('npm start -- --config FILE asks services of its own, each in the dialect tha
   const refused = { status: 424, json: { type: 'token-endpoint-error' } };
   expect(await ask(broker, ME, { client: 'signs', service: 'raw' })).toMatchObject(refused);
   expect(await ask(broker, ME, { client: 'plain', service: 'own' })).toMatchObject({ status: 200 });
+
+  expect(broker.callers.me).toMatchObject({ TOKEN_BROKER_CLIENT_HEADERS: 'keyed:X-Api-Key keyed:x-id' });
 
   const { stdout, ...ended } = await broker.end();
   expect(ended).toMatchObject({ exitCode: 0, stderr: '' });

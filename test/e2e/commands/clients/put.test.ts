@@ -145,11 +145,26 @@ describe('client put', () => {
       expect(await storedValue(world, 'token-broker/dev/new')).toMatchObject(value);
 
       const incomplete = await world.run(PUT_IN_DEV.replace('new', 'other'), { input: NEW });
-      expect(incomplete).toEqual(
-        ended(1, '', /"X-Api-Key": "…"}\nerror: credential-malformed: .*X-Api-Key is missing/),
-      );
+      const refusal =
+        /"X-Api-Key": "…"}\nerror: credential-malformed: .*X-Api-Key is missing\nNothing .* Pass {.*"X-Api-Key": "…"} as/;
+      expect(incomplete).toEqual(ended(1, '', refusal));
     },
   );
+
+  it('asks for the headers of the services of npm start, and takes them from JSON in any case', async ({ world }) => {
+    const env = { TOKEN_BROKER_CLIENT_HEADERS: `${INSIGHTS}:X-Api-Key ${CLEANSING}:x-id` };
+    const run = (input: object) => world.run(PUT, { input, env });
+    expect(await run(NEW)).toEqual(ended(1, '', /{.*"X-Api-Key": "…", "x-id": "…"}\nerror: credential-malformed: /));
+    const services = { [INSIGHTS]: { 'x-api-KEY': 'marked-1' }, [CLEANSING]: { 'X-ID': 'marked-3' } };
+    expect((await run({ ...NEW, 'x-Id': 'marked-2', services })).exitCode).toBe(0);
+    expect(await storedValue(world)).toEqual({
+      ...NEW,
+      'x-id': 'marked-2',
+      services: { [INSIGHTS]: { 'X-Api-Key': 'marked-1' }, [CLEANSING]: { 'x-id': 'marked-3' } },
+    });
+    const twice = { ...NEW, 'x-api-key': 'marked-1', 'X-API-KEY': 'marked-2', 'x-id': 'marked-3' };
+    expect(await run(twice)).toEqual(ended(1, '', /a member occurs more than once/));
+  });
 
   const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
 
