@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { SECOND_MS } from '../support/example.ts';
 import { type Answer, ask } from '../support/fleet/fleet.ts';
 import { describeWaits, missingFleet } from '../support/fleet/load.ts';
+import { seededRandom } from '../support/seeded-random.ts';
 
 /** Load that takes seconds to simulate; test/protocol/fleet-load has the rest. */
 
@@ -25,10 +26,12 @@ it('3 000 callers of a wrong credential who come back each second do not pile up
   const { clock, requests, instances } = missingFleet(3_000, 16, WRONG);
   const start = clock.now();
   const answers: Answer[] = [];
+  // In lockstep, some callers would meet a throttled key each second, always just after another caller.
+  const random = seededRandom(1, 'callers');
   const caller = async (instance: (typeof instances)[number]) => {
     while (clock.now() - start < 120 * SECOND_MS) {
       answers.push(await ask(instance));
-      await clock.sleep(SECOND_MS);
+      await clock.sleep(SECOND_MS * (0.9 + 0.2 * random()));
     }
   };
   await clock.run(Promise.all(instances.map(caller)));
@@ -38,9 +41,6 @@ it('3 000 callers of a wrong credential who come back each second do not pile up
 
   expect(requests).toHaveLength(1);
   const others = answers.filter(({ problem }) => problem?.type !== 'credential-rejected');
-  const late = others.filter(({ at }) => at - start > 15 * SECOND_MS);
-  // A call whose looks are throttled until its end hears so: one in 100 000 may.
-  expect(late.filter(({ problem }) => problem?.type !== 'table-unavailable')).toEqual([]);
-  expect(late.length).toBeLessThan(answers.length / 100_000);
+  expect(others.filter(({ at }) => at - start > 15 * SECOND_MS)).toEqual([]);
   expect(underWay).toBeLessThan(200);
 });
