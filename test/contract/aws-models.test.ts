@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createHookReporter } from '../../functions/aws/codedeploy.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
+import { createCircuitBreaker } from '../../functions/aws/pair-table/circuit-breaker.ts';
 import { createPairTable } from '../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import { createSealingKeys } from '../../functions/aws/sealing/sealing-key.ts';
@@ -91,7 +92,13 @@ async function ownRequests(): Promise<readonly object[]> {
   const now = () => START;
 
   const sealer = createSealer('dev', keysOf(exampleKey()));
-  const table = createPairTable({ dynamodb: createDynamoDB(access), tableName: TABLE, sealer, now });
+  const table = createPairTable({
+    dynamodb: createDynamoDB(access),
+    tableName: TABLE,
+    sealer,
+    now,
+    breakerFor: (operation) => createCircuitBreaker(operation, now),
+  });
   const pair = { client: 'acme', service: 'customer-insights' };
   const full: PairRecord = { ...EMPTY_RECORD, token: exampleToken(), lease: { id: 'call-1', until: START } };
   await table.read(pair, IN_TIME);

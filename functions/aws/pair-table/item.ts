@@ -1,9 +1,9 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { isRecord, membersOf, parseJson, textOf } from '../../broker/json.ts';
 import type { PairRecord, Rejection, VisibleToken, Wait } from '../../broker/pair/record.ts';
-import { CHECKED_FINDINGS, EMPTY_RECORD } from '../../broker/pair/record.ts';
+import { EMPTY_RECORD } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
-import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../vocabulary.ts';
+import { EXPIRY_SOURCES, FINDINGS, PROBLEMS, type ProblemType } from '../../vocabulary.ts';
 import { forgetAt, json, text } from '../attributes.ts';
 import type { SealedToken } from '../sealing/sealing.ts';
 
@@ -30,19 +30,14 @@ export function readMembers(item: Item): PairRecord {
 }
 
 /** Returns the attributes of all members except token and operators' flag. A write removes undefined attributes. */
-export function memberAttributes(record: PairRecord, now: number): Partial<Item> {
-  const { lease, attemptedAt, forcedAt, rejected, held, pause, checked, disabled } = record;
-  return {
-    lease: lease && json(lease),
-    attemptedAt: attemptedAt === 0 ? undefined : json(attemptedAt),
-    forcedAt: forcedAt === 0 ? undefined : json(forcedAt),
-    rejected: rejected.size === 0 ? undefined : json(Object.fromEntries(rejected)),
-    held: held.size === 0 ? undefined : json(Object.fromEntries(held)),
-    pause: pause && json(pause),
-    checked: checked && json(checked),
-    // The table's expiry never deletes an item without a date, so no latch and no stop is forgotten.
-    forgetAt: rejected.size > 0 || disabled ? undefined : forgetAt(now),
-  };
+export function memberAttributes({ token: _, disabled, ...members }: PairRecord, now: number): Partial<Item> {
+  const attributes = Object.entries(members).map(([name, value]) => {
+    const stored = value instanceof Map ? value.size > 0 && Object.fromEntries(value) : value;
+    return [name, stored ? json(stored) : undefined] as const;
+  });
+  // The table's expiry never deletes an item without a date, so no latch and no stop is forgotten.
+  const isKept = members.rejected.size > 0 || disabled !== undefined;
+  return { ...Object.fromEntries(attributes), forgetAt: isKept ? undefined : forgetAt(now) };
 }
 
 /** Returns the attributes of a token: its visible part and its sealed bytes. */
@@ -77,7 +72,7 @@ const VISIBLE: Readers<VisibleToken> = {
 };
 
 const LEASE = { id: textOf, until: numberOf };
-const CHECKED = { version: textOf, at: numberOf, finding: oneOf(CHECKED_FINDINGS) };
+const CHECKED = { version: textOf, at: numberOf, finding: oneOf(FINDINGS) };
 const REJECTION: Readers<Rejection> = {
   count: (value) => (typeof value === 'number' && value >= 1 ? Math.ceil(value) : undefined),
   at: numberOf,

@@ -6,7 +6,7 @@ import { forgetAt, json, text } from '../attributes.ts';
 import { isConditionFailed, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
-import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
 import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
 
 interface Dependencies {
@@ -17,15 +17,14 @@ interface Dependencies {
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Writes that hang while reads answer must not be waited for, so each operation has a circuit. */
-  readonly breakerFor?: (operation: 'GetItem' | 'UpdateItem') => CircuitBreaker;
+  readonly breakerFor: (operation: 'GetItem' | 'UpdateItem') => CircuitBreaker;
   /** Called for each record whose token cannot be opened. Must not throw. */
   readonly onUnreadable?: (pair: Pair) => void;
 }
 
 /** Stores each pair's record as an item in DynamoDB. Each operation is a single call. */
 export function createPairTable(dependencies: Dependencies) {
-  const { dynamodb, tableName, sealer, now, onUnreadable } = dependencies;
-  const { breakerFor = (operation) => createCircuitBreaker(operation, now) } = dependencies;
+  const { dynamodb, tableName, sealer, now, breakerFor, onUnreadable } = dependencies;
   const [reads, writes] = [breakerFor('GetItem'), breakerFor('UpdateItem')];
 
   return {

@@ -34,7 +34,7 @@ export interface StagedVersions {
   /** The reading whose list of services counts. */
   readonly servicesFrom: SecretReading;
   /** The readings that may be sent, the preferred reading first. */
-  readonly candidates: readonly SecretReading[];
+  readonly candidates: readonly [SecretReading, ...SecretReading[]];
 }
 
 /** Reads the version with the stage, by `deadline` in epoch milliseconds. Returns every failure as a reading. */

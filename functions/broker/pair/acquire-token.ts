@@ -89,7 +89,8 @@ export function createAcquireToken(dependencies: Dependencies) {
     progress.watched = watch(progress.watched, leaseOfOther, leaseMs(call.service), now());
     const at = now();
     const leaseIsOver = (progress.watched?.until ?? 0) <= at;
-    const record = withSent(progress, memory.withTry(call.pair, seen.record));
+    const attemptedAt = Math.max(seen.record.attemptedAt, memory.last(call.pair).attemptedAt);
+    const record = withSent(progress, { ...seen.record, attemptedAt });
     // A check sends the version that it decides on, so it reads the secret after the look, unless it must wait.
     const bounds = { readSince: leaseIsOver ? at : readSince };
     const versions = call.stage && (await readVersions(dependencies, call, record, bounds));
@@ -103,11 +104,8 @@ export function createAcquireToken(dependencies: Dependencies) {
 
   /** Answers from what memory and this call know, or lets the call wait. Sends nothing and takes no lease. */
   async function decideWithoutTable<Answer>(progress: Progress, decide: Decide<Answer>): Promise<Turn<Answer>> {
-    const { call, sent, readSince, unconfirmed } = progress;
-    const record = withSent(
-      progress,
-      memory.recall(call.pair, (leaseId) => unconfirmed.has(leaseId)),
-    );
+    const { call, sent, readSince } = progress;
+    const record = withSent(progress, memory.recall(call.pair));
     const { disabled, token, rejected, held, pause } = record;
     const isUnknown = !disabled && !token && !pause && rejected.size + held.size === 0;
     if (isUnknown || (isTrial(call) && sent.size === 0)) return waitForTable(progress);
@@ -144,7 +142,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     if (typeof result === 'object' && result.kind === 'token') return result;
     memory.noteTry(pair);
     // Another call of the instance may have seen an operator's flag meanwhile.
-    const rest = decide({ ...view, record: withSent(progress, memory.withTry(pair)) });
+    const rest = decide({ ...view, record: withSent(progress, memory.last(pair)) });
     return rest.kind === 'answer' ? rest : result;
   }
 
@@ -190,16 +188,14 @@ export function createAcquireToken(dependencies: Dependencies) {
     const outcome = outcomeOf(call, request, await obtainToken(call, request, deadline), now());
     await settle(progress, taken, lease, outcome);
     if (outcome.kind === 'failed') return failed(waitProblem(outcome.wait, now(), outcome.cause));
-    if (outcome.kind === 'rejected') {
-      progress.readSince = now();
-      return now() < call.deadline
-        ? 'again'
-        : failed(rejectedProblem(call.pair, request.record, request.version, request.credential));
+    if (outcome.kind === 'accepted') {
+      // The instance may have been frozen for longer than the token lives.
+      const { token } = outcome;
+      return isIssuable(token, now()) ? { kind: 'token', token, version: request.version } : 'wait';
     }
-    const { token } = outcome;
-    if (isIssuable(token, now())) return { kind: 'token', token, version: request.version };
-    const frozen = 'The token ended before it could be issued.';
-    return failed(new Problem('token-endpoint-timeout', frozen, { retryAfterSeconds: 1 }));
+    progress.readSince = now();
+    if (now() < call.deadline) return 'again';
+    return failed(rejectedProblem(call.pair, request.record, request.version, request.credential));
   }
 
   /** SETTLE: writes the outcome, first into the record of the lease's own write. Tries until its time is over. */

@@ -20,7 +20,7 @@ export function chooseVersion(call: Call, versions: StagedVersions, record: Pair
   const credentialOf = ({ text }: SecretVersion) => parseCredential(text, pair.service, { ...service, isOnlyService });
   const gone = goneProblem(versions, pair);
   if (gone !== undefined) throw gone;
-  const [first = versions.servicesFrom] = versions.candidates;
+  const [first, previous] = versions.candidates;
   if (first.outcome !== 'found') throw secretProblem(first, versions.name, versions.stage);
 
   const version = versions.candidates
@@ -28,7 +28,6 @@ export function chooseVersion(call: Call, versions: StagedVersions, record: Pair
     .find(({ versionId }) => !isLatched(rejected.get(versionId), now));
   if (version === undefined) {
     // While Secrets Manager is down, the previous version may serve later: the caller should come back.
-    const [, previous] = versions.candidates;
     if (previous?.outcome === 'unavailable') throw secretProblem(previous, versions.name, 'AWSPREVIOUS');
     throw rejectedProblem(pair, record, first.secret, credentialOf(first.secret));
   }
@@ -91,7 +90,7 @@ export async function readVersions(
   const asked = await read(stage);
   const version = asked.outcome === 'found' ? asked.secret.versionId : '';
   const needsPrevious = call.stage === undefined && isLatched(rejected.get(version), now());
-  const candidates = needsPrevious ? [asked, await read('AWSPREVIOUS')] : [asked];
+  const candidates = needsPrevious ? ([asked, await read('AWSPREVIOUS')] as const) : ([asked] as const);
   // The current version decides which services may receive the previous one.
   const servicesFrom = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
   if (stage !== 'AWSPENDING' && STOPS.has(servicesFrom.outcome)) memory.dropTokens(pair.client);

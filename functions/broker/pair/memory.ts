@@ -1,7 +1,7 @@
 import { LruCache } from '../lru-cache.ts';
 import { type ClientName, type Pair, pairKey } from '../pair.ts';
 import { isWithin } from '../time.ts';
-import { EMPTY_RECORD, livingToken, openToken, type PairRecord, withoutFutureTimes } from './record.ts';
+import { EMPTY_RECORD, livingToken, type PairRecord, withoutFutureTimes } from './record.ts';
 import type { TaggedRecord } from './store.ts';
 
 /** Remembers the last record of each pair. Contains nothing that the table did not return or confirm. */
@@ -16,31 +16,29 @@ export class PairMemory {
 
   /** Returns the record that the table had less than `forMs` ago. */
   trusted(pair: Pair, forMs = TRUST_MS): PairRecord | undefined {
-    return isWithin(forMs, this.#entryOf(pair).readAt, this.#now()) ? this.withTry(pair) : undefined;
+    return isWithin(forMs, this.#entryOf(pair).readAt, this.#now()) ? this.last(pair) : undefined;
+  }
+
+  /** Returns the last record. Its `attemptedAt` is never before an earlier one. */
+  last(pair: Pair): PairRecord {
+    return this.#entryOf(pair).record;
   }
 
   /**
    * Returns the part of the last record that counts without the table: a living token, and for a minute the operators'
    * flag. For a minute latches, holds and the pause count too, unless the lease of another call may change them.
    */
-  recall(pair: Pair, isOwn: (leaseId: string) => boolean): PairRecord {
-    const known = this.withTry(pair);
-    const { lease, attemptedAt, disabled } = known;
-    const token = livingToken(known, this.#now());
-    if (this.trusted(pair) === undefined) return { ...EMPTY_RECORD, token, attemptedAt };
-    const leaseIsOver = lease === undefined || lease.until <= this.#now() || isOwn(lease.id);
-    return leaseIsOver ? { ...known, token } : { ...EMPTY_RECORD, token, attemptedAt, disabled };
-  }
-
-  /** Returns a record of the pair, by default the last, with this instance's last try to renew its token. */
-  withTry(pair: Pair, record = this.#entryOf(pair).record): PairRecord {
-    const { triedAt } = this.#entryOf(pair);
-    return triedAt > record.attemptedAt ? { ...record, attemptedAt: triedAt } : record;
+  recall(pair: Pair): PairRecord {
+    const token = livingToken(this.last(pair), this.#now());
+    const recent = this.trusted(pair) ?? EMPTY_RECORD;
+    const isLeased = (recent.lease?.until ?? 0) > this.#now();
+    return isLeased ? { ...EMPTY_RECORD, token, disabled: recent.disabled } : { ...recent, token };
   }
 
   /** Notes a try to renew a token. Without a lease the table has no trace of it, and renewals would not back off. */
   noteTry(pair: Pair): void {
-    this.#entries.set(pairKey(pair), { ...this.#entryOf(pair), triedAt: this.#now() });
+    const { record, ...entry } = this.#entryOf(pair);
+    this.#entries.set(pairKey(pair), { ...entry, record: { ...record, attemptedAt: this.#now() } });
   }
 
   /**
@@ -54,10 +52,11 @@ export class PairMemory {
     const before = this.#entryOf(pair);
     if (seen === undefined || before.changedAt > began.changes) return seen;
     const record = withoutFutureTimes(seen.record, this.#now());
-    const isClosed = record.token !== undefined && openToken(record) === undefined;
+    const isClosed = record.token !== undefined && record.token.accessToken === undefined;
     if (isClosed && !record.disabled && livingToken(before.record, this.#now()) !== undefined) return seen;
-    const kept = record.disabled ? { ...record, token: undefined } : record;
-    this.#set(pairKey(pair), { ...before, record: kept, readAt: began.at });
+    const attemptedAt = Math.max(record.attemptedAt, before.record.attemptedAt);
+    const token = record.disabled ? undefined : record.token;
+    this.#set(pairKey(pair), { record: { ...record, attemptedAt, token }, readAt: began.at });
     return seen;
   }
 
@@ -81,18 +80,17 @@ export class PairMemory {
 interface Entry {
   readonly record: PairRecord;
   readonly readAt: number;
-  readonly triedAt: number;
   /** A count of the memory's changes. */
   readonly changedAt: number;
 }
 
-const NO_ENTRY: Entry = { record: EMPTY_RECORD, readAt: -Infinity, triedAt: -Infinity, changedAt: 0 };
+const NO_ENTRY: Entry = { record: EMPTY_RECORD, readAt: -Infinity, changedAt: 0 };
 
 /** Counts two bytes for each character of the members whose length a service chooses. All other members are small. */
-function bytesOf({ record }: Entry): number {
-  const token = openToken(record);
-  const visible = JSON.stringify([[...record.held.values(), record.pause], token?.scope, token?.passThrough]).length;
-  return 2 * ((token?.accessToken.reveal().length ?? 0) + visible);
+function bytesOf({ record: { token, held, pause } }: Entry): number {
+  const { accessToken, scope, passThrough } = token?.accessToken ? token : {};
+  const visible = JSON.stringify([[...held.values(), pause], scope, passThrough]).length;
+  return 2 * ((accessToken?.reveal().length ?? 0) + visible);
 }
 
 const MAX_PAIRS = 1_000;

@@ -1,8 +1,9 @@
+import type { Finding } from '../../vocabulary.ts';
 import { findingOfProblem, Problem } from '../problem.ts';
 import { type Call, isTrial, type LeasedRequest } from './call.ts';
 import type { Obtained } from './obtain-token.ts';
 import type { PairRecord, StoredToken, Wait } from './record.ts';
-import { CHECKED_FINDINGS, isProven, KEPT_WAIT_MS, MAX_HOLD_MS, MAX_PAUSE_MS } from './record.ts';
+import { isProven, KEPT_WAIT_MS, MAX_HOLD_MS, MAX_PAUSE_MS } from './record.ts';
 
 /** The outcome of one token request. Contains all its times, so settling it is idempotent. */
 export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
@@ -64,11 +65,10 @@ function nextWait({ outcome, problem, isUnheard }: Failure, last: Wait | undefin
   return { until, step: before + 1, problem: { type, detail, shape }, ...(isUnheard && { unheard: true }) };
 }
 
-function findingOf(obtained: Obtained): (typeof CHECKED_FINDINGS)[number] {
+function findingOf(obtained: Obtained): Finding {
   if (obtained.outcome === 'token') return 'accepted';
   if (obtained.outcome === 'rejected') return 'rejected';
-  const finding = findingOfProblem(obtained.problem.type, obtained.problem.shape);
-  return CHECKED_FINDINGS.find((one) => one === finding) ?? 'unreachable';
+  return findingOfProblem(obtained.problem.type, obtained.problem.shape) ?? 'unreachable';
 }
 
 const FIRST_WAIT_MS = 1_000;

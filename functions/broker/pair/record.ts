@@ -1,4 +1,4 @@
-import { hardMarginMs } from '../../vocabulary.ts';
+import { type Finding, hardMarginMs } from '../../vocabulary.ts';
 import { Problem } from '../problem.ts';
 import type { ServiceToken } from '../token-response/read.ts';
 
@@ -17,9 +17,7 @@ export interface PairRecord {
   readonly held: ReadonlyMap<string, Wait>;
   readonly pause: Wait | undefined;
   /** The finding of the last trial. */
-  readonly checked:
-    | { readonly version: string; readonly at: number; readonly finding: (typeof CHECKED_FINDINGS)[number] }
-    | undefined;
+  readonly checked: { readonly version: string; readonly at: number; readonly finding: Finding } | undefined;
   /** An operator has stopped the client. Only operators write it. */
   readonly disabled: { readonly since: number } | undefined;
 }
@@ -65,9 +63,6 @@ export interface Wait {
   readonly unheard?: true | undefined;
 }
 
-/** The findings that a token request can have. */
-export const CHECKED_FINDINGS = ['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const;
-
 export const EMPTY_RECORD: PairRecord = {
   lease: undefined,
   token: undefined,
@@ -94,15 +89,9 @@ export function isIssuable(
   return expiresAt - now > Math.max(0, Math.min(hardMarginMs(lifetimeSeenMs), expiresAt - refreshAt));
 }
 
-/** Returns the token if this instance can open it. */
-export function openToken({ token }: Partial<PairRecord>): StoredToken | undefined {
-  return token?.accessToken === undefined ? undefined : token;
-}
-
-/** Returns the token that this instance may still issue. */
-export function livingToken(record: Partial<PairRecord>, now: number): StoredToken | undefined {
-  const token = openToken(record);
-  return token && isIssuable(token, now) ? token : undefined;
+/** Returns the token if this instance can open it and may still issue it. */
+export function livingToken({ token }: Partial<PairRecord>, now: number): StoredToken | undefined {
+  return token?.accessToken && isIssuable(token, now) ? token : undefined;
 }
 
 /** Returns whether the service has accepted the version. Silence is then no rejection. */

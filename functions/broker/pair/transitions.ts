@@ -28,11 +28,10 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
   const pause = isHeard && record.pause ? { ...record.pause, unheard: undefined } : record.pause;
   const free = isMine ? { ...record, lease: undefined, checked, pause } : record;
   if (outcome.kind === 'rejected') {
-    // The service has counted the request, whichever lease is current. A repeated write counts once.
-    const latch = record.rejected.get(version);
-    const isCounted = latch?.by === id && latch.at === at;
-    // Counting beyond the last chance changes nothing.
-    return isCounted || isSpent(latch) ? free : { ...free, rejected: counted(record.rejected, version, id, at) };
+    // The service has counted the request, whichever lease is current. Counting beyond the last chance changes nothing.
+    return isSpent(record.rejected.get(version))
+      ? free
+      : { ...free, rejected: counted(record.rejected, version, id, at) };
   }
   if (!isMine) return record;
   if (outcome.kind === 'accepted') {

@@ -2,7 +2,6 @@ import {
   holdKey,
   isIssuable,
   isLatched,
-  openToken,
   type PairRecord,
   type Wait,
 } from '../../../functions/broker/pair/record.ts';
@@ -222,8 +221,8 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
   function complaintsOfPace(lease: Lease, { pair, at }: SentRequest, { lastRequest: last }: Page) {
     const { before, forced, isCheck, previous, takenAt } = lease;
     const isAnswered = !last || last.latencyMs > SHORT_MS;
-    const token = openToken(before);
-    const isLiving = token !== undefined && isIssuable(token, takenAt + MAX_SKEW_MS) && !forced;
+    const { token } = before;
+    const isLiving = token?.accessToken && isIssuable(token, takenAt + MAX_SKEW_MS) && !forced;
     const isWithin = (ms: number, earlier: number) => takenAt - earlier < ms - MAX_SKEW_MS;
     return {
       'while another was under way': !isAnswered && at < last.at + last.latencyMs,

@@ -116,7 +116,7 @@ describe('an item that is not as it should be', () => {
     rejected: ['{"v1":1}', '{"v1":{"count":0,"at":5}}', '{"v1":{"count":"1","at":5}}', '{"v1":{"count":1}}', '[{}]'],
     held: ['{"v1:a":{"until":"5","step":1}}', '{"v1:a":{"until":5}}', '{"v1:a":[]}', '"x"'],
     pause: ['{"until":5}', '{"until":"5","step":1}'],
-    checked: ['{"version":"v1","at":5,"finding":"secret-missing"}', '{"version":"v1","finding":"accepted"}'],
+    checked: ['{"version":"v1","at":5,"finding":"unknown"}', '{"version":"v1","finding":"accepted"}'],
     token: ['{"fingerprint":"a"}', '{"expiresAt":9e15,"issuedAt":5}'],
     tag: [],
   };

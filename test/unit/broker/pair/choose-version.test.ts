@@ -14,9 +14,9 @@ const SETTINGS = 'or its settings are wrong: tokenPath, basicEncoding';
 const MISSING: SecretReading = { outcome: 'missing' };
 const current = found('v2');
 const previous = found('v1', SECRET, 'AWSPREVIOUS');
-const both = [current, previous];
+const both = [current, previous] as const;
 
-const staged = (candidates: readonly SecretReading[], servicesFrom = candidates[0] ?? MISSING): StagedVersions => ({
+const staged = (candidates: StagedVersions['candidates'], servicesFrom = candidates[0]): StagedVersions => ({
   name: 'token-broker/test/acme',
   stage: 'AWSCURRENT',
   servicesFrom,

@@ -186,7 +186,7 @@ it('a token of a client that was stopped does not come back when Secrets Manager
 it('a check of AWSPENDING that finds none takes no token from memory', async () => {
   const { acquire, memory } = createPairWorld({ record: { token }, secret: () => ({ outcome: 'missing' }) });
   await acquire([answer('missing')], exampleCall({ stage: 'AWSPENDING' }));
-  expect(memory.withTry(PAIR).token).toBe(token);
+  expect(memory.last(PAIR).token).toBe(token);
 });
 
 describe('a call that needs the table', () => {
@@ -335,7 +335,7 @@ describe('an outcome whose write fails', () => {
     const { ask, memory, clock } = createPairWorld({ onReplace: failingOutcomes(Infinity) });
     expect(await ask()).toBe(FINGERPRINT);
     clock.now += MINUTE_MS;
-    expect(memory.withTry(PAIR).token).toBeUndefined();
+    expect(memory.last(PAIR).token).toBeUndefined();
   });
 });
 
