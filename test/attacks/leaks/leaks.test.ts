@@ -242,6 +242,18 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     });
   });
 
+  it.each(ECHOES)('a warm instance in an outage of the table, while AWS %s and repeats everything', async (_, echo) => {
+    let faults = 0;
+    const fault = (response: ServerResponse) => {
+      faults += 1;
+      echo(response, `${echoOf(world.marks)} ${world.marks.sealingKey}`, world.marks);
+    };
+    const outageOf = ({ operation }: AwsCall) => (operation === 'GetItem' ? fault : undefined);
+    await world.expectSilence({ outageOf }, 'issued');
+    // The look of the token's caller, and that of the check.
+    expect(faults).toBeGreaterThanOrEqual(2);
+  });
+
   it('a token endpoint and AWS with a certificate for other names, which Node itself would show', async () => {
     const { secret, token, clientId } = world.marks;
     const { ca, issue } = await createCertificateAuthority();

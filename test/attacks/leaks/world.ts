@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type AttributeValue, DeleteItemCommand, DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
@@ -31,6 +31,8 @@ export interface Path {
   readonly service?: Partial<Service>;
   /** How calls of AWS go wrong. */
   readonly faultOf?: FaultOf;
+  /** How calls of AWS go wrong a minute after the first answer, when the same instance is asked again. */
+  readonly outageOf?: FaultOf;
   /** Changes of the event. */
   readonly event?: Readonly<Record<string, unknown>>;
   /** Instead of a token endpoint that replies, and of all of AWS. */
@@ -64,7 +66,7 @@ export async function startLeakWorld(spelling: Spelling) {
      */
     async expectSilence(path: Path, outcome: Outcome): Promise<void> {
       const { secret = credentialOf(marks.clientId, marks.secret), sealingKey = marks.sealingKey, awsUrl } = path;
-      const { reply = json(200, { access_token: marks.token, expires_in: 3_600 }), event = {} } = path;
+      const { reply = json(200, { access_token: marks.token, expires_in: 3_600 }) } = path;
       const written = captureOutput();
       const environment = `environment-${++walks}`;
       put(`token-broker/${environment}/acme`, secret);
@@ -72,21 +74,14 @@ export async function startLeakWorld(spelling: Spelling) {
       const authUrl = path.authUrl ?? (await startServer({ onRequest: reply })).replace('https', 'http');
       await table.send(new DeleteItemCommand({ TableName: TABLE, Key: KEY }));
       for (const front of [dynamodb, secrets]) front.failWhere(path.faultOf ?? (() => undefined));
+      if (path.outageOf) vi.useFakeTimers({ toFake: ['Date'] });
       const before = { dynamodb: dynamodb.calls.length, secrets: secrets.calls.length };
 
-      let answers = '';
       const endpoints = { dynamodb: awsUrl ?? dynamodb.url, secrets: awsUrl ?? secrets.url };
-      const start = createInstances({ ...path, environment, authUrl, endpoints });
-      for (const changes of path.isAlone ? [[event]] : [[event], [event, { rawPath: '/check' }]]) {
-        const handler = await start();
-        for (const change of changes) {
-          const answer = await ask(handler, change);
-          if (answers === '') expect(outcomeOf(answer), answer.body).toBe(outcome);
-          answers += textOf(answer, change);
-        }
-      }
+      const answers = await askAll(path, outcome, createInstances({ ...path, environment, authUrl, endpoints }));
       // Work left behind ends, so that a rejection without a handler is seen.
       for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      vi.useRealTimers();
       const { Item = {} } = await table.send(new GetItemCommand({ TableName: TABLE, Key: KEY }));
       const calls = {
         'calls of DynamoDB': JSON.stringify(dynamodb.calls.slice(before.dynamodb)),
@@ -97,6 +92,25 @@ export async function startLeakWorld(spelling: Spelling) {
       expect(written.unhandled).toBe('');
     },
   };
+
+  /** Asks the instances, and returns what they answer, without tokens. */
+  async function askAll({ event = {}, isAlone, outageOf }: Path, outcome: Outcome, start: () => Promise<Handler>) {
+    const check = { rawPath: '/check' };
+    const usual = isAlone ? [[event]] : [[event], [event, check]];
+    let answers = '';
+    for (const changes of outageOf ? [[event, event, check]] : usual) {
+      const handler = await start();
+      for (const change of changes) {
+        const answer = await ask(handler, change);
+        if (answers === '' || (outageOf && change === event)) expect(outcomeOf(answer), answer.body).toBe(outcome);
+        answers += textOf(answer, change);
+        if (outageOf === undefined) continue;
+        for (const front of [dynamodb, secrets]) front.failWhere(outageOf);
+        vi.setSystemTime(Date.now() + 60_000);
+      }
+    }
+    return answers;
+  }
 
   /** Sends a request for the pair, signed with temporary keys. */
   function ask(handler: Handler, changes: Changes): ReturnType<Handler> {

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
 import { createReleaseCheckFunction } from '../../../functions/release-check-function.ts';
 import { rulesDigest } from '../../../functions/variables.ts';
-import { PROBLEMS, type ProblemType } from '../../../functions/vocabulary.ts';
+import { PROBLEMS, type ProblemType, sealingKeyName } from '../../../functions/vocabulary.ts';
 import { startFunctionUrl } from '../../../local/function-url/server.ts';
 import { startCodeDeploy } from '../../support/aws/codedeploy.ts';
 import { exampleRule } from '../../support/example.ts';
@@ -89,6 +89,16 @@ describe('a new version of the token function', () => {
     dynamodb.play('table-denied');
     const fault = `${CHECK} ended with table-unavailable: dynamodb:GetItem`;
     expect(await release()).toEqual({ status: 'Failed', faults: [fault] });
+  });
+
+  it('gets no caller when it has no sealing key, and the key is named', async () => {
+    const { store, release, secretsManager } = await startWorld();
+    await store('acme', CREDENTIALS.acme, 'customer-insights');
+    secretsManager.store.put(sealingKeyName('test'), 'too short');
+    expect(await release()).toEqual({
+      status: 'Failed',
+      faults: [`${CHECK} ended with table-unavailable: sealing key`],
+    });
   });
 
   it('gets no caller when the clients cannot be listed: nothing is known of it', async () => {

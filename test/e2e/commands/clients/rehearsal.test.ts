@@ -137,6 +137,26 @@ describe('an outage of the table', () => {
     own.passMinute();
     await expect.poll(() => ask(cold), { timeout: 20_000 }).toMatchObject({ exitCode: 0 });
   });
+
+  it('--table-busy leaves the token that was remembered, is named in the log, and has a call wait for its end', async () => {
+    const own = await startOwnBroker();
+    const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
+    const command = (text: string) => runCommandLine(text.split(' '), variables);
+    const [warm, cold] = pairs.map((pair) => `token ${pair}`) as [string, string];
+    const fingerprint = /^fingerprint .*/m;
+    const before = fingerprint.exec((await command(warm)).stdout)?.[0];
+
+    expect(await command('service --table-busy')).toMatchObject({ exitCode: 0 });
+    own.passMinute();
+    const busy = async () => {
+      expect(fingerprint.exec((await command(warm)).stdout)?.[0]).toBe(before);
+      return own.output.stdout;
+    };
+    await expect.poll(busy, { timeout: 20_000 }).toContain('table-busy');
+    const waiting = command(cold);
+    await command('service --recover');
+    expect(await waiting).toMatchObject({ exitCode: 0 });
+  });
 });
 
 it('a rehearsal onboards and rotates with secrets that begin with good-, and rejects any other', async () => {
