@@ -1,10 +1,4 @@
-import {
-  holdKey,
-  isIssuable,
-  isLatched,
-  type PairRecord,
-  type Wait,
-} from '../../../functions/broker/pair/record.ts';
+import { holdKey, isIssuable, isLatched, type PairRecord, type Wait } from '../../../functions/broker/pair/record.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { SETTINGS_DIGEST } from '../broker-world.ts';
 import type { createFleet } from './fleet.ts';
