@@ -19,7 +19,7 @@ export class PairMemory {
     return isWithin(forMs, this.#entryOf(pair).readAt, this.#now()) ? this.last(pair) : undefined;
   }
 
-  /** Returns the last record. Its `attemptedAt` is never before an earlier one. */
+  /** Returns the last record, with the latest `attemptedAt` of all that were remembered. */
   last(pair: Pair): PairRecord {
     return this.#entryOf(pair).record;
   }
