@@ -48,7 +48,7 @@ export class TokenBrokerStack extends Stack {
       );
     }
     warnOfCertificates(this, environment);
-    warnOfSecretHeaders(this, environment);
+    warnOfSecretValues(this, environment);
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
     const operators = new OperatorTopic(this, 'OperatorTopic', { environment: name, key, notify: health.notify });
@@ -98,13 +98,16 @@ function warnOfOwnCallers(stack: Stack, { account, accessRules, canary, trail, g
   );
 }
 
-/** Warns of headers that may be secret. The settings are part of the code asset, and `config` shows them. */
-function warnOfSecretHeaders(stack: Stack, { services }: Environment): void {
-  for (const [service, { headers }] of Object.entries(services)) {
-    for (const name of Object.keys(headers).filter((header) => /key|token|secret/i.test(header))) {
-      const advice = `If its value is secret, name it in clientHeaders, and store the value in each client's secret.`;
-      const text = `The settings of ${service} contain the header ${name}, which config and the code asset show. ${advice}`;
-      Annotations.of(stack).addWarningV2(`token-broker:secret-header:${service}:${name}`, text);
+/** Warns of values that may be secret. The settings are part of the code asset, and `config` shows them. */
+function warnOfSecretValues(stack: Stack, { services }: Environment): void {
+  for (const [service, { headers, parameters, tokenPath }] of Object.entries(services)) {
+    const inQuery = new URL(tokenPath, 'https://service.example.com').searchParams.keys();
+    const names = [...Object.keys(headers), ...Object.keys(parameters), ...inQuery];
+    for (const name of names.filter((each) => /key|token|secret/i.test(each))) {
+      const what = Object.hasOwn(headers, name) ? 'header' : 'parameter';
+      const advice = `If its value is secret, name a header in clientHeaders, and store the value in each client's secret.`;
+      const text = `The settings of ${service} contain the ${what} ${name}, which config and the code asset show. ${advice}`;
+      Annotations.of(stack).addWarningV2(`token-broker:secret-value:${service}:${name}`, text);
     }
   }
 }

@@ -80,7 +80,8 @@ function parameterFault(name: string, value = ''): string | undefined {
   if (/^(client_id|client_secret|client_assertion|username|password|secret)$/i.test(name) && !isOfClient) {
     return "belongs to a credential: it goes into the client's secret";
   }
-  return /^\{\w+\}$/.test(value) && value !== CLIENT_ID ? `must be a text, or ${CLIENT_ID}` : undefined;
+  const isPlaceholder = /^\{\w+\}$|\{client_id\}/i.test(value) && value !== CLIENT_ID;
+  return isPlaceholder ? `must be a text, or ${CLIENT_ID} alone` : undefined;
 }
 
 /** The members of a service's answer, as dotted paths such as `data.token`. `$` is the whole answer. */

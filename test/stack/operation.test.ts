@@ -90,8 +90,10 @@ describe('synth warns', () => {
   const ownCaller = /callers: \S+:role\/billing\..*Guard the function.*\[ack: token-broker:caller-in-own-account\]/;
 
   const headers = { 'X-Api-KEY': 'a', 'my-token': 'b', 'A-Secret': 'c', 'x-tenant': 'd' };
-  const keyed = { ...services['customer-insights'], headers };
-  const secretHeader = (name: string) => new RegExp(`of keyed contain the header ${name}, which.* in clientHeaders`);
+  const parameters = { scope: 'e', apikey: 'f' };
+  const tokenPath = '/token?subscription-key=g';
+  const keyed = { ...services['customer-insights'], headers, parameters, tokenPath };
+  const secretValue = (name: string) => new RegExp(`of keyed contain the ${name}, which.* in clientHeaders`);
 
   it.each<[what: string, changes: object, warnings: RegExp[]]>([
     ['alarms that reach no subscriber, and of callers in the own account', {}, [ownCaller, noSubscriber]],
@@ -101,9 +103,11 @@ describe('synth warns', () => {
     ['nothing where the guard is attached', { health, guarded: true }, []],
     ['nothing when callers are elsewhere, and only operators here', { health, accessRules: [rule, elsewhere] }, []],
     [
-      'headers of a service that may be secret, by their names',
+      'headers and parameters of a service that may be secret, by their names',
       { canary, services: { ...services, keyed } },
-      ['X-Api-KEY', 'my-token', 'A-Secret'].map(secretHeader),
+      ['header X-Api-KEY', 'header my-token', 'header A-Secret', 'parameter apikey', 'parameter subscription-key'].map(
+        secretValue,
+      ),
     ],
     ['nothing in the example of staging', { ...environments.staging }, []],
     ['nothing in the example of prod', { ...environments.prod }, []],

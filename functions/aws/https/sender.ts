@@ -143,7 +143,7 @@ function exchange(
       const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
       if (!isConnected) return fail(NETWORK_CODE.test(code) ? unconnected() : 'tls', tlsCode(code, error.message));
       if (code.startsWith('HPE_')) return fail(code === 'HPE_HEADER_OVERFLOW' ? 'too-large' : 'malformed', code);
-      fail('broken', code);
+      fail(CLIENT_CERTIFICATE.test(code) ? 'client-certificate' : 'broken', code);
     });
     // An answer that is cut off and a switch of protocols end without an error.
     outgoing.on('close', () => fail('broken', 'ECONNRESET'));
@@ -191,9 +191,15 @@ function tlsCode(code: string, message: string): string {
   return reason === undefined ? code : `${code}: ${reason}`;
 }
 
+/** A server asks for it in TLS 1.3 after the broker's last message of TLS. */
+const CLIENT_CERTIFICATE = /ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE)$/;
+
 const TLS_REASONS: readonly (readonly [RegExp, string])[] = [
   [/legacy renegotiation/, 'old renegotiation'],
-  [/protocol|handshake failure/, 'no protocol in common'],
+  [/alert (?:bad certificate|certificate required)/, 'it wants a client certificate'],
+  [/unrecognized name/, 'it does not know this host name'],
+  [/handshake failure/, 'no protocol in common, or it wants a client certificate'],
+  [/protocol/, 'no protocol in common'],
   [/wrong version|too long|http request/, 'not TLS'],
   [/too small|too weak/, 'weak key'],
 ];

@@ -44,7 +44,7 @@ export function parseCredential(
   const password = readPart(SECRET_NAMES, levels);
   const authorization = basicAuthorization(clientId, password, basicEncoding);
   const headers = clientHeaders.map((name) => {
-    const value = readPart([name], levels);
+    const value = readPart([name, ...spellingsOf(name, levels)], levels);
     if (!/^[!-~](?:[ -~]*[!-~])?$/.test(value)) throw malformed(`${name} cannot be the value of a header`);
     return [name, new Redacted(value)] as const;
   });
@@ -133,6 +133,12 @@ function servicesOf({ services = 'all' }: Members): Members | 'all' | undefined 
   if (services === 'all' || isRecord(services)) return services;
   const areNames = Array.isArray(services) && services.every((name) => typeof name === 'string');
   return areNames ? Object.fromEntries(services.map((name) => [name, {}])) : undefined;
+}
+
+/** A header has the same name in any case, and rotation tools may write it otherwise than the settings. */
+function spellingsOf(header: string, levels: Readonly<Record<string, Members>>): readonly string[] {
+  const names = Object.values(levels).flatMap((members) => Object.keys(members));
+  return names.filter((name) => name !== header && name.toLowerCase() === header.toLowerCase());
 }
 
 function readPart(names: readonly [string, ...string[]], levels: Readonly<Record<string, Members>>): string {

@@ -73,6 +73,8 @@ const KINDS = {
     'token-endpoint-error',
     'has a TLS certificate or protocol that the broker does not trust: its operator must correct it, or certificateAuthorities name its authority',
   ],
+  /** TLS stood for the broker, and then the server refused it. It has read nothing. */
+  'client-certificate': ['token-endpoint-error', 'wants a client certificate (mTLS), which the broker does not send'],
   timeout: ['token-endpoint-timeout', 'took the token request and did not answer completely in time'],
   /** The connection broke after the request had been sent, or in the middle of the answer. */
   broken: ['token-endpoint-unavailable', 'closed the connection before its answer was complete'],
@@ -89,14 +91,17 @@ const REFUSED_HTTP: readonly (readonly [RegExp, string])[] = [
   [/CONTENT_LENGTH|TRANSFER_ENCODING/, 'length and chunked, or a wrong length'],
   [/CHUNK/, 'a chunk'],
   [/_EXPECTED/, 'the end of a line'],
-  [/STATUS|SPACE/, 'the first line'],
-  [/CLOSED/, 'more bytes than its length'],
+  [/STATUS|SPACE|VERSION/, 'the first line'],
 ];
+
+/** The fault of an answer whose head was read, unless its code names another. */
+const AFTER_HEAD = [/^/, 'more bytes than its length'] as const;
 
 /** Returns the problem that a caller sees. The failure does not become its cause. */
 export function problemOf({ kind, code, head }: SendFailure, host: string): Problem {
   const [type, words] = KINDS[kind];
-  const [, fault] = (kind === 'malformed' && REFUSED_HTTP.find(([name]) => name.test(code))) || [];
+  const refused = kind === 'malformed' && (REFUSED_HTTP.find(([name]) => name.test(code)) ?? (head && AFTER_HEAD));
+  const [, fault] = refused || [];
   const what = fault === undefined ? words : `answered with HTTP that Node refuses: ${fault}`;
   const status = head === undefined ? '' : `, status ${head.status}`;
   const shape = type === 'token-response-unusable' && head !== undefined ? shapeOf(head) : undefined;

@@ -31,7 +31,7 @@ interface Dependencies {
 /**
  * Sends a service's token request, and ends by `deadline` in epoch milliseconds. Returns failures too. Repeats a
  * request at most twice, and only without a connection, because then the service cannot have read a byte. A repetition
- * after TLS that did not stand offers classical groups only.
+ * after TLS that did not stand, or was refused, offers classical groups only.
  */
 export function createTokenRequester({ sendHttp, now, sleep, random }: Dependencies) {
   return async (service: Service, credential: Credential, deadline: number): Promise<TokenExchange | Unanswered> => {
@@ -45,12 +45,13 @@ export function createTokenRequester({ sendHttp, now, sleep, random }: Dependenc
       const result = await sendOnce({ ...request, isClassical }, { timeoutMs, handshakeMs });
       const isAnswer = !(result instanceof SendFailure);
       if (isAnswer) return { response: result, requestStartedAt, receivedAt: now(), isClassical };
-      isClassical ||= result.kind === 'handshake';
+      const isOfGroups: boolean = result.kind === 'handshake' || (!isClassical && isTlsRefusal(result));
+      isClassical ||= isOfGroups;
 
       // Full jitter: instances that failed together do not return together.
       const pauseMs = random() * FIRST_PAUSE_MS * 2 ** (attempts - 1);
       const hasTime = (afterMs: number) => now() + afterMs + MIN_REPEAT_MS <= end;
-      const isRepeated = ['connect', 'handshake'].includes(result.kind) && attempts < MAX_ATTEMPTS && hasTime(pauseMs);
+      const isRepeated = (result.kind === 'connect' || isOfGroups) && attempts < MAX_ATTEMPTS && hasTime(pauseMs);
       if (isRepeated) await sleep(pauseMs);
       // The instance may have been frozen during the pause.
       if (isRepeated && hasTime(0)) continue;
@@ -71,6 +72,11 @@ export function createTokenRequester({ sendHttp, now, sleep, random }: Dependenc
   }
 }
 
+/** Some servers and firewalls answer a large first message of TLS with an alert, which does not name it. */
+function isTlsRefusal({ kind, code }: SendFailure): boolean {
+  return kind === 'tls' && /^EPROTO(?:$|: no protocol)/.test(code);
+}
+
 const MAX_ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 100;
 /** A repetition with less time would probably be sent and end before its answer. */
@@ -88,7 +94,7 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
   const body = parametersIn === 'json' ? JSON.stringify(parameters) : parametersIn === 'body' ? form : '';
   // Set as a path and never joined as text. No `tokenPath` can change the host.
   const url = new URL(service.authUrl);
-  const [path = '', query = ''] = service.tokenPath.split('?', 2);
+  const [path = '', query = ''] = service.tokenPath.split(/\?(.*)/s, 2);
   url.pathname = url.pathname.replace(/\/$/, '') + path;
   // Some servers do not read a plus in a query as a space.
   const inQuery = parametersIn === 'query' ? form.replaceAll('+', '%20') : '';
@@ -96,7 +102,8 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
   const usual = {
     Accept: 'application/json',
     'User-Agent': 'token-broker',
-    ...(body !== '' && { 'Content-Type': parametersIn === 'json' ? 'application/json' : FORM }),
+    // An empty form is a form: some servers answer 415 without its type.
+    ...(parametersIn !== 'query' && { 'Content-Type': parametersIn === 'json' ? 'application/json' : FORM }),
   };
   // No setting may change these headers.
   const fixed = {

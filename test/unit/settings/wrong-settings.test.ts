@@ -140,7 +140,9 @@ const service: readonly Row[] = [
   ['parameters', { client_secret: 'x' }, `parameters.client_secret: ${CREDENTIAL}`],
   ['parameters', { client_secret: '{client_id}' }, `parameters.client_secret: ${CREDENTIAL}`],
   ['parameters', { client_id: 'x' }, `parameters.client_id: ${CREDENTIAL}`],
-  ['parameters', { pass: '{secret}' }, 'parameters.pass: must be a text, or {client_id}'],
+  ...['{secret}', 'api://{client_id}/.default', '{{client_id}}', '{CLIENT_ID}'].map(
+    (pass): Row => ['parameters', { pass }, 'parameters.pass: must be a text, or {client_id} alone'],
+  ),
   ['parameters', { '': 'x' }, 'parameters[""]: must have a name'],
   ['parametersIn', 'xml', "parametersIn: must be 'query' or 'body' or 'json'"],
   ['clientHeaders', ['authorization'], 'clientHeaders[0]: is set by the broker or by HTTP itself'],

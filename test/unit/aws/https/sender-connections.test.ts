@@ -219,12 +219,29 @@ describe('over TLS', () => {
   it.each([
     ['HTTP/1.1 400 X\r\n\r\n', 'EPROTO: not TLS'],
     ['\x15\x03\x01\x00\x02\x02\x46', 'EPROTO: no protocol in common'],
-    ['\x15\x03\x01\x00\x02\x02\x28', 'EPROTO: no protocol in common'],
+    ['\x15\x03\x01\x00\x02\x02\x28', 'EPROTO: no protocol in common, or it wants a client certificate'],
+    ['\x15\x03\x01\x00\x02\x02\x2a', 'EPROTO: it wants a client certificate'],
+    ['\x15\x03\x01\x00\x02\x02\x70', 'EPROTO: it does not know this host name'],
+    ['\x15\x03\x01\x00\x02\x02\x2f', 'EPROTO'],
     // A ServerHello of TLS 1.2 without the extension of RFC 5746.
     [`\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x03${'r'.repeat(32)}\x00\xc0\x2f\x00`, 'EPROTO: old renegotiation'],
   ])('names the reason of a handshake that fails (%j)', async (bytes, code) => {
     const server = await serve({ onConnection: (socket) => void socket.end(bytes, 'latin1') });
     expect(await outcomeOf(createHttpsSender(), toServer(server))).toEqual({ kind: 'tls', code, status: undefined });
+  });
+
+  // @see JanssenProject/jans#444
+  it.each([
+    ['TLSv1.3', 'client-certificate', 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'],
+    ['TLSv1.2', 'tls', 'EPROTO: no protocol in common, or it wants a client certificate'],
+  ] as const)('names a server that wants a client certificate: %s', async (maxVersion, kind, code) => {
+    const options = { ...(await authority.issue()), requestCert: true, rejectUnauthorized: true, maxVersion };
+    const server = createServer(options).on('tlsClientError', () => undefined);
+    onTestFinished(() => void server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const request = { ...exampleRequest(`https://localhost:${port}/`), certificateAuthorities: [authority.ca] };
+    expect(await outcomeOf(createHttpsSender(), request)).toEqual({ kind, code, status: undefined });
   });
 
   it('names the weak key of a server whose Diffie-Hellman group has 1024 bits', async () => {

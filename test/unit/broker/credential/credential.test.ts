@@ -55,6 +55,13 @@ describe('a header of the client', () => {
     expect(values({ 'x-api-key': 'MARK', services })).toEqual(['own', '7']);
   });
 
+  it('has its name in any case', () => {
+    expect(values({ 'X-API-Key': 'key' })).toEqual(['key', '7']);
+    expect(() => values({ 'X-API-Key': 'MARK', 'x-api-key': 'other' })).toThrow(
+      'x-api-key and X-API-Key contradict each other',
+    );
+  });
+
   it.each<[unknown, string]>([
     [undefined, 'x-api-key is missing'],
     [7, 'x-api-key is not a string'],

@@ -80,6 +80,19 @@ describe('a token request', () => {
     expect(all.sent).toHaveLength(3);
   });
 
+  // @see hashicorp/terraform-provider-aws#41655, GoogleCloudPlatform/cloud-sql-proxy#2294
+  it.each(['EPROTO', 'EPROTO: no protocol in common'])(
+    'is sent once more with classical groups only, after an alert of TLS: %s',
+    async (code) => {
+      const { outcome, requests } = await request([failure('tls', code)]);
+      expect(outcome).toMatchObject({ response: ANSWER, isClassical: true });
+      expect(requests.map(({ isClassical }) => isClassical)).toEqual([false, true]);
+      const all = await request(Array(4).fill(failure('tls', code)));
+      expect(all.outcome).toMatchObject({ problem: { type: 'token-endpoint-error' }, isUnheard: false });
+      expect(all.sent).toHaveLength(2);
+    },
+  );
+
   it('has no shorter limit for TLS when no time for another attempt would be left', async () => {
     const { sent } = await request([], { deadline: START + 499 });
     expect(sent).toMatchObject([{ timeoutMs: 499, handshakeMs: 499 }]);
@@ -150,6 +163,8 @@ describe('a failure of sending', () => {
   it.each([
     ['connect', 'ENOTFOUND', 'token-endpoint-unavailable', 'cannot be connected to', false],
     ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-error', 'has a TLS certificate or protocol', false],
+    ['tls', 'EPROTO: not TLS', 'token-endpoint-error', 'has a TLS certificate or protocol', false],
+    ['client-certificate', 'CODE', 'token-endpoint-error', 'wants a client certificate', false],
     ['broken', 'ECONNRESET', 'token-endpoint-unavailable', 'closed the connection', true],
     ['timeout', 'ETIMEDOUT', 'token-endpoint-timeout', 'took the token request', true],
     ['handshake', 'ETIMEDOUT', 'token-endpoint-unavailable', 'accepts TCP connections, but TLS does not stand', false],
@@ -172,10 +187,13 @@ describe('a failure of sending', () => {
     ['HPE_INVALID_CHUNK_SIZE', 'a chunk'],
     ['HPE_CR_EXPECTED', 'the end of a line'],
     ['HPE_INVALID_STATUS', 'the first line'],
-    ['HPE_CLOSED_CONNECTION', 'more bytes than its length'],
-  ])('names what Node refuses in HTTP: %s', async (code, fault) => {
-    const detail = `auth.example.com answered with HTTP that Node refuses: ${fault} (${code}).`;
-    expect((await request([failure('malformed', code)])).outcome).toMatchObject({ problem: { detail } });
+    ['HPE_INVALID_VERSION', 'the first line'],
+    ['HPE_CLOSED_CONNECTION', 'more bytes than its length', 200],
+    ['HPE_INVALID_CONSTANT', 'more bytes than its length', 204],
+  ])('names what Node refuses in HTTP: %s', async (code, fault, status?: number) => {
+    const shown = status === undefined ? code : `${code}, status ${status}`;
+    const detail = `auth.example.com answered with HTTP that Node refuses: ${fault} (${shown}).`;
+    expect((await request([failure('malformed', code, status)])).outcome).toMatchObject({ problem: { detail } });
   });
 
   it('shows nothing of the answer when it is printed', () => {
@@ -206,6 +224,21 @@ describe('the request that is sent', () => {
       body: '',
     });
     expect(JSON.stringify(build())).toContain('"Authorization":"[redacted]"');
+  });
+
+  it('keeps the whole query of tokenPath, with a second question mark', () => {
+    const { url } = build({ tokenPath: '/token?next=/a?b', parameters: { a: 'b' } });
+    expect(url).toBe('https://auth.example.com/token?next=/a?b&a=b');
+  });
+
+  // @see apigee/openbank#55, DuendeArchive/IdentityServer4#2567
+  it('has the type of a form without parameters too, where they belong into the body', () => {
+    const { headers, body } = build({ parametersIn: 'body' });
+    expect([body, headers['Content-Type'], headers['Content-Length']]).toEqual([
+      '',
+      'application/x-www-form-urlencoded',
+      '0',
+    ]);
   });
 
   it('has the parameters in the query, with spaces that every server can read', () => {
