@@ -7,7 +7,7 @@ import { parseSync, Visitor } from 'vite';
 
 const ROOMS = ['functions', 'client', 'lib', 'bin', 'cli', 'local'];
 const GUIDES = readdirSync('docs').flatMap((file) => (file.endsWith('.md') ? join('docs', file) : []));
-const ALL = [...[...ROOMS, 'test'].flatMap(filesIn), ...GUIDES, 'CHANGELOG.md'];
+const ALL = [...[...ROOMS, 'test'].flatMap(filesIn), ...GUIDES, 'CHANGELOG.md', 'client/README.md'];
 /** The words of a sentence: comments are short, the sentences of a page may join, and are short on average. */
 const MOST = { comment: 25, page: 32, average: 18 };
 /** How often the comments of all rooms may use a word. */
