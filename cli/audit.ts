@@ -67,7 +67,8 @@ async function noteTypos(shell: Shell, options: AuditOptions): Promise<void> {
   if (caller && rules && !isOwn && !rules.some((role) => role?.name === caller.name)) {
     note(shell, `No access rule of ${environment} names the role ${caller.name}.`);
   }
-  if (environment === LOCAL_ENVIRONMENT && !shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) return;
+  const { AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn = AWS_ENDPOINT_URL } = shell.env;
+  if (environment === LOCAL_ENVIRONMENT && !standIn) return;
   await findSecret(openSecrets(shell, options), client, 'Searching all the same.').catch((error) => {
     if (!isRefused(error)) throw error;
     if (error.type === 'secret-missing') note(shell, `${error.detail}. ${error.advice}`);

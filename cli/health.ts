@@ -4,7 +4,7 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseWhole } fro
 import { note, printJson, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
-import { type CommandOptions, checkEndpoint } from './shared/aws-config.ts';
+import { type CommandOptions, checkEndpoints } from './shared/aws-config.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, noteCredentials } from './shared/client-secret.ts';
 import { findingsTable, summaryOf } from './shared/health-run.ts';
@@ -23,8 +23,8 @@ export function addHealthCommand(program: Command, shell: Shell): void {
     .action(
       operate<HealthOptions>(shell, [], async (options, command) => {
         const { environment, run, json } = options;
-        if (run) await orderLocalBroker(shell, 'TOKEN_BROKER_CONTROL_URL', '/health-run');
-        checkEndpoint(shell, options, 'SECRETS_MANAGER', command);
+        if (run) await orderLocalBroker(shell, '/schedule');
+        checkEndpoints(shell, options, ['SECRETS_MANAGER'], command);
         const broker = connect(shell, options, command);
         const secrets = openSecrets(shell, options);
         const look = async () => {

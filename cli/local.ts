@@ -6,10 +6,9 @@ import { note, printLine } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { causeWord } from '../functions/aws/calls.ts';
 import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
-import { TABLE_INCIDENTS } from '../local/aws/table-incidents.ts';
 import { readPort } from '../local/config.ts';
+import { INCIDENTS, TABLE_INCIDENTS } from '../local/incidents.ts';
 import { exportLine, powershellLines, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
-import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { checkService } from './shared/settings.ts';
 
 /** Adds `env`, which prints the variables that make a terminal a caller of the broker of `npm start`. */
@@ -96,31 +95,34 @@ export function addServiceCommand(program: Command, shell: Shell): void {
     }
     if (service !== undefined) checkService(shell, service, options.environment, command);
     await explainFailure(shell, options, async () => {
-      if (service === undefined) await orderLocalBroker(shell, 'TOKEN_BROKER_CONTROL_URL', `/table/${mode}`);
-      else await orderLocalBroker(shell, 'TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${mode}`);
-      note(shell, service === undefined ? incident.says : `${service}: ${incident.says}`);
+      const stage = service ?? 'table';
+      await orderLocalBroker(shell, '/incident', { service: stage, name: mode });
+      note(shell, `${stage}: ${incident.says}`);
     });
   });
 }
 
-/** Sends an unsigned order to the broker that the terminal's variable names. Rejects any address but this machine's. */
+/** Sends an order to the page of the local broker that the variables name. Rejects any address but this machine's. */
 export async function orderLocalBroker(
   { env, signal }: Shell,
-  place: 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL',
-  path: string,
+  path: '/schedule' | '/incident',
+  form: object = {},
 ): Promise<void> {
-  const advice = path === '/health-run' ? `${ADVICE} In AWS, health without --run checks now.` : ADVICE;
-  const text = env[place] ?? '';
+  const advice = path === '/schedule' ? `${ADVICE} In AWS, health without --run checks now.` : ADVICE;
+  const text = env.TOKEN_BROKER_CONTROL_URL ?? '';
   const url = URL.canParse(text) ? new URL(path, text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
-    throw new CommandFailure('control-unknown', `${place} names no local broker`, advice);
+    throw new CommandFailure('control-unknown', 'TOKEN_BROKER_CONTROL_URL names no local broker', advice);
   }
-  const { status } = await fetch(url, { method: 'POST', redirect: 'manual', signal }).catch((error) => {
+  // The page takes orders of its own origin only.
+  const headers = { origin: url.origin, 'content-type': 'application/json' };
+  const request = { method: 'POST', headers, body: JSON.stringify(form), redirect: 'manual', signal } as const;
+  const { status } = await fetch(url, request).catch((error) => {
     if (signal.aborted) throw aborted();
     const word = causeWord(error.cause ?? error);
     throw new CommandFailure('control-unreachable', `Nothing answers at ${url.origin} (${word})`, advice);
   });
-  if (status === 200 || status === 204) return;
+  if (status === 200) return;
   throw new CommandFailure('control-failed', `The local broker answered ${status}`, advice);
 }
 

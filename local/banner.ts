@@ -4,8 +4,8 @@ import { DEFAULT_PORT } from './config.ts';
 import { envCommand, quote, roleName, shellCallers } from './shell.ts';
 
 /** The greeting of `npm start`: addresses, and commands to copy and paste. */
-export function greeting(broker: LocalBroker, pageUrl: string, platform = process.platform): string {
-  const { url, config, tokenServiceUrl, moved } = broker;
+export function greeting(broker: LocalBroker, platform = process.platform): string {
+  const { url, config, pageUrl, tokenServiceUrl, moved } = broker;
   return [
     `token broker ready on ${url}`,
     `watch and try it on ${pageUrl}`,

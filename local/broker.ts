@@ -2,22 +2,28 @@ import { randomBytes } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { createDynamoDB } from '../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../functions/aws/https/sender.ts';
+import { readPairState } from '../functions/aws/pair-table/pair-state.ts';
 import { createSecretsManager } from '../functions/aws/secrets-manager.ts';
 import type { Message } from '../functions/health/rules/messages.ts';
 import { createTokenFunction } from '../functions/token-function.ts';
 import { sealingKeyName, secretName, secretPrefix } from '../functions/vocabulary.ts';
 import { type LocalConfig, parseLocalConfig } from '../lib/settings/local-config.ts';
 import { functionName, LOCAL_ENVIRONMENT, tableName, tokenRoleName } from '../lib/settings/names.ts';
-import { ensurePairTable, startDynamoDB } from './aws/dynamodb.ts';
-import { startLogs } from './aws/logs.ts';
+import { createTables, ensurePairTable, readPairs } from './aws/dynamodb.ts';
+import { createLogs } from './aws/logs.ts';
 import type { LabelUpdate, StoredSecret } from './aws/secret-store.ts';
-import { isDenied, startSecretsManager } from './aws/secrets-manager.ts';
-import type { AwsKey } from './aws/server.ts';
-import { type StartBeside, startCheckers } from './checkers.ts';
+import { createSecrets, isDenied } from './aws/secrets-manager.ts';
+import { type AwsKey, serveAws } from './aws/server.ts';
+import { createChecker } from './checker.ts';
 import { ACCEPTED_CREDENTIALS, ACCEPTED_SECRET, CHECKERS, exampleConfig, randomKey, roleArn } from './config.ts';
-import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
+import { startFunctionUrl } from './function-url/server.ts';
 import type { LoopbackServer } from './loopback.ts';
+import { createPageCalls } from './page/calls.ts';
+import { createFeed } from './page/feed.ts';
+import { describeBroker, type StoredClient } from './page/overview.ts';
+import { startPage } from './page/server.ts';
 import { createCallRecorder } from './recorder.ts';
+import { OUTRANKING } from './shell.ts';
 import { startTokenService } from './token-service/server.ts';
 
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
@@ -35,26 +41,29 @@ interface Options {
   readonly folder?: string | undefined;
   /** Receives the audit lines. */
   readonly write: (line: string) => void;
-  readonly onAnswer?: (answered: AnsweredRequest) => void;
   /** Receives the messages to operators. */
   readonly onMessage: (message: Message) => void;
-  /** Receives the error when the health function fails on an event. */
-  readonly onEventFailure: (error: unknown) => void;
+  /** Receives the error of a function on a call or an event. */
+  readonly onFailure: (what: string, error: unknown) => void;
 }
 
 /**
- * Starts the whole broker on this machine: the real handlers, with stand-ins for AWS and the services.
- * Sets this process's AWS variables to the stand-ins.
+ * Starts the whole broker on this machine: the real handlers, with stand-ins for AWS and the services, and the page.
+ * Sets this process's AWS variables to the stand-in.
  */
-export async function startLocalBroker(options: Options) {
-  const { port, config: input, folder, write, onAnswer, onMessage, onEventFailure } = options;
+export async function startLocalBroker({ port, config: input, folder, onFailure, ...options }: Options) {
   const servers: LoopbackServer[] = [];
   const moved: string[] = [];
   const events = new Set<Promise<unknown>>();
   const close = async () => {
     for (const server of servers.splice(0).toReversed()) await server.close();
   };
-  const startBeside: StartBeside = async (offset, name, start) => {
+  /** Starts a server, if possible `offset` ports after the broker's. */
+  const startBeside = async <Started extends LoopbackServer>(
+    offset: number,
+    name: string,
+    start: (port: number) => Promise<Started>,
+  ): Promise<Started> => {
     const wanted = port === 0 ? 0 : port + offset;
     const server = await start(wanted);
     servers.push(server);
@@ -72,19 +81,31 @@ export async function startLocalBroker(options: Options) {
         ? await startBeside(2, 'the services', (wanted) => startTokenService({ ...accepted, port: wanted }))
         : undefined;
     const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String), folder);
+    const feed = createFeed(Date.now, (service) => (tokenService?.playing.get(service) ?? 'recover') !== 'recover');
+    const write = (line: string) => {
+      options.write(line);
+      feed.audit(line);
+    };
+    const onMessage = (message: Message) => {
+      options.onMessage(message);
+      feed.message(message);
+    };
 
     // A random key replaces the AWS key of this machine's user, which must never be sent anywhere.
     const { accessKeyId, secretAccessKey } = randomKey(BROKER_ROLE);
     const own = { accessKeyId, secretAccessKey, role: BROKER_ROLE, mayReadSecrets: true };
-    const keys = [...keysOf(config), own];
+    const spectator = { ...randomKey(roleArn('page')), mayReadSecrets: false, isSpectator: true };
     const onLabelUpdated = (update: LabelUpdate) => {
-      const work = checkers.labelUpdated(update).catch(onEventFailure);
+      const work = checker
+        .labelUpdated(update)
+        .catch((error) => onFailure('the health function failed upon an event', error));
       events.add(work);
       void work.finally(() => events.delete(work));
     };
-    const secrets = await startBeside(3, 'Secrets Manager', (wanted) =>
-      startSecretsManager({ keys, onLabelUpdated, port: wanted }),
-    );
+    const [secrets, tables] = [createSecrets({ onLabelUpdated }), createTables()];
+    const logs = createLogs(functionName(LOCAL_ENVIRONMENT));
+    const keys = [...keysOf(config), own, spectator];
+    const aws = await startBeside(3, 'AWS', (wanted) => serveAws([secrets, tables, logs], { keys, port: wanted }));
     for (const [client, credential] of Object.entries(config.credentials)) {
       const { services = [] } = credential;
       const names = typeof services === 'string' || Array.isArray(services) ? services : Object.keys(services);
@@ -92,25 +113,17 @@ export async function startLocalBroker(options: Options) {
       secrets.store.put(secretName(LOCAL_ENVIRONMENT, client), JSON.stringify(credential), { Tags });
     }
     secrets.store.put(sealingKeyName(LOCAL_ENVIRONMENT), randomBytes(48).toString('base64'));
-    const spectator = { ...randomKey(roleArn('page')), mayReadSecrets: false };
-    const dynamodb = await startBeside(4, 'DynamoDB', (wanted) =>
-      startDynamoDB({ keys, spectators: [spectator], port: wanted }),
-    );
-    const logGroup = functionName(LOCAL_ENVIRONMENT);
-    const logs = await startBeside(5, 'CloudWatch Logs', (wanted) => startLogs({ keys, logGroup, port: wanted }));
+    for (const name of OUTRANKING) delete process.env[name];
     process.env.AWS_REGION ??= 'us-east-1';
-    delete process.env.AWS_SESSION_TOKEN;
-    delete process.env.AWS_PROFILE;
     Object.assign(process.env, {
       AWS_ACCESS_KEY_ID: accessKeyId,
       AWS_SECRET_ACCESS_KEY: secretAccessKey,
-      AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
-      AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
-      AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: logs.url,
+      AWS_ENDPOINT_URL: aws.url,
       // Outranks the profile, in which the SDK would otherwise find that it ignores these variables.
       AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'false',
     });
-    await ensurePairTable(new DynamoDBClient(), TABLE_NAME);
+    const table = new DynamoDBClient({ credentials: spectator });
+    await ensurePairTable(table, TABLE_NAME);
 
     const { services, accessRules, provenForSeconds, callers } = config;
     const checkerKeys = { health: randomKey(roleArn(CHECKERS.health)), probe: randomKey(roleArn(CHECKERS.probe)) };
@@ -130,46 +143,47 @@ export async function startLocalBroker(options: Options) {
         write(line);
       },
     });
-    const known = [...callers, ...Object.values(checkerKeys)];
     const functionUrl = await startFunctionUrl({
       handler: recorder.follow(handler),
-      callers: known,
+      callers: [...callers, ...Object.values(checkerKeys)],
       port,
-      ...(onAnswer && { onAnswer }),
+      onAnswer: (answered) => {
+        feed.answered(answered);
+        if (answered.failure !== undefined) onFailure('the function failed', answered.failure);
+      },
     });
     servers.push(functionUrl);
     const { url } = functionUrl;
-    const playTable = dynamodb.play;
-    const checkers = await startCheckers({
-      ...{ ...names, url, config, checkerKeys, write, onMessage, playTable, startBeside },
-    });
+    const checker = createChecker({ ...names, url, config, checkerKeys, write, onMessage });
+
+    const { auditLine, findingOf } = feed;
+    const { sentFor } = recorder;
+    const clients = () => secrets.store.all().flatMap(readClient);
+    const described = { url, config, clients, findingOf, sentFor, playing: tokenService?.playing };
+    const page = await startBeside(1, 'the page', (wanted) =>
+      startPage({
+        port: wanted,
+        state: async () => {
+          const readPair = readPairState.bind(undefined, await readPairs(table, TABLE_NAME));
+          return {
+            ...(await describeBroker({ ...described, table: tables.playing(), readPair })),
+            ...feed.events(url),
+          };
+        },
+        auditLine,
+        call: createPageCalls({ url, callers, clients, auditLine, sentFor }),
+        play: (order) => (order.service === 'table' ? tables.play(order.name) : tokenService?.play(order)),
+        runSchedule: checker.run,
+      }),
+    );
     return {
       url,
       config,
-      /** The server whose `POST /health-run` stands in for the schedule. */
-      controlUrl: checkers.controlUrl,
-      /** Runs the health function once, as the schedule does in AWS. */
-      runSchedule: checkers.run,
+      pageUrl: page.url,
       /** The services' stand-in. Absent when a configuration defines its own services. */
       tokenServiceUrl: tokenService?.url,
-      /** The last incident that each service of the stand-in was ordered to play. */
-      playing: tokenService?.playing,
-      /** Orders a service of the stand-in to play an incident. */
-      play: tokenService?.play,
-      /** Orders the table to play an incident. Returns `undefined` when there is no such incident. */
-      playTable,
-      /** Returns the last incident that the table was ordered to play. */
-      playingTable: dynamodb.playing,
-      /** The key of a view of the table that notices no incident. */
-      spectator,
-      /** Returns the requests that the broker sent while it answered a call. */
-      sentFor: recorder.sentFor,
       /** A sentence for each server whose usual port was not available. */
       moved: moved as readonly string[],
-      /** Lists the clients that have a secret. */
-      clients: () => secrets.store.all().flatMap(readClient),
-      tableName: TABLE_NAME,
-      startBeside,
       /** Waits until the health function has handled every event so far. */
       eventsSettled: async () => void (await Promise.all(events)),
       /** Stops the servers without waiting for the events. */
@@ -179,17 +193,6 @@ export async function startLocalBroker(options: Options) {
     await close();
     throw error;
   }
-}
-
-/** The metadata of a client's secret for the board. It contains no secret value. */
-export interface StoredClient {
-  readonly name: string;
-  /** The version with the stage AWSCURRENT. */
-  readonly current: string | undefined;
-  /** The tag `services`. */
-  readonly servicesTag: string | undefined;
-  /** Absent unless an operator has disabled or deleted the client. */
-  readonly state?: 'disabled' | 'deleted' | undefined;
 }
 
 function readClient(secret: StoredSecret): readonly StoredClient[] {

@@ -1,16 +1,12 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { LocalCaller, LocalConfig } from '../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
-import type { LocalBroker } from './broker.ts';
 import { DEFAULT_PORT } from './config.ts';
 
 /** The variables of a terminal that uses a local broker, as `env` sets them. */
 const SHELL_VARIABLES = [
-  'AWS_ENDPOINT_URL_SECRETS_MANAGER',
-  'AWS_ENDPOINT_URL_DYNAMODB',
-  'AWS_ENDPOINT_URL_CLOUDWATCH_LOGS',
+  'AWS_ENDPOINT_URL',
   'TOKEN_BROKER_CONTROL_URL',
-  'TOKEN_BROKER_STAND_IN_URL',
   'TOKEN_BROKER_URL',
   'TOKEN_BROKER_ENVIRONMENT',
   'TOKEN_BROKER_SERVICES',
@@ -22,17 +18,28 @@ const SHELL_VARIABLES = [
   'AWS_SECRET_ACCESS_KEY',
 ] as const;
 
+/** Variables that outrank those of a local broker. A terminal of another sign-in may have them. */
+export const OUTRANKING = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS']
+  .map((service) => `AWS_ENDPOINT_URL_${service}`)
+  .concat('AWS_PROFILE', 'AWS_SESSION_TOKEN');
+
 export type ShellVariables = Readonly<Partial<Record<(typeof SHELL_VARIABLES)[number], string | undefined>>>;
 
+/** A running broker. */
+interface Running {
+  readonly url: string;
+  readonly config: LocalConfig;
+  readonly pageUrl: string;
+}
+
 /** Returns the variables of a terminal that asks this process's broker as a caller. */
-function shellVariables(
-  { url, config, controlUrl, tokenServiceUrl }: LocalBroker,
+export function shellVariables(
+  { url, config, pageUrl }: Running,
   { accessKeyId, secretAccessKey }: LocalCaller,
 ): ShellVariables {
   return {
     ...Object.fromEntries(SHELL_VARIABLES.map((name) => [name, process.env[name]])),
-    TOKEN_BROKER_CONTROL_URL: controlUrl,
-    TOKEN_BROKER_STAND_IN_URL: tokenServiceUrl,
+    TOKEN_BROKER_CONTROL_URL: pageUrl,
     TOKEN_BROKER_URL: url,
     TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
     TOKEN_BROKER_SERVICES: Object.keys(config.services).join(' '),
@@ -58,15 +65,15 @@ export function roleName(role: string): string {
   return role.slice(role.lastIndexOf('/') + 1);
 }
 
-/** Returns the command that sets the defined variables. Unsets variables of another sign-in, which would conflict. */
+/** Returns the command that sets the defined variables. */
 export function exportLine(variables: ShellVariables): string {
   const settings = Object.entries(variables).flatMap(([name, value]) => (value ? [`${name}=${quote(value)}`] : []));
-  return `unset AWS_PROFILE AWS_SESSION_TOKEN; export ${settings.join(' ')}`;
+  return `unset ${OUTRANKING.join(' ')}; export ${settings.join(' ')}`;
 }
 
 /** Returns the commands for PowerShell. It takes typographic quotes for quotes, so all of them are doubled. */
 export function powershellLines(variables: ShellVariables): readonly string[] {
-  const settings = Object.entries({ ...variables, AWS_PROFILE: undefined, AWS_SESSION_TOKEN: undefined });
+  const settings = [...Object.entries(variables), ...OUTRANKING.map((name) => [name] as const)];
   // `$null` removes a variable.
   const word = (value?: string) => (value ? `'${value.replaceAll(/['\u2018-\u201b]/g, '$&$&')}'` : '$null');
   return settings.map(([name, value]) => `$env:${name} = ${word(value)}`);
@@ -98,7 +105,7 @@ export function shellFile(port: number | string): URL {
 }
 
 /** Writes the variables for `env`, readable only for this user. Returns a function that removes the file. */
-export function leaveShellFile(broker: LocalBroker): () => void {
+export function leaveShellFile(broker: Running): () => void {
   const file = shellFile(new URL(broker.url).port);
   const callers = [...shellCallers(broker.config)].map(([name, key]) => [name, shellVariables(broker, key)]);
   rmSync(file, { force: true });

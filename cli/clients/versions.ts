@@ -5,7 +5,7 @@ import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { SECRET_STAGES, type SecretStage } from '../../functions/vocabulary.ts';
-import { checkEndpoint } from '../shared/aws-config.ts';
+import { checkEndpoints } from '../shared/aws-config.ts';
 import { askInTurn, checkMembers, findingOf, printChecks } from '../shared/checks.ts';
 import { type ClientSecret, checkedPairs, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
@@ -31,7 +31,7 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
     .action(
       operate<CheckOptions>(shell, [], async (options, command) => {
         const { environment, client, service, stage, json } = options;
-        if (service === undefined) checkEndpoint(shell, options, 'SECRETS_MANAGER', command);
+        if (service === undefined) checkEndpoints(shell, options, ['SECRETS_MANAGER'], command);
         const broker = connect(shell, options, command);
         const pairs = service === undefined ? await pairsOf(shell, options) : [{ client, service }];
         const checks = await askInTurn(shell, broker, pairs, stage);

@@ -1,5 +1,5 @@
 import type { SecretsManager } from '@aws-sdk/client-secrets-manager';
-import { aborted, CommandFailure } from '../../client/commands/failure.ts';
+import { aborted, CommandFailure, UNSET_LOCAL } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { POLICY_KIND } from '../../functions/vocabulary.ts';
@@ -97,6 +97,12 @@ const DENIALS: readonly (readonly [kind: RegExp, advice: string])[] = [
 ];
 
 const KNOWN: readonly Known[] = [
+  [
+    /^NoStandIn$/,
+    'aws-stand-in',
+    'This terminal is for a local broker, which has no such service',
+    `To reach AWS from it, run ${UNSET_LOCAL} first.`,
+  ],
   [
     ACCESS_DENIED,
     'aws-access-denied',

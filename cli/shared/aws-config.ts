@@ -26,7 +26,7 @@ type SdkService = 'CLOUDFORMATION' | 'CLOUDWATCH' | 'CODEDEPLOY' | 'LAMBDA' | 'S
 /** Returns the configuration of an SDK client. Its limits suit a person, who waits longer than a caller. */
 export function awsConfig(shell: Shell, options: CommandOptions, service: StandIn | SdkService) {
   const { env, credentials } = shell;
-  const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${service}`]];
+  const [region, endpoint] = [awsRegion(shell, options), env[endpointVariable(shell, service)]];
   return {
     ...(region && { region }),
     ...(endpoint && { endpoint }),
@@ -36,17 +36,29 @@ export function awsConfig(shell: Shell, options: CommandOptions, service: StandI
   };
 }
 
+/** Returns the name of the variable that replaces the address of a service. */
+function endpointVariable({ env }: Shell, service: StandIn | SdkService): string {
+  const own = `AWS_ENDPOINT_URL_${service}`;
+  return env[own] ? own : 'AWS_ENDPOINT_URL';
+}
+
 /**
- * Fails as wrong usage for the environment of `npm start` without a stand-in: the command would change what no
+ * Fails as wrong usage for the environment of `npm start` without its stand-ins: the command would change what no
  * environment reads in AWS. Warns if a stand-in is set for another environment.
  */
-export function checkEndpoint(shell: Shell, { environment }: CommandOptions, standIn: StandIn, command: Command): void {
-  const variable = `AWS_ENDPOINT_URL_${standIn}`;
-  const isSet = Boolean(shell.env[variable]);
-  if (isSet === (environment === LOCAL_ENVIRONMENT)) return;
-  if (isSet) note(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
-  else
-    command.error(
-      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another environment with --environment; ${TO_LOCAL}`,
-    );
+export function checkEndpoints(
+  shell: Shell,
+  { environment }: CommandOptions,
+  standIns: readonly StandIn[],
+  command: Command,
+): void {
+  for (const variable of new Set(standIns.map((standIn) => endpointVariable(shell, standIn)))) {
+    const isSet = Boolean(shell.env[variable]);
+    if (isSet === (environment === LOCAL_ENVIRONMENT)) continue;
+    if (isSet) note(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
+    else
+      command.error(
+        `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine, and ${variable} is not set: name another environment with --environment; ${TO_LOCAL}`,
+      );
+  }
 }

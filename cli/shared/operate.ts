@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { aborted, explainFailure } from '../../client/commands/failure.ts';
 import { parseRegion } from '../../client/commands/options.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { type CommandOptions, checkEndpoint, type StandIn } from './aws-config.ts';
+import { type CommandOptions, checkEndpoints, type StandIn } from './aws-config.ts';
 import { checkService } from './settings.ts';
 
 /** The options of a command for one client. */
@@ -25,7 +25,7 @@ export function operate<Options extends CommandOptions>(
 ) {
   return async function (this: Command): Promise<void> {
     const options = { ...this.optsWithGlobals<Options & { service?: string }>(), client: this.processedArgs[0] };
-    for (const standIn of standIns) checkEndpoint(shell, options, standIn, this);
+    checkEndpoints(shell, options, standIns, this);
     await explainFailure(shell, options, async () => {
       checkService(shell, options.service, options.environment, this);
       await work(options, this);

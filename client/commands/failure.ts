@@ -65,13 +65,15 @@ function silentPlace({ env }: Shell, failure: Failure, url: string | undefined):
   const [, service] = /: (\w+):\w+ .*\(ECONNREFUSED\)$/.exec(failure.detail) ?? [];
   const isOf = (name: string) => service && name.replaceAll('_', '').toLowerCase().endsWith(service);
   const variable = Object.keys(env).find((name) => name.startsWith('AWS_ENDPOINT_URL_') && isOf(name));
-  const place = failure instanceof TokenBrokerError ? url : env[variable ?? ''];
+  const place = failure instanceof TokenBrokerError ? url : env[variable ?? 'AWS_ENDPOINT_URL'];
   const isHere = /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place ?? '');
   return failure.message.includes('ECONNREFUSED') && isHere ? place : undefined;
 }
 
-const SILENT_ADVICE =
-  'Correct the port, start the local broker with npm start, or remove the variables of a local broker that has ended: eval "$(npm run --silent token-broker -- env --unset)".';
+/** The command that removes the variables of a local broker from a terminal. */
+export const UNSET_LOCAL = 'eval "$(npm run --silent token-broker -- env --unset)"';
+
+const SILENT_ADVICE = `Correct the port, start the local broker with npm start, or remove the variables of a local broker that has ended: ${UNSET_LOCAL}.`;
 
 /** Returns a hint about the profile that the shell names, when it provided no credentials. */
 export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {

@@ -1,20 +1,22 @@
-import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import {
   CreateTableCommand,
   type DynamoDBClient,
+  type GetItemCommandInput,
+  paginateScan,
   ResourceInUseException,
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
-import { type HttpAnswer, type ReceivedRequest, serve } from '../loopback.ts';
-import { AwsError, type AwsKey, jsonRefusal, type StandInOptions, signerOf } from './server.ts';
-import { TABLE_INCIDENTS, type TableIncident } from './table-incidents.ts';
+import type { Item } from '../../functions/aws/pair-table/item.ts';
+import type { PairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
+import { createPairTable } from '../../functions/aws/pair-table/table.ts';
+import { TABLE_INCIDENTS, type TableIncident } from '../incidents.ts';
+import { type Api, AwsError } from './server.ts';
 
-/** Stands in for DynamoDB on 127.0.0.1 and stores everything in memory. Spectators notice no incident. */
-export async function startDynamoDB({ spectators = [], ...signatures }: Options) {
+/** Stands in for DynamoDB and stores everything in memory. */
+export function createTables() {
   const engine = dynalite({ createTableMs: 0 });
-  const keys = [...signatures.keys, ...spectators];
   let played = 'recover';
 
   /** Starts an incident. Returns `undefined` when there is no such incident. */
@@ -24,30 +26,21 @@ export async function startDynamoDB({ spectators = [], ...signatures }: Options)
     return TABLE_INCIDENTS[name];
   }
 
-  async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
-    try {
-      const key = await signerOf(request, 'dynamodb', { ...signatures, keys });
+  const api: Api = {
+    service: 'dynamodb',
+    target: 'DynamoDB_20120810',
+    maxBodyBytes: MAX_BODY_BYTES,
+    answer({ key, request, response }) {
       const { works, error } = TABLE_INCIDENTS[played] ?? {};
-      if (!works && !spectators.includes(key)) {
-        if (error === undefined) return undefined;
-        throw new AwsError(error, 'The table plays an incident');
-      }
-    } catch (error) {
-      return jsonRefusal(error, 'application/x-amz-json-1.0');
-    }
-    const { method, path: url, body } = request;
-    const headers = Object.fromEntries(request.headers.map(([name, value]) => [name.toLowerCase(), value]));
-    engine.emit('request', Object.assign(Readable.from([body]), { method, url, headers }), response);
-    return undefined;
-  }
-
-  const server = await serve(respond, { port: signatures.port, maxBodyBytes: MAX_BODY_BYTES });
-  return { ...server, play, playing: () => played };
-}
-
-interface Options extends StandInOptions {
-  /** Keys that sign for a view of the table, not for the broker. */
-  readonly spectators?: readonly AwsKey[];
+      if (works || key.isSpectator) {
+        const { method, path: url, body } = request;
+        const headers = Object.fromEntries(request.headers.map(([name, value]) => [name.toLowerCase(), value]));
+        engine.emit('request', Object.assign(Readable.from([body]), { method, url, headers }), response);
+      } else if (error !== undefined) throw new AwsError(error, 'The table plays an incident');
+      return undefined;
+    },
+  };
+  return { ...api, play, playing: () => played };
 }
 
 /** Higher than the engine's own limit, so that the engine refuses too large a body. */
@@ -66,4 +59,18 @@ export async function ensurePairTable(client: DynamoDBClient, TableName: string)
   });
   // Delays are in seconds. The first poll is usually some milliseconds too early.
   await waitUntilTableExists({ client, minDelay: 0.02, maxDelay: 1, maxWaitTime: 30 }, { TableName });
+}
+
+/** Reads all records at once, because the page shows all of them each second. */
+export async function readPairs(client: DynamoDBClient, tableName: string): Promise<Pick<PairAdmin, 'read'>> {
+  const items = new Map<string | undefined, Item>();
+  for await (const { Items = [] } of paginateScan({ client }, { TableName: tableName })) {
+    for (const item of Items) items.set(item.pair?.S, item);
+  }
+  const dynamodb = {
+    getItem: async ({ Key }: GetItemCommandInput) => items.get(Key?.pair?.S),
+    updateItem: () => Promise.reject(new TypeError('a view')),
+  };
+  const table = createPairTable({ dynamodb, tableName, now: Date.now });
+  return { read: async (pair) => (await table.read(pair, { deadline: Infinity })).record };
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { AwsError, operation, type StandInOptions, serveAws } from './server.ts';
+import { AwsError, jsonApi, operation } from './server.ts';
 
-/** Stands in for CloudWatch Logs on 127.0.0.1: a single log, filtered by `{ $.<member> = "<beginning>*" }`. */
-export async function startLogs({ logGroup, ...signatures }: StandInOptions & { readonly logGroup: string }) {
+/** Stands in for CloudWatch Logs: a single log, filtered by `{ $.<member> = "<beginning>*" }`. */
+export function createLogs(logGroup: string) {
   const events: { readonly eventId: string; readonly timestamp: number; readonly message: string }[] = [];
   const FilterLogEvents = operation(FILTER, ({ logGroupName, startTime, filterPattern, nextToken }) => {
     if (logGroupName !== logGroup) {
@@ -16,9 +16,8 @@ export async function startLogs({ logGroup, ...signatures }: StandInOptions & { 
     const end = start + PAGE;
     return { events: found.slice(start, end), ...(end < found.length && { nextToken: `${end}` }) };
   });
-  const server = await serveAws({ service: 'logs', operations: { FilterLogEvents }, ...signatures });
   return {
-    ...server,
+    ...jsonApi('logs', 'Logs_20140328', { FilterLogEvents }),
     /** Adds a line to the log, which stores the last ten thousand lines. */
     add(line: string): void {
       events.push({ eventId: randomUUID(), timestamp: Date.now(), message: line.trimEnd() });

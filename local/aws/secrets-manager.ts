@@ -7,24 +7,23 @@ import {
   type StoredSecret,
   type StoredVersion,
 } from './secret-store.ts';
-import { AwsError, type AwsKey, operation, type StandInOptions, serveAws } from './server.ts';
+import { AwsError, type AwsKey, jsonApi, operation } from './server.ts';
 
-interface Options extends StandInOptions {
+interface Options {
   /** Epoch milliseconds. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** Called when AWS would send the event `Secret Label Updated`. */
-  readonly onLabelUpdated?: (update: LabelUpdate) => void;
+  readonly onLabelUpdated?: ((update: LabelUpdate) => void) | undefined;
 }
 
 /**
- * Stands in for AWS Secrets Manager on 127.0.0.1, with the operations that the broker, its commands and the docs use.
+ * Stands in for AWS Secrets Manager, with the operations that the broker, its commands and the docs use.
  * Account 111111111111, region us-east-1, everything in memory.
  */
-export async function startSecretsManager(options: Options) {
-  const { now = Date.now, onLabelUpdated = () => undefined, ...signatures } = options;
+export function createSecrets({ now = Date.now, onLabelUpdated = () => undefined }: Options = {}) {
   const store = createSecretStore(now, onLabelUpdated);
   const operations = { ...valueOperations(store), ...inventoryOperations(store, now), ...policyOperations(store) };
-  return { ...(await serveAws({ service: 'secretsmanager', operations, ...signatures })), store };
+  return { ...jsonApi('secretsmanager', 'secretsmanager', operations), store };
 }
 
 /** The name or the ARN of a secret. */

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
+import { UNSET_LOCAL } from '../../client/commands/failure.ts';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
 import { type HttpAnswer, headerValue, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
 
@@ -9,6 +11,8 @@ export interface AwsKey extends SigningKey {
   readonly role: string;
   /** Allows the role to read the values of secrets. */
   readonly mayReadSecrets: boolean;
+  /** The role only views the table, and notices none of its incidents. */
+  readonly isSpectator?: boolean;
 }
 
 /** The port of a stand-in and the signatures that it accepts. */
@@ -20,40 +24,69 @@ export interface StandInOptions {
   readonly ageless?: boolean | undefined;
 }
 
-/** Takes the members of a request and the key that signed it. Returns the members of the answer. */
-export type Operation = (input: unknown, key: AwsKey) => object | undefined;
-
-interface Options extends StandInOptions {
-  /** The name of the AWS service in the scope of a signature. */
+/** An API of AWS in one of its JSON protocols. */
+export interface Api {
+  /** The name in the scope of a signature. */
   readonly service: string;
-  readonly operations: Readonly<Record<string, Operation>>;
+  /** The part of `x-amz-target` before the name of an operation. */
+  readonly target: string;
+  readonly maxBodyBytes?: number;
+  /** Returns `undefined` when it writes to the response itself, or never answers. */
+  readonly answer: (call: AwsCall) => HttpAnswer | undefined;
 }
 
-/** Serves operations of AWS JSON 1.1 on 127.0.0.1 to AWS's SDKs and command line. Verifies every signature. */
-export async function serveAws({ service, operations, ...signatures }: Options): Promise<LoopbackServer> {
-  const known = new Map(Object.entries(operations));
+interface AwsCall {
+  readonly operation: string;
+  readonly key: AwsKey;
+  readonly request: ReceivedRequest;
+  readonly response: ServerResponse;
+}
 
-  async function respond(request: ReceivedRequest): Promise<HttpAnswer> {
+/** Serves APIs on 127.0.0.1 to AWS's SDKs and command line. Verifies every signature. */
+export function serveAws(apis: readonly Api[], { port, ...signatures }: StandInOptions): Promise<LoopbackServer> {
+  async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
     try {
-      const key = await signerOf(request, service, signatures);
-      const operation = known.get(headerValue(request, 'x-amz-target')?.split('.')[1] ?? '');
-      if (operation === undefined) throw new AwsError('UnknownOperationException', 'There is no such operation');
-      const headers = { 'content-type': JSON_TYPE, 'x-amzn-requestid': randomUUID() };
-      return { status: 200, headers, body: JSON.stringify(operation(parseJson(request.body), key) ?? {}) };
+      const [target, operation = ''] = headerValue(request, 'x-amz-target')?.split('.') ?? [];
+      const api = apis.find((known) => known.target === target);
+      if (api === undefined) throw new AwsError('NoStandIn', NO_STAND_IN);
+      const key = await signerOf(request, api.service, signatures);
+      return api.answer({ operation, key, request, response });
     } catch (error) {
-      return jsonRefusal(error);
+      return refusal(request, asAwsError(error));
     }
   }
 
-  return serve(respond, { port: signatures.port });
+  const maxBodyBytes = Math.max(...apis.map((api) => api.maxBodyBytes ?? 1_048_576));
+  return serve(respond, { port, maxBodyBytes });
+}
+
+/** Takes the members of a request and the key that signed it. Returns the members of the answer. */
+export type Operation = (input: unknown, key: AwsKey) => object | undefined;
+
+/** Returns an API of these operations. */
+export function jsonApi(service: string, target: string, operations: Readonly<Record<string, Operation>>): Api {
+  const known = new Map(Object.entries(operations));
+  return {
+    service,
+    target,
+    answer({ operation: name, request, key }) {
+      const operation = known.get(name);
+      if (operation === undefined) throw new AwsError('UnknownOperationException', 'There is no such operation');
+      const headers = { 'content-type': JSON_TYPE, 'x-amzn-requestid': randomUUID() };
+      return { status: 200, headers, body: JSON.stringify(operation(parseJson(request.body), key) ?? {}) };
+    },
+  };
 }
 
 /** Returns the key that signed a request. Throws an `AwsError` when no key matches. */
-export async function signerOf(request: ReceivedRequest, service: string, signatures: StandInOptions): Promise<AwsKey> {
+export async function signerOf(
+  request: ReceivedRequest,
+  service: string,
+  { keys, ageless }: StandInOptions,
+): Promise<AwsKey> {
   if (!headerValue(request, 'authorization')) {
     throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
   }
-  const { keys, ageless } = signatures;
   try {
     return await verifySigV4(request, { service, keys, now: ageless ? undefined : Date.now });
   } catch (error) {
@@ -88,10 +121,18 @@ export class AwsError extends Error {
   }
 }
 
-/** Returns the answer for a failure in AWS's JSON protocols. */
-export function jsonRefusal(error: unknown, contentType = JSON_TYPE): HttpAnswer {
-  const { type, message, status } = asAwsError(error);
-  return { status, headers: { 'content-type': contentType }, body: JSON.stringify({ __type: type, Message: message }) };
+/** Every `aws` command of a terminal with AWS_ENDPOINT_URL arrives here, for any service. */
+const NO_STAND_IN = `npm start stands in for Secrets Manager, DynamoDB and CloudWatch Logs, not for this service: to reach AWS from this terminal, run ${UNSET_LOCAL} first.`;
+
+/** Returns a failure in the format that the service of the request has, so that its client shows the message. */
+function refusal(request: ReceivedRequest, { type, message, status }: AwsError): HttpAnswer {
+  const isForm = headerValue(request, 'content-type')?.startsWith('application/x-www-form-urlencoded');
+  if (!isForm && !/\/(s3|cloudfront|route53)\/aws4_request/.test(headerValue(request, 'authorization') ?? '')) {
+    return { status, headers: { 'content-type': JSON_TYPE }, body: JSON.stringify({ __type: type, message }) };
+  }
+  const error = `<Error><Code>${type}</Code><Message>${message.replaceAll('"', '&quot;')}</Message></Error>`;
+  const body = isForm ? `<ErrorResponse>${error}</ErrorResponse>` : error;
+  return { status, headers: { 'content-type': 'text/xml' }, body };
 }
 
 /** Reports only the name of an unexpected error, because its message could quote a secret. */

@@ -4,12 +4,12 @@ import { isRecord, parseJson, parseJsonObject } from '../../functions/broker/jso
 import { FINDINGS, findingAdvice, PROBLEM_ADVICE } from '../../functions/vocabulary.ts';
 import type { LocalCaller } from '../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
-import type { StoredClient } from '../broker.ts';
 import { commandsIn, sameCall } from '../command-lines.ts';
 import type { SentRequest } from '../recorder.ts';
 import { roleName } from '../shell.ts';
 import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';
+import type { StoredClient } from './overview.ts';
 import { factsOf, wayOf } from './way.ts';
 
 /** Signs and sends a request. Returns `undefined` for an unknown caller. Throws when no answer arrives. */

@@ -2,7 +2,6 @@ import { type PairState, SEVERITIES } from '../../functions/aws/pair-table/pair-
 import { createAuthorize, parseCaller } from '../../functions/broker/authorize.ts';
 import { type Pair, pairKey, servicesOf } from '../../functions/broker/pair.ts';
 import type { LocalConfig } from '../../lib/settings/local-config.ts';
-import type { LocalBroker, StoredClient } from '../broker.ts';
 import { commandLine } from '../command-lines.ts';
 import { assumedRoleIdentity } from '../function-url/event.ts';
 import type { SentRequest } from '../recorder.ts';
@@ -11,9 +10,28 @@ import type { Found } from './feed.ts';
 import type { Cell, PageCaller } from './messages.ts';
 import { durationText } from './way.ts';
 
-interface Described extends Pick<LocalBroker, 'url' | 'config' | 'clients' | 'playing' | 'playingTable' | 'sentFor'> {
+interface Described {
+  readonly url: string;
+  readonly config: LocalConfig;
+  readonly clients: () => readonly StoredClient[];
+  /** The incident that each service of the stand-in plays. Absent when a configuration defines its own services. */
+  readonly playing: ReadonlyMap<string, string> | undefined;
+  /** The incident that the table plays. */
+  readonly table: string;
+  readonly sentFor: (requestId: string) => readonly SentRequest[];
   readonly readPair: (pair: Pair, current: string | undefined) => Promise<PairState>;
   readonly findingOf: (pair: string) => Found | undefined;
+}
+
+/** The metadata of a client's secret for the board. It contains no secret value. */
+export interface StoredClient {
+  readonly name: string;
+  /** The version with the stage AWSCURRENT. */
+  readonly current: string | undefined;
+  /** The tag `services`. */
+  readonly servicesTag: string | undefined;
+  /** Absent unless an operator has disabled or deleted the client. */
+  readonly state?: 'disabled' | 'deleted' | undefined;
 }
 
 /** Returns names and states of a running broker for the page. Leaves out keys, headers and parameters. */
@@ -32,7 +50,7 @@ export async function describeBroker(described: Described) {
   });
   return {
     services: names.map((name) => ({ name, ...playOf(name, clients, described) })),
-    table: described.playingTable(),
+    table: described.table,
     callers: callersOf(config, clients),
     clients: await Promise.all(clients.map(describe)),
     create: [command('client put --create', 'client put acme --create --services all')],

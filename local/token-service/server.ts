@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { ClientName, ServiceName } from '../../functions/broker/pair.ts';
+import { type Behaviour, INCIDENTS, type Incident } from '../incidents.ts';
 import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
-import { type Behaviour, INCIDENT_PATH, INCIDENTS, type Incident } from './incidents.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
 
 /**
  * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name.
  * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token.
- * `GET /<service>/v1/whoami` accepts the token. `POST /<service>/incident/<name>` plays an incident.
+ * `GET /<service>/v1/whoami` accepts the token.
  */
 export async function startTokenService(options: TokenServiceOptions) {
   const { credentials, acceptedSecret, port, now = Date.now, lifetimeSeconds = 3_600 } = options;
@@ -23,9 +23,7 @@ export async function startTokenService(options: TokenServiceOptions) {
     const order = `${request.method} ${path.join('/')}`;
     const authorization = headerValue(request, 'authorization');
     if (order === 'POST auth/v1/token') return answerTokenRequest(service, authorization, response);
-    if (order === 'GET v1/whoami') return whoAmI(service, authorization);
-    const name = order.startsWith(PLAY) ? order.slice(PLAY.length) : '';
-    return play({ service, name }) === undefined ? NOT_FOUND : { status: 204 };
+    return order === 'GET v1/whoami' ? whoAmI(service, authorization) : NOT_FOUND;
   }
 
   /** Starts an incident. Returns `undefined` when there is no such incident or service. */
@@ -105,8 +103,6 @@ interface TokenRequestRecord {
 }
 
 const PLAYABLE = new Map<string, Incident>(Object.entries(INCIDENTS));
-
-const PLAY = `POST ${INCIDENT_PATH}`;
 
 const NOT_FOUND = json(404, { error: 'not_found' });
 const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'Basic realm="token service"' });

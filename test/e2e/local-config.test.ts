@@ -6,7 +6,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { parseLocalConfig } from '../../lib/settings/local-config.ts';
 import { greeting } from '../../local/banner.ts';
 import { listen, stop } from '../../local/loopback.ts';
-import { exportLine, powershellLines } from '../../local/shell.ts';
+import { exportLine, OUTRANKING, powershellLines } from '../../local/shell.ts';
 import { startTokenService } from '../../local/token-service/server.ts';
 import { ask, startLocalBroker } from '../support/processes/local-broker.ts';
 
@@ -58,8 +58,7 @@ it('the variables for PowerShell have every kind of its quotes doubled, and no o
   expect(lines).toEqual([
     "$env:AWS_REGION = 'us-east-1'",
     "$env:AWS_SECRET_ACCESS_KEY = 'it''s a ‘‘secret’’; $x `n'",
-    '$env:AWS_PROFILE = $null',
-    '$env:AWS_SESSION_TOKEN = $null',
+    ...OUTRANKING.map((name) => `$env:${name} = $null`),
   ]);
 });
 
@@ -68,13 +67,13 @@ it.each(['8788', '9000'])('the greeting names npm.cmd in PowerShell, and nowhere
   const broker = { url: `http://127.0.0.1:${port}`, config: parsed, moved: [] } as never;
   const prefix = port === '8788' ? '' : `$env:PORT = ${port}; `;
   const command = `  ${prefix}npm.cmd run --silent token-broker -- env CALLER --powershell | Invoke-Expression`;
-  expect(greeting(broker, '', 'win32').split('\n')).toContain(command);
-  expect(greeting(broker, '', 'linux')).not.toContain('npm.cmd');
+  expect(greeting(broker, 'win32').split('\n')).toContain(command);
+  expect(greeting(broker, 'linux')).not.toContain('npm.cmd');
 });
 
 it('the greeting says that no caller gets a token when no rule names one', () => {
   const parsed = parseLocalConfig(config({ raw: { authUrl: 'http://127.0.0.1:9' } }, []));
-  const text = greeting({ url: 'http://127.0.0.1:8788', config: parsed, moved: [] } as never, '');
+  const text = greeting({ url: 'http://127.0.0.1:8788', config: parsed, moved: [] } as never);
   expect(text).toContain('No access rule names a caller');
   expect(text).not.toContain('curl');
 });

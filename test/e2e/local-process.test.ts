@@ -79,7 +79,7 @@ describe('npm start', () => {
   it('ends everything on Ctrl-C', async () => {
     expect(result).toMatchObject({ exitCode: 0, signal: null });
     expect(existsSync(shellFile(new URL(broker.url).port))).toBe(false);
-    const { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = shellVariables(broker);
+    const { AWS_ENDPOINT_URL: secrets = '' } = shellVariables(broker);
     for (const url of [broker.url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) {
       const server = createServer();
       await listen(server, Number(new URL(url).port));
@@ -98,7 +98,7 @@ it('npm start ends on Ctrl-C in the middle of a token request, and of the check 
     service.once('request', () => service.close()),
     'request',
   );
-  const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = shellVariables(broker);
+  const { AWS_ENDPOINT_URL: endpoint = '' } = shellVariables(broker);
   const secretsManager = new SecretsManager({ endpoint, region: 'us-east-1', credentials: BILLING });
   const SecretString = JSON.stringify({ client_id: 'acme-id', secret: 'new', services: 'all' });
   await secretsManager.putSecretValue({ SecretId: 'token-broker/local/acme', SecretString });
@@ -109,7 +109,7 @@ it('npm start ends on Ctrl-C in the middle of a token request, and of the check 
 });
 
 it('npm start has its page and its stand-ins on the ports behind its own, and says which one is on a free port instead', async () => {
-  const [port, taken] = [await freePorts(9), createServer()];
+  const [port, taken] = [await freePorts(4), createServer()];
   onTestFinished(() => void taken.close());
   await listen(taken, port + 3);
   // The pasted variables are of another broker, which is gone.
@@ -123,12 +123,10 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
   expect([pageUrl(broker), tokenServiceUrl(broker)]).toEqual([beside(1), beside(2)]);
   expect(variables).toMatchObject({
     TOKEN_BROKER_URL: beside(0),
-    AWS_ENDPOINT_URL_DYNAMODB: beside(4),
-    AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: beside(5),
-    TOKEN_BROKER_CONTROL_URL: beside(6),
+    TOKEN_BROKER_CONTROL_URL: beside(1),
   });
-  const moved = `is ${variables.AWS_ENDPOINT_URL_SECRETS_MANAGER}, because port ${port + 3} is not free.`;
-  expect(stdout.match(/^The address of .*$/gm)).toEqual([`The address of Secrets Manager ${moved}`]);
+  const moved = `is ${variables.AWS_ENDPOINT_URL}, because port ${port + 3} is not free.`;
+  expect(stdout.match(/^The address of .*$/gm)).toEqual([`The address of AWS ${moved}`]);
   expect(stderr).toBe('');
 });
 

@@ -50,7 +50,7 @@ it.each([
   ['a caller that may only have tokens', 'billing', 'AccessDeniedException'],
   ['a role without a rule', 'stranger', 'AccessDeniedException'],
 ])('the secrets of the local broker are answered to %s alike', async (_, caller, answer) => {
-  const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = shellVariables(broker());
+  const { AWS_ENDPOINT_URL: endpoint = '' } = shellVariables(broker());
   const client = new SecretsManagerClient({
     endpoint,
     region: 'us-east-1',
@@ -79,22 +79,35 @@ it('the commands that the greeting shows ask for a token as they stand, in a ter
 const hasAws = runs('aws', '--version');
 const missing = hasAws ? '' : ' (skipped: the AWS command line is not installed)';
 
-it.skipIf(!hasAws)(`the AWS command line finds the secrets, which the operator may read${missing}`, async () => {
-  const setUp = `${printed(broker(), ASK)}\n${printed(broker(), MANAGE)}`.replace(/^ *npm .*$/gm, '');
-  const read = 'aws secretsmanager get-secret-value --secret-id token-broker/local/acme --output json';
-  const told = JSON.parse(await shell(setUp + read, { ...OTHER_SIGN_IN, AWS_CONFIG_FILE: '/dev/null' }));
+it.skipIf(!hasAws)(
+  `the AWS command line reads secrets, table and log, and is told where AWS is${missing}`,
+  async () => {
+    const setUp = `${printed(broker(), ASK)}\n${printed(broker(), MANAGE)}`.replace(/^ *npm .*$/gm, '');
+    const nowhere = { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9', AWS_CONFIG_FILE: '/dev/null' };
+    const aws = (command: string) =>
+      shell(`${setUp}aws ${command} --output json 2>&1 || true`, { ...OTHER_SIGN_IN, ...nowhere });
+    const pair = '{"pair":{"S":"acme/customer-insights"}}';
+    const [secret = '', item, log, identity] = await Promise.all([
+      aws('secretsmanager get-secret-value --secret-id token-broker/local/acme'),
+      aws(`dynamodb get-item --table-name token-broker-local --key '${pair}' --query Item.pair.S`),
+      aws(`logs filter-log-events --log-group-name token-broker-local --filter-pattern '{ $.outcome = "issued*" }'`),
+      aws('sts get-caller-identity'),
+    ]);
 
-  expect(JSON.parse(told.SecretString)).toEqual({
-    ...{ client_id: 'acme-id', secret: 'acme-local-secret' },
-    services: ['customer-insights', 'merchant-payment-cleansing'],
-  });
-});
+    expect(JSON.parse(JSON.parse(secret).SecretString)).toEqual({
+      ...{ client_id: 'acme-id', secret: 'acme-local-secret' },
+      services: ['customer-insights', 'merchant-payment-cleansing'],
+    });
+    expect(item).toBe('"acme/customer-insights"\n');
+    expect(JSON.parse(log ?? '').events).not.toEqual([]);
+    expect(identity).toMatch(/\(NoStandIn\) .* to reach AWS from this terminal, run .* env --unset\)" first\.\n$/);
+  },
+);
 
 it('each server of npm start that verifies no signature answers on loopback names with its port, and no page of another site', async () => {
-  const { TOKEN_BROKER_CONTROL_URL: control = '' } = shellVariables(broker());
-  for (const url of [control, tokenServiceUrl(broker()), pageUrl(broker())]) {
+  for (const url of [tokenServiceUrl(broker()), pageUrl(broker())]) {
     const { port } = new URL(url);
-    const ask = async (headers: Readonly<Record<string, string>>, path = '/health-run') =>
+    const ask = async (headers: Readonly<Record<string, string>>, path = '/schedule') =>
       (await send({ method: 'POST', url: url + path, headers, body: '{}' })).status;
 
     // A request that is let in gets a 404 there, and starts no health run.
@@ -119,6 +132,4 @@ it('each server of npm start that verifies no signature answers on loopback name
     const elsewhere = { method: 'GET', url: url.replace('127.0.0.1', '127.0.0.2'), headers: {}, body: '' };
     await expect(send(elsewhere)).rejects.toThrow('ECONNREFUSED');
   }
-  expect((await fetch(`${control}/health-run`, { method: 'POST' })).status).toBe(200);
-  expect((await fetch(`${control}/health-run`)).status).toBe(404);
 });

@@ -24,9 +24,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   PUT,
 ];
 
-const ENDPOINTS = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_CONTROL_URL'].concat(
-  ['SECRETS_MANAGER', 'DYNAMODB', 'STS', 'LAMBDA'].map((service) => `AWS_ENDPOINT_URL_${service}`),
-);
+const ENDPOINTS = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_CONTROL_URL', 'AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL_STS'];
 
 /** Servers that answer every request of a command with everything; words that people made up can stand only where words do. */
 function echoesOf(spelling: Spelling): readonly Answer[] {

@@ -9,11 +9,10 @@ import type { SendHttp } from '../../../functions/broker/token-request/send-http
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { type ProblemType, sealingKeyName } from '../../../functions/vocabulary.ts';
 import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
-import { startSecretsManager } from '../../../local/aws/secrets-manager.ts';
 import { type FaultOf, startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { CONTEXT, functionUrlEvent } from '../../support/aws/function-url-events.ts';
 import { ACCESS, exampleRule, exampleService } from '../../support/example.ts';
-import { EXAMPLE_KEY, startDynamoDB } from '../../support/processes/stand-ins.ts';
+import { startDynamoDB, startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { http, type Reply, serve, write } from '../hostile-answers.ts';
 import { findLeaks, marksOf, type Spelling } from './marks.ts';
 import { captureOutput } from './output.ts';
@@ -47,7 +46,7 @@ export interface Path {
 /** The token function as it runs in Lambda, with its own clients of AWS, on stand-ins that fail as they are told. */
 export async function startLeakWorld(spelling: Spelling) {
   const marks = marksOf(spelling);
-  const targets = { dynamodb: await startDynamoDB(), secrets: await startSecretsManager({ keys: [EXAMPLE_KEY] }) };
+  const targets = { dynamodb: await startDynamoDB(), secrets: await startSecretsManager() };
   const dynamodb = await startFaultyEndpoint(targets.dynamodb.url);
   const secrets = await startFaultyEndpoint(targets.secrets.url);
   const table = new DynamoDBClient({ ...ACCESS, endpoint: targets.dynamodb.url });

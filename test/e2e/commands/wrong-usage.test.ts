@@ -8,8 +8,7 @@ const TOKEN = ['token', '--client', 'acme', '--service', 'customer-insights'];
 const PUT = ['client', 'put', 'acme'];
 const IN_DEV = ['--environment', 'dev'];
 /** No stand-in at all, as in a shell into which nothing of `npm start` was copied. */
-const STAND_INS = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`);
-const NOTHING_SET = Object.fromEntries(['TOKEN_BROKER_URL', ...STAND_INS].map((name) => [name, '']));
+const NOTHING_SET = { TOKEN_BROKER_URL: '', AWS_ENDPOINT_URL: '' };
 
 type Wrong = readonly [args: readonly string[], message: RegExp, env?: Readonly<Record<string, string>>];
 
@@ -52,8 +51,8 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   'other commands about clients': [
     [['client', 'check', 'acme', '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
-    [['client', 'disable', 'acme', '--yes'], /"local" .*_DYNAMODB is not set.* env operator/, NOTHING_SET],
-    [['client', 'rollback', 'acme', '--yes'], /"local" .*AWS_ENDPOINT_URL_SECRETS_MANAGER is not set/, NOTHING_SET],
+    [['client', 'disable', 'acme', '--yes'], /"local" .*AWS_ENDPOINT_URL is not set.* env operator/, NOTHING_SET],
+    [['client', 'rollback', 'acme', '--yes'], /"local" .*AWS_ENDPOINT_URL is not set/, NOTHING_SET],
   ],
   serve: [
     [['serve', '--url', ''], /where is the broker\?/],
@@ -78,7 +77,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
     [['audit', 'acme', '--caller', 'a b'], /Give the name or the ARN of a role/],
     [['audit', 'acme', '--outcome', 'fine'], /Allowed choices are issued, accepted, /],
-    [['audit', 'acme'], /AWS_ENDPOINT_URL_CLOUDWATCH_LOGS is not set.*-- env operator/, NOTHING_SET],
+    [['audit', 'acme'], /AWS_ENDPOINT_URL is not set.*-- env operator/, NOTHING_SET],
   ],
   policy: [
     [['policy', 'arn:aws:sts::222222222222:assumed-role/reporting/me', ...IN_DEV], /the role itself, not a session/],

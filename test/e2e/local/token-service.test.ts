@@ -73,13 +73,11 @@ it.each([
   ['slow', { name: 'TimeoutError' }],
   ['reject', { status: 401 }],
 ])('the last incident, %s, hits its service alone, until it ends', async (incident, expected) => {
-  const { ask, authUrl } = await start();
-  const play = async (name: string) =>
-    expect((await fetch(`${authUrl(INSIGHTS)}/incident/${name}`, { method: 'POST' })).status).toBe(204);
-  for (const name of ['down', incident]) await play(name);
+  const { ask, play } = await start();
+  for (const name of ['down', incident]) expect(play({ service: INSIGHTS, name })).toBeDefined();
   const patienceMs = incident === 'slow' ? 300 : 60_000;
   expect(await ask(INSIGHTS, basic(ACME), patienceMs).catch((error) => error)).toMatchObject(expected);
   expect(await ask(CLEANSING)).toMatchObject({ status: 200 });
-  await play('recover');
+  play({ service: INSIGHTS, name: 'recover' });
   expect(await ask()).toMatchObject({ status: 200 });
 });

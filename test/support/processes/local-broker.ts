@@ -117,7 +117,7 @@ const SHIFTED = ['--import', new URL('./shifted-clock.ts', import.meta.url).href
 const PROGRAM = fileURLToPath(new URL('../../../local/start.ts', import.meta.url));
 
 /** Asks for a token as a caller does: signed, and over HTTP. */
-export async function ask({ url }: LocalBrokerProcess, caller: SigningKey, pair: Pair) {
+export async function ask({ url }: { readonly url: string }, caller: SigningKey, pair: Pair) {
   const headers = { 'content-type': 'application/json' };
   const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify(pair) };
   const { status, body } = await send({ ...request, headers: await sign('aws4fetch', request, caller, new Date()) });

@@ -1,8 +1,8 @@
 import { onTestFinished, vi } from 'vitest';
 import type { Message } from '../../../functions/health/rules/messages.ts';
-import { startDynamoDB as startRealDynamoDB } from '../../../local/aws/dynamodb.ts';
-import { startSecretsManager as startRealSecretsManager } from '../../../local/aws/secrets-manager.ts';
-import type { AwsKey } from '../../../local/aws/server.ts';
+import { createTables } from '../../../local/aws/dynamodb.ts';
+import { createSecrets } from '../../../local/aws/secrets-manager.ts';
+import { type AwsKey, type StandInOptions, serveAws } from '../../../local/aws/server.ts';
 import type { SigningKey } from '../../../local/function-url/sigv4.ts';
 import { type LoopbackServer, serve } from '../../../local/loopback.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
@@ -15,16 +15,20 @@ export const EXAMPLE_KEY = { role, ...ACCESS.credentials, mayReadSecrets: true }
 
 const KEYS = { keys: [EXAMPLE_KEY] };
 
-type Without<Options> = Omit<Options, 'keys'> & Partial<Options>;
-
-/** The stand-in for DynamoDB, which knows `EXAMPLE_KEY` when no other keys are given. */
-export function startDynamoDB(options: Without<Parameters<typeof startRealDynamoDB>[0]> = {}) {
-  return startRealDynamoDB({ ...KEYS, ...options });
+/** The stand-in for DynamoDB alone, which knows `EXAMPLE_KEY` when no other keys are given. */
+export async function startDynamoDB(options: Partial<StandInOptions> = {}) {
+  const tables = createTables();
+  return { ...(await serveAws([tables], { ...KEYS, ...options })), play: tables.play };
 }
 
-/** The stand-in for Secrets Manager, in the same way, which fails on demand. */
-export async function startSecretsManager(options: Without<Parameters<typeof startRealSecretsManager>[0]> = {}) {
-  return failing(await startRealSecretsManager({ ...KEYS, ...options }));
+/** The stand-in for Secrets Manager alone, in the same way, which fails on demand. */
+export async function startSecretsManager({
+  now,
+  onLabelUpdated,
+  ...options
+}: Parameters<typeof createSecrets>[0] & Partial<StandInOptions> = {}) {
+  const secrets = createSecrets({ now, onLabelUpdated });
+  return failing({ ...(await serveAws([secrets], { ...KEYS, ...options })), store: secrets.store });
 }
 
 /** Stands in for SNS, with one topic, and fails on demand. Like `startSts`, it does not look at signatures. */

@@ -1,7 +1,7 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClientList, createSecretDescriber, parseSecretEvent } from '../../../functions/health/client-secrets.ts';
-import { serveAws } from '../../../local/aws/server.ts';
+import { jsonApi, serveAws } from '../../../local/aws/server.ts';
 import documented from '../../contract/recorded-events/secret-label-updated.json' with { type: 'json' };
 import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';
@@ -44,7 +44,7 @@ describe('the list of clients', () => {
       { SecretList: [{ Name: 'token-broker/dev/acme' }, {}] },
     ];
     const operations = { ListSecrets: () => pages.shift() };
-    const server = await serveAws({ service: 'secretsmanager', operations, keys: [EXAMPLE_KEY] });
+    const server = await serveAws([jsonApi('secretsmanager', 'secretsmanager', operations)], { keys: [EXAMPLE_KEY] });
     onTestFinished(server.close);
     const { listClients } = connect(server.url);
     expect(await listClients()).toMatchObject([{ client: 'acme', services: undefined }]);

@@ -110,7 +110,7 @@ it('after a leak, enable brings a token of the credential that was put meanwhile
 });
 
 it('an instance that cannot read the table issues no token of a disabled client', async ({ world }) => {
-  const { url, failWith, close } = await startFaultyEndpoint(`${process.env.AWS_ENDPOINT_URL_DYNAMODB}`);
+  const { url, failWith, close } = await startFaultyEndpoint(`${process.env.AWS_ENDPOINT_URL}`);
   onTestFinished(close);
   const caller = await world.newInstance(url);
   const ask = async () => {
@@ -194,7 +194,7 @@ async function busyTable(isFree: () => boolean) {
 /** An endpoint before a stand-in of the local broker, until the end of the test, and the variable that names it. */
 async function inFrontOf(service: string) {
   const variable = `AWS_ENDPOINT_URL_${service}`;
-  const endpoint = await startFaultyEndpoint(process.env[variable] ?? '');
+  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL ?? '');
   onTestFinished(endpoint.close);
   return { ...endpoint, env: { [variable]: endpoint.url } };
 }

@@ -3,7 +3,12 @@ import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../../local/shell.ts';
-import { shellVariables, startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
+import {
+  shellVariables,
+  startOwnBroker,
+  tokenServiceUrl,
+  useLocalBroker,
+} from '../../../support/processes/local-broker.ts';
 import { ended, ROOT, runCommandLine } from '../shared/command-line.ts';
 
 const broker = useLocalBroker();
@@ -26,16 +31,16 @@ describe('env', () => {
   it('sets the variables of the start in a shell, and removes them again', async () => {
     const commands = [
       'eval "$(node cli/token-broker.ts env reporting)"',
-      'printenv AWS_ACCESS_KEY_ID TOKEN_BROKER_SERVICES AWS_ENDPOINT_URL_DYNAMODB',
+      'printenv AWS_ACCESS_KEY_ID TOKEN_BROKER_SERVICES AWS_ENDPOINT_URL',
       'eval "$(node cli/token-broker.ts env --unset)"',
       'printenv | grep -E "^(AWS|TOKEN_BROKER)_"',
     ].join('\n');
     const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
     const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd: ROOT, env });
 
-    const { AWS_ENDPOINT_URL_DYNAMODB } = shellVariables(broker());
+    const { AWS_ENDPOINT_URL } = shellVariables(broker());
     const services = 'customer-insights merchant-payment-cleansing';
-    expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL_DYNAMODB}\n`);
+    expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL}\n`);
   });
 
   it('sets the variables in PowerShell with --powershell', async () => {
@@ -76,7 +81,7 @@ describe('service', () => {
   });
 
   it('turns living tokens away with --revoke, and issues new ones', async () => {
-    const api = `${shellVariables(broker()).TOKEN_BROKER_STAND_IN_URL}/customer-insights/v1/whoami`;
+    const api = `${tokenServiceUrl(broker())}/customer-insights/v1/whoami`;
     const statusFor = async (token: string) =>
       (await fetch(api, { headers: { authorization: `Bearer ${token}` } })).status;
     const tokenOf = async (more = '') => {

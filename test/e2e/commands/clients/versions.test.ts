@@ -46,7 +46,7 @@ describe('client check', () => {
       expires_at: time,
       credential_expires_at: 'never',
     };
-    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' };
+    const env = { AWS_ENDPOINT_URL: '' };
     const told = { environment: 'local', client: 'acme', stage: 'AWSCURRENT', checks: [{ ...about, ...proof }] };
     expect(await world.json(`${CHECK} --service ${INSIGHTS}`, { env })).toEqual(told);
   });
@@ -196,7 +196,7 @@ it.for<readonly [command: string, operation: string, name: string, words: string
 ])('client %s, whose %s AWS refuses by %s: %s', async ([command, operation, name, words, error], { world }) => {
   await world.store(NEW);
   if (command.startsWith('rollback')) await world.run('client promote acme');
-  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '');
+  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL ?? '');
   onTestFinished(endpoint.close);
   const answer = JSON.stringify({ __type: name, Message: words });
   endpoint.failWhere((call) => (call.operation === operation ? (to) => to.writeHead(400).end(answer) : undefined));
@@ -208,7 +208,7 @@ it.for<readonly [command: string, operation: string, name: string, words: string
 
 it('takes a move whose first answer was lost for its own, although AWS refuses the repetition', async ({ world }) => {
   const version = await world.store(NEW);
-  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '');
+  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL ?? '');
   onTestFinished(endpoint.close);
   const moves = () => endpoint.operations.filter((each) => each === 'UpdateSecretVersionStage').length;
   endpoint.failWhere(({ operation }) => (/^Update/.test(operation) && moves() === 1 ? 'lost-answer' : undefined));

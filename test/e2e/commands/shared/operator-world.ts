@@ -1,22 +1,19 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { ServerResponse } from 'node:http';
 import {
   CreateSecretCommand,
   DescribeSecretCommand,
   PutSecretValueCommand,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { createTokenBroker } from '../../../../client/token-broker.ts';
 import { createDynamoDB } from '../../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
-import type { Message } from '../../../../functions/health/rules/messages.ts';
 import { createTokenFunction } from '../../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../../lib/settings/names.ts';
-import { startLocalBroker } from '../../../../local/broker.ts';
 import { startFunctionUrl } from '../../../../local/function-url/server.ts';
 import { startTokenService } from '../../../../local/token-service/server.ts';
+import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
@@ -38,74 +35,29 @@ const [OPERATOR, BILLING, STRANGER] = ['operator', 'billing', 'stranger'].map((n
 /** A test that may ask for a `world`: a whole local broker of its own. */
 export const it = test.extend('world', startOperatorWorld);
 
-const REAL_NOW = Date.now;
-
 /** A local broker for one test, with the client `acme`, and everything that an operator's shell needs to look after it. */
 export async function startOperatorWorld() {
-  for (const name of SET_BY_BROKER) vi.stubEnv(name, undefined);
-  let lateMs = 0;
-  // The SDK signs with `new Date()`, and corrects it by the header `date` of an answer.
-  class LateDate extends Date {
-    constructor(...given: [] | [number | string | Date]) {
-      super(given[0] ?? LateDate.now());
-    }
-    static override now = () => REAL_NOW() + lateMs;
-  }
-  vi.stubGlobal('Date', LateDate);
-  const dateAnswer = (message: unknown) =>
-    (message as { response: ServerResponse }).response.setHeader('date', new LateDate().toUTCString());
-  subscribe('http.server.request.start', dateAnswer);
   const accepted = [OLD, NEW].map((credential) => ({ client: 'acme', ...credential }));
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
   });
-  const messages: Message[] = [];
-  const written: string[] = [];
-  const failures: unknown[] = [];
-  const broker = await startLocalBroker({
-    port: 0,
-    write: (line) => void written.push(line),
-    onMessage: (message) => messages.push(message),
-    onEventFailure: (error) => failures.push(error),
-    config: {
-      services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
-      accessRules: [
-        { role: OPERATOR.role, clients: 'all', services: 'all', operations: ['token', 'check'] },
-        { role: BILLING.role, clients: ['acme'], services: 'all' },
-      ],
-      callers: [OPERATOR, BILLING, STRANGER],
-      credentials: { acme: { ...OLD, services: SERVICES } },
-    },
+  onTestFinished(tokenService.close);
+  const broker = await startBrokerHere({
+    services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
+    accessRules: [
+      { role: OPERATOR.role, clients: 'all', services: 'all', operations: ['token', 'check'] },
+      { role: BILLING.role, clients: ['acme'], services: 'all' },
+    ],
+    callers: [OPERATOR, BILLING, STRANGER],
+    credentials: { acme: { ...OLD, services: SERVICES } },
   });
+  const { messages, written, shell, letTimePass, eventsSettled } = broker;
   const secretsManager = new SecretsManagerClient();
-  onTestFinished(async () => {
-    secretsManager.destroy();
-    await broker.eventsSettled();
-    await broker.close();
-    await tokenService.close();
-    unsubscribe('http.server.request.start', dateAnswer);
-    vi.unstubAllGlobals();
-    vi.unstubAllEnvs();
-    expect(failures).toEqual([]);
-  });
-  const standIns = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`);
-  const shell = {
-    TOKEN_BROKER_URL: broker.url,
-    TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
-    TOKEN_BROKER_STAND_IN_URL: tokenService.url,
-    TOKEN_BROKER_SERVICES: SERVICES.join(' '),
-    ...Object.fromEntries(standIns.map((name) => [name, process.env[name] ?? ''])),
-    AWS_SESSION_TOKEN: '',
-    ...keysOf(OPERATOR),
-  };
+  onTestFinished(() => secretsManager.destroy());
 
   /** Between two of them, so that the broker may try the version of the second and no command waits. */
   function letHalfAMinutePass(): void {
     letTimePass(30_001);
-  }
-
-  function letTimePass(ms: number): void {
-    lateMs += ms;
   }
 
   /** Runs the command line in the operator's shell; no secret may ever be in its output. */
@@ -113,7 +65,7 @@ export async function startOperatorWorld() {
     if (command.includes('client put')) letHalfAMinutePass();
     const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);
     const result = await runCommandLine(command.split(' '), { ...shell, ...env }, text);
-    await broker.eventsSettled();
+    await eventsSettled();
     if (LEAK.test(result.stdout + result.stderr)) throw new Error('a secret was printed');
     return result;
   }
@@ -129,7 +81,7 @@ export async function startOperatorWorld() {
     written,
     /** The health function's messages to the operators. */
     messages,
-    eventsSettled: broker.eventsSettled,
+    eventsSettled,
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** As with the AWS command line: a secret with a credential for all services, and one service in its tag. */
@@ -152,7 +104,7 @@ export async function startOperatorWorld() {
       return { ...Object.fromEntries(stages), ...(services !== undefined && { services }) };
     },
     /** Starts one more instance of the broker, with the table or with `endpoint` in its place; asks it as `billing`. */
-    async newInstance(endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB) {
+    async newInstance(endpoint = process.env.AWS_ENDPOINT_URL) {
       const { handler } = createTokenFunction({
         environment: LOCAL_ENVIRONMENT,
         tableName: tableName(LOCAL_ENVIRONMENT),
@@ -169,13 +121,6 @@ export async function startOperatorWorld() {
     json: async (command: string, options?: RunOptions) => JSON.parse((await run(`${command} --json`, options)).stdout),
   };
 }
-
-/** The variables that a local broker sets in its process; the end of the test restores them. */
-const SET_BY_BROKER = [
-  ...['SECRETS_MANAGER', 'DYNAMODB', 'SNS', 'STS', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`),
-  ...['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_PROFILE'],
-  'AWS_IGNORE_CONFIGURED_ENDPOINT_URLS',
-];
 
 /** A secret as it is, and as Basic authentication and URLs carry it. */
 const LEAK = new RegExp(

@@ -61,7 +61,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     await press(page, ACME);
     await press(page, CLEANSING);
     // A token is not refused right after it was issued.
-    broker.passMinute();
+    broker.letTimePass(61_000);
     await play(page, 'customer-insights', 'down');
     await page.getByText('it closes every connection without an answer').waitFor();
     await play(page, 'merchant-payment-cleansing', 'throttles');
@@ -123,7 +123,7 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     ]);
     // An instance that has looked into the table within the last minute answers from its memory.
     const next = async () => {
-      broker.passMinute();
+      broker.letTimePass(61_000);
       await press(page, ACME);
       return way(page);
     };

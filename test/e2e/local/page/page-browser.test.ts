@@ -3,7 +3,8 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../../local/config.ts';
 import type { CallReport } from '../../../../local/page/messages.ts';
-import { ask, freePorts, pageUrl, startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
+import { startBrokerHere } from '../../../support/processes/broker-here.ts';
+import { ask, freePorts, pageUrl, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { send } from '../../../support/requests.ts';
 import { ROOT } from '../../commands/shared/command-line.ts';
 import {
@@ -156,19 +157,19 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 
   it('comes back to a broker that was started again', async () => {
-    const env = { PORT: `${await freePorts(9)}` };
-    const first = await startOwnBroker({ env });
+    const port = await freePorts(4);
+    const first = await startBrokerHere(undefined, port);
     const context = await browser().newContext();
     onTestFinished(() => context.close());
     const page = await context.newPage();
-    await page.goto(pageUrl(first));
+    await page.goto(first.pageUrl);
     await connected(page);
     await page.getByRole('radio', { name: 'operator' }).check();
     await press(page, ACME);
     const requests = page.getByRole('region', { name: 'Recent requests' });
     await requests.getByText('issued').waitFor();
 
-    await first.end();
+    await first.close();
     const bar = page.getByRole('alert');
     await bar.waitFor();
     expect(await bar.innerText()).toMatch(/^npm start has ended\. The page shows the state of [\d:]{8}\.$/);
@@ -180,7 +181,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     for (const label of ['fingerprint', 'request id', 'from the command line', 'Other names']) {
       expect(await page.getByText(label).filter({ visible: true }).count(), label).toBe(0);
     }
-    await startOwnBroker({ env });
+    await startBrokerHere(undefined, port);
     await connected(page);
     await requests.getByText('No requests yet.').waitFor();
     // The caller that was chosen before is still the one who asks.

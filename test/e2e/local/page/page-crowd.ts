@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { exampleConfig, roleArn } from '../../../../local/config.ts';
 import { startTokenService } from '../../../../local/token-service/server.ts';
-import { startOwnBroker } from '../../../support/processes/local-broker.ts';
+import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing', 'loyalty'];
 /** In natural order, which is not the order of their letters. */
@@ -24,5 +24,5 @@ export async function startCrowd() {
       CLIENTS.toSorted().map((client) => [client, { client_id: client, secret: 'good-1', services: 'all' }]),
     ),
   };
-  return { broker: await startOwnBroker({ config }), tokenService };
+  return { broker: await startBrokerHere(config), tokenService };
 }

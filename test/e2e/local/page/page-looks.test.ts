@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { startOwnBroker } from '../../../support/processes/local-broker.ts';
+import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 import {
   ACME,
   answered,
@@ -151,11 +151,11 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   const { PAGE_SCREENSHOT: path } = process.env;
   if (path === undefined) return;
   it('is pictured', async () => {
-    const broker = await startOwnBroker({ env: { PORT: '8788' } });
+    const broker = await startBrokerHere(undefined, 8788);
     const { page } = await open({ viewport: { width: 1280, height: 800 } }, broker);
     for (const pair of PAIRS) await press(page, pair);
     // A token is not refused right after it was issued.
-    broker.passMinute();
+    broker.letTimePass(61_000);
     await play(page, 'merchant-payment-cleansing', 'throttles');
     for (const pair of [CLEANSING, ACME]) {
       await press(page, pair);

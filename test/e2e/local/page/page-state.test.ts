@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import type { PairState } from '../../../../functions/aws/pair-table/pair-state.ts';
 import { parseLocalConfig } from '../../../../lib/settings/local-config.ts';
-import type { StoredClient } from '../../../../local/broker.ts';
 import { createFeed, type Found } from '../../../../local/page/feed.ts';
 import type { Cell } from '../../../../local/page/messages.ts';
-import { describeBroker } from '../../../../local/page/overview.ts';
+import { describeBroker, type StoredClient } from '../../../../local/page/overview.ts';
 import type { SentRequest } from '../../../../local/recorder.ts';
 
 const ME = 'arn:aws:iam::111111111111:role/team/me';
@@ -46,7 +45,7 @@ function describeAcme(
   others: readonly StoredClient[] = [],
 ) {
   return describeBroker({
-    ...{ url: 'http://127.0.0.1:8788', config: CONFIG, playing, playingTable: () => 'recover' },
+    ...{ url: 'http://127.0.0.1:8788', config: CONFIG, playing, table: 'recover' },
     clients: () => [{ name: 'acme', current: 'version-2', servicesTag: 'billing', ...client }, ...others],
     readPair: async (each) => ({ ...each, state: 'unproven', ...pair }),
     findingOf: (name) => {

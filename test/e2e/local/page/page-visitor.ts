@@ -12,12 +12,7 @@ import {
 } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { runs } from '../../../support/aws/signers.ts';
-import {
-  type LocalBrokerProcess,
-  pageUrl,
-  shellVariables,
-  startOwnBroker,
-} from '../../../support/processes/local-broker.ts';
+import { type BrokerHere, startBrokerHere } from '../../../support/processes/broker-here.ts';
 import { runCommandLine } from '../../commands/shared/command-line.ts';
 
 /** The command that starts Chromium on this machine, if it is there. */
@@ -50,9 +45,9 @@ export function useBrowser() {
   return {
     browser: () => browser,
     /** Opens the page of a broker for the length of a test, which fails when the page complains about anything. */
-    async open(options: BrowserContextOptions = {}, given?: LocalBrokerProcess) {
+    async open(options: BrowserContextOptions = {}, given?: BrokerHere) {
       // An incident that one test plays must not be there for the next.
-      const broker = given ?? (await startOwnBroker());
+      const broker = given ?? (await startBrokerHere());
       const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
       context.setDefaultTimeout(PATIENCE_MS);
       const page = await context.newPage();
@@ -67,7 +62,7 @@ export function useBrowser() {
         await context.close();
         expect(complaints).toEqual([]);
       });
-      await page.goto(pageUrl(broker));
+      await page.goto(broker.pageUrl);
       await connected(page);
       /** The texts of all answers so far. */
       const received = async () => (await Promise.all(responses.map((each) => each.text()))).join('\n');
@@ -157,10 +152,9 @@ export async function faultsOf(page: Page): Promise<readonly string[]> {
 }
 
 /** A terminal of the operator of a broker. */
-export function terminalOf(broker: LocalBrokerProcess) {
-  const variables = { ...shellVariables(broker, 'operator'), AWS_SESSION_TOKEN: '' };
+export function terminalOf({ shell }: BrokerHere) {
   return async (line: string, input?: string) => {
-    const { exitCode, stderr } = await runCommandLine(line.split(' '), variables, input);
+    const { exitCode, stderr } = await runCommandLine(line.split(' '), shell, input);
     expect(exitCode, stderr).toBe(0);
   };
 }

@@ -1,4 +1,4 @@
-import type { HttpAnswer } from '../loopback.ts';
+import type { HttpAnswer } from './loopback.ts';
 
 /** The behaviour of a token endpoint. Without any member, the endpoint checks the credential at once. */
 export interface Behaviour {
@@ -26,5 +26,18 @@ export const INCIDENTS = {
   recover: { says: 'it works again' },
 } as const satisfies Record<string, Incident>;
 
-/** The path below a service that an incident's name completes. */
-export const INCIDENT_PATH = 'incident/';
+export interface TableIncident {
+  /** A description of the table's behaviour during the incident. */
+  readonly says: string;
+  /** The error of AWS that answers every call. Without an error, no call is answered. */
+  readonly error?: string;
+  readonly works?: true;
+}
+
+/** The incidents that the broker's table can play, in the same way. */
+export const TABLE_INCIDENTS: Readonly<Record<string, TableIncident>> = {
+  'table-down': { says: 'it answers no call' },
+  'table-busy': { says: 'it throttles every call', error: 'ThrottlingException' },
+  'table-denied': { says: 'it refuses every call, as without a right', error: 'AccessDeniedException' },
+  recover: { says: 'it works again', works: true },
+};
