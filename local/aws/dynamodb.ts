@@ -8,6 +8,7 @@ import {
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
+import type { CircuitBreaker } from '../../functions/aws/pair-table/circuit-breaker.ts';
 import type { Item } from '../../functions/aws/pair-table/item.ts';
 import type { PairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
 import { createPairTable } from '../../functions/aws/pair-table/table.ts';
@@ -71,6 +72,7 @@ export async function readPairs(client: DynamoDBClient, tableName: string): Prom
     getItem: async ({ Key }: GetItemCommandInput) => items.get(Key?.pair?.S),
     updateItem: () => Promise.reject(new TypeError('a view')),
   };
-  const table = createPairTable({ dynamodb, tableName, now: Date.now });
+  const breaker: CircuitBreaker = (_terms, call) => call(AbortSignal.any([]));
+  const table = createPairTable({ dynamodb, tableName, now: Date.now, breakerFor: () => breaker });
   return { read: async (pair) => (await table.read(pair, { deadline: Infinity })).record };
 }

@@ -11,7 +11,7 @@ export interface AwsKey extends SigningKey {
   readonly role: string;
   /** Allows the role to read the values of secrets. */
   readonly mayReadSecrets: boolean;
-  /** The role only views the table, and notices none of its incidents. */
+  /** The role only views the table. Incidents do not affect it. */
   readonly isSpectator?: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface StandInOptions {
   readonly ageless?: boolean | undefined;
 }
 
-/** An API of AWS in one of its JSON protocols. */
+/** An API of AWS in a JSON protocol. */
 export interface Api {
   /** The name in the scope of a signature. */
   readonly service: string;

@@ -80,7 +80,7 @@ const hasAws = runs('aws', '--version');
 const missing = hasAws ? '' : ' (skipped: the AWS command line is not installed)';
 
 it.skipIf(!hasAws)(
-  `the AWS command line reads secrets, table and log, and is told where AWS is${missing}`,
+  `the AWS command line reads secrets, table and log, and learns how to reach AWS${missing}`,
   async () => {
     const setUp = `${printed(broker(), ASK)}\n${printed(broker(), MANAGE)}`.replace(/^ *npm .*$/gm, '');
     const nowhere = { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9', AWS_CONFIG_FILE: '/dev/null' };
