@@ -93,7 +93,7 @@ async function examineSubscriptions({ environment, place, send }: World, who: Sh
   const addresses = environment.health.notify.length;
   const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}, for ${addresses} addresses of notify`;
   return Number(confirmed) < Math.max(1, addresses)
-    ? wrong(detail, 'docs/alarms.md, "Alarms", says what to do about operators-unreachable.')
+    ? wrong(detail, 'docs/alarms.md, "Subscribe an address", says how to bring one back.')
     : good(detail);
 }
 
@@ -112,7 +112,7 @@ async function examineAlarms({ environment, place, send }: World, who: Shell): P
   const ringing = [...MetricAlarms, ...CompositeAlarms].filter(({ StateValue }) => StateValue === 'ALARM');
   const silent = MetricAlarms.filter(({ StateReason = '' }) => NO_DATA.test(StateReason));
   const namesOf = (alarms: typeof ringing) => alarms.map(({ AlarmName }) => AlarmName).join(', ');
-  if (ringing.length > 0) return wrong(`In ALARM: ${namesOf(ringing)}`, 'docs/alarms.md, "Alarms", explains each.');
+  if (ringing.length > 0) return wrong(`In ALARM: ${namesOf(ringing)}`, 'docs/messages.md, "Alarms", explains each.');
   const none = `No alarm of ${AlarmNames.length} in ALARM`;
   return silent.length > 0
     ? unproven(`${none}; no data yet for ${namesOf(silent)}`)

@@ -29,7 +29,7 @@ export interface WatchedBroker {
   readonly failedEvents: IQueue;
 }
 
-/** The alarms that notify the operators, by name. docs/alarms.md repeats their messages. */
+/** The alarms that notify the operators, by name. docs/messages.md repeats their messages. */
 export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = {
   // Missing or late answers, and too many refusals.
   errors: {

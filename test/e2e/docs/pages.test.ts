@@ -191,16 +191,15 @@ describe('the page for callers', () => {
 describe('the page about alarms', () => {
   const PAGE = readPage('docs/alarms.md');
 
-  it('describes every alarm in its own words, and no others, with links where the alarm names pages', () => {
-    const link = /\[([^\]]+)\]\((?:(\w+)\.md)?#[\w-]+\)/g;
-    const named = (act = '') => act.replace(link, (_, title, page = 'alarms') => `"${title}" (docs/${page}.md)`);
-    const rows = table('alarm', PAGE);
-    const told = rows.map(([name, means, act]) => [`token-broker-${name}-test`, `${means} ${named(act)}`]);
+  it('leaves the words about each alarm to the page of messages, which begins like the alarm itself', () => {
+    const named = (act = '') => act.replace(/\[([^\]]+)\]\((\w+)\.md#[\w-]+\)/g, '"$1" (docs/$2.md)');
+    const rows = table('alarm', readPage('docs/messages.md'));
+    const told = new Map(rows.map(([name, means, act]) => [`token-broker-${name}-test`, `${means} ${named(act)}`]));
     const alarms = alarmsOf(synthesise('test', { ...exampleForm(), trail: {} }));
-    expect(told).toHaveLength(alarms.length);
-    expect(Object.fromEntries(told)).toEqual(
-      Object.fromEntries(alarms.map(({ AlarmName, AlarmDescription }) => [AlarmName, AlarmDescription])),
-    );
+    expect(told.size).toBe(alarms.length);
+    for (const { AlarmName, AlarmDescription } of alarms) {
+      expect(AlarmDescription.startsWith(told.get(AlarmName) ?? '?'), AlarmName).toBe(true);
+    }
   });
 
   it('leaves an alarm out as the settings take it', () => {
