@@ -140,10 +140,14 @@ async function clearFailedCreation(shell: Shell, opened: OpenedStack): Promise<b
 async function hasProvisionedInstances(shell: Shell, environment: Environment, opened: OpenedStack) {
   const { name, region, provisionedConcurrency } = environment;
   const { cloudformation, StackName, send } = opened;
-  if (provisionedConcurrency === 0) return true;
   try {
     const { TemplateBody = '' } = await cloudformation.getTemplate({ StackName }, send);
-    if (!TemplateBody.includes('"ProvisionedConcurrentExecutions"')) return true;
+    const [, deployed = '0'] = /"ProvisionedConcurrentExecutions": *"?(\d+)/.exec(TemplateBody) ?? [];
+    if (Number(deployed) !== provisionedConcurrency) {
+      const change = `provisionedConcurrency changes from ${deployed} to ${provisionedConcurrency}`;
+      note(shell, `${change}: deploy it alone, with canary: 'off'. Together with a new version it may get stuck.`);
+    }
+    if (deployed === '0' || provisionedConcurrency === 0) return true;
     const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment: name, region });
     await lambda.getProvisionedConcurrencyConfig({ FunctionName: functionName(name), Qualifier: ALIAS }, send);
     return true;

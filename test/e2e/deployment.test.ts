@@ -227,12 +227,13 @@ describe('npm run deploy with provisioned concurrency', () => {
 
   it.each([
     ['they are there', DEPLOYED, THREE, { inTemplate: 3, isThere: true }],
-    ['the deployed template has none yet', DEPLOYED, THREE, { inTemplate: 0 }],
     ['there is no stack yet', undefined, THREE, { inTemplate: 0 }],
-    ['the settings have none', DEPLOYED, DEV, { inTemplate: 3 }],
-  ])('goes on when %s', async (_, stack, environment, instances) => {
+    ['the deployed template has none yet', DEPLOYED, THREE, { inTemplate: 0 }, /changes from 0 to 3: deploy it alone/],
+    ['the settings have none', DEPLOYED, DEV, { inTemplate: 3 }, /changes from 3 to 0: deploy it alone/],
+  ])('goes on when %s, and warns of a change', async (_, stack, environment, instances, warning = /^$/) => {
     const { deployTo } = await startWorld(stack, undefined, instances);
-    expect(await deployTo(environment)).toMatchObject({ exitCode: 0, toldBefore: [''] });
+    const toldBefore = [expect.stringMatching(warning)];
+    expect(await deployTo(environment)).toMatchObject({ exitCode: 0, toldBefore });
   });
 
   it.each([
