@@ -45,6 +45,7 @@ docs/runbook.md says when to use which command.`,
     for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
       (await load())(name.startsWith('client ') ? client : program, shell);
     }
+    for (const command of program.commands) addExamples(command);
     if (!/^(help|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
   };
   let exitCode = 1;
@@ -80,6 +81,56 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['env'], async () => (await import('./local.ts')).addEnvCommand],
   [['service'], async () => (await import('./local.ts')).addServiceCommand],
 ];
+
+/** The groups of the help, and an example of each command that has none of its own, without the program's name. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  'Calls:': [
+    'token',
+    'whoami --json',
+    'serve --port 8080',
+    'doctor --client acme --service customer-insights',
+    'audit acme --since 1d',
+  ],
+  'Clients:': [
+    'client list --service customer-insights',
+    'client show acme',
+    'client put acme --expires 2099-03-01',
+    'client check acme --stage AWSPENDING',
+    'client promote acme',
+    'client rollback acme --dry-run',
+    'client disable acme',
+    'client enable acme',
+    'client retry --service customer-insights',
+    'client discard acme --previous',
+    'client delete acme',
+    'client restore acme',
+    'health --watch 5',
+  ],
+  'The deployment:': [
+    'policy arn:aws:iam::444444444444:role/reporting --environment prod',
+    'sealing-key rotate --environment prod',
+    'sealing-key retire --environment prod',
+    'release list --environment prod',
+    'release back --environment prod --dry-run',
+    'config prod',
+  ],
+  'This machine:': ['env operator', 'service customer-insights --down'],
+};
+
+/** Puts a command into its group of the help, and adds an example to it, or to each command below it. */
+function addExamples(command: Command, parent = ''): void {
+  const name = `${parent}${command.name()}`;
+  const isOwn = (example: string) => `${example} `.startsWith(`${name} `);
+  for (const [group, examples] of Object.entries(GROUPS)) {
+    const example = examples.find(isOwn);
+    if (example === undefined) continue;
+    if (parent === '') command.helpGroup(group);
+    if (example !== name && command.commands.length === 0) {
+      command.addHelpText('after', `\nExample:\n  $ npm run token-broker -- ${example}`);
+    }
+  }
+  for (const below of command.commands) addExamples(below, `${name} `);
+}
 
 /** Fails as wrong usage, and suggests the commands nearest to the typed word, also below `client`. */
 async function refuse(program: Command, typed: string): Promise<void> {
