@@ -82,7 +82,7 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['service'], async () => (await import('./local.ts')).addServiceCommand],
 ];
 
-/** The groups of the help, and an example of each command that has none of its own, without the program's name. */
+/** The groups of the help. Each has an example of every command, in short for a command with examples of its own. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Calls:': [
     'token',

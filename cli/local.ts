@@ -24,7 +24,10 @@ export function addEnvCommand(program: Command, shell: Shell): void {
       new Option('--powershell', 'print it for PowerShell, to be piped to Invoke-Expression').conflicts('unset'),
     )
     .action(async (name: string | undefined, { unset, powershell }: EnvOptions, command: Command) => {
-      if (unset) return printLine(shell, UNSET_LINE);
+      if (unset) {
+        printLine(shell, UNSET_LINE);
+        return note(shell, NOT_RESTORED);
+      }
       await explainFailure(shell, command.optsWithGlobals(), async () => {
         const { callers } = readShellFile(portOf(shell, command));
         const names = Object.keys(callers);
@@ -40,6 +43,9 @@ export function addEnvCommand(program: Command, shell: Shell): void {
       });
     });
 }
+
+const NOT_RESTORED =
+  'Variables that the terminal had before, such as AWS_PROFILE and AWS_REGION, are not restored: set them again, or open another terminal.';
 
 interface EnvOptions {
   readonly unset?: boolean;

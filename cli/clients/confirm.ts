@@ -99,14 +99,14 @@ interface Question {
   readonly isHidden?: boolean;
 }
 
-/** Asks the questions at the terminal in turn, and reads a line for each. Ctrl-C and Ctrl-D abort. */
+/** Asks the questions at the terminal in turn, a line for each. Drops further lines. Ctrl-C and Ctrl-D abort. */
 export async function ask(shell: Shell, questions: readonly Question[]): Promise<readonly string[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
   const answers: string[] = [];
   const current = () => questions[answers.length];
   const output = new Writable({
     write(chunk, _encoding, done) {
-      if (!current()?.isHidden) shell.stderr.write(chunk);
+      if (!(current() ?? questions.at(-1))?.isHidden) shell.stderr.write(chunk);
       done();
     },
   });
@@ -114,12 +114,17 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
   const lines = createInterface({ input: shell.stdin, output, terminal: true, historySize: 0, signal: shell.signal });
   const askNext = () => {
     const question = current();
-    if (question === undefined) return resolve(answers);
+    if (question === undefined) {
+      // The rest of a pasted secret must not be echoed, nor answer the next question.
+      setTimeout(resolve, questions.at(-1)?.isHidden ? PASTE_MS : 0, answers);
+      return;
+    }
     lines.setPrompt(question.text);
     if (question.isHidden) shell.stderr.write(question.text);
     lines.prompt();
   };
   lines.on('line', (line) => {
+    if (current() === undefined) return;
     if (current()?.isHidden) shell.stderr.write('\n');
     answers.push(line);
     askNext();
@@ -135,3 +140,6 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
     lines.close();
   }
 }
+
+/** A terminal delivers all of a paste in less time. */
+const PASTE_MS = 100;

@@ -80,7 +80,12 @@ export function prepareCredential(
   const prepared = withServices(secret, services, configured, headersOf(shell, environment, names));
   const parts = names.map((service) => readAs(prepared, service, { shell, environment }));
   const words = parts.flatMap((part) => [part.clientId.reveal(), ...secretsOf(part)]);
-  const blanks = words.some((word) => word !== word.trim()) ? [HAS_BLANKS] : [];
+  const invisible = [...new Set(words.flatMap((word) => word.match(INVISIBLE) ?? []))];
+  const codes = invisible.map((sign) => `U+${sign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`);
+  const blanks = [
+    ...(words.some((word) => word !== word.trim()) ? [HAS_BLANKS] : []),
+    ...(codes.length > 0 ? [`also stores the invisible ${codes.join(', ')} in the client_id or the secret`] : []),
+  ];
   const expiries = [...new Set(names.map((service) => credentialExpiry(prepared, service)))].toSorted().join(' ');
   if (expires !== undefined && expiries !== expiryText(expires)) refuse(EXPIRIES_DIFFER);
   return { text: prepared, services, blanks, expiries, differs: parts.some(dependsOnEncoding) };
@@ -89,6 +94,9 @@ export function prepareCredential(
 const HAS_BLANKS = 'also stores the blank with which the client_id or the secret begins or ends';
 
 const TWICE = 'a member occurs more than once';
+
+/** Every sign that looks like nothing or like a blank, but a blank. */
+const INVISIBLE = /(?! )[\p{Default_Ignorable_Code_Point}\p{Z}\u2800]/gu;
 
 interface Place {
   readonly shell: Shell;

@@ -78,8 +78,8 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
 
   const configured = configuredServices(shell, environment);
   const tagged = before?.servicesTag ?? 'all';
-  // Does not ask for a credential that would not be stored. A dry run judges a credential that is piped in.
-  const isRead = dryRun ? !shell.stdin.isTTY : yes || isTerminal(shell);
+  // Does not read a credential that would not be stored. A dry run judges it like the run.
+  const isRead = yes || isTerminal(shell) || (dryRun && !shell.stdin.isTTY);
   const planned = said ?? tagged;
   const headers = headersOf(shell, environment, servicesOf(planned, configured));
   const typed = isRead ? await readCredential(shell, headers, dryRun) : undefined;

@@ -18,6 +18,7 @@ const ME = { role: 'arn:aws:iam::222222222222:role/me', accessKeyId: 'AKIDME', s
 const CREDENTIALS = {
   plain: { client_id: 'plain-id', secret: 'plain-secret', services: 'all' },
   signs: { client_id: 'signs-id', secret: 's+e c%r:&t', services: 'all' },
+  colon: { client_id: 'colon:id', secret: 'c', services: 'all' },
 };
 
 function config(services: unknown, accessRules: unknown = [{ role: ME.role, clients: 'all', services: 'all' }]) {
@@ -40,6 +41,9 @@ it('npm start -- --config FILE asks services of its own, each in the dialect tha
   // Decoding breaks at the bare percent sign.
   const refused = { status: 424, json: { type: 'token-endpoint-error' } };
   expect(await ask(broker, ME, { client: 'signs', service: 'raw' })).toMatchObject(refused);
+  // The service would read a part of the client id as secret.
+  const cut = { status: 424, json: { type: 'credential-malformed', detail: expect.stringContaining('colon') } };
+  expect(await ask(broker, ME, { client: 'colon', service: 'raw' })).toMatchObject(cut);
   expect(await ask(broker, ME, { client: 'plain', service: 'own' })).toMatchObject({ status: 200 });
 
   expect(broker.callers.me).toMatchObject({ TOKEN_BROKER_CLIENT_HEADERS: 'keyed:X-Api-Key keyed:x-id' });

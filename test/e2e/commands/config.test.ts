@@ -1,13 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
 import { resourceOf, synthesise } from '../../support/stack/synthesise.ts';
-import { runCommandLine } from './shared/command-line.ts';
+import { ended, runCommandLine } from './shared/command-line.ts';
 
 async function config(...args: readonly string[]) {
   const result = await runCommandLine(['config', ...args], { HTTPS_PROXY: 'http://127.0.0.1:9' });
   expect(result).toMatchObject({ exitCode: 0, stderr: '' });
   return result.stdout;
 }
+
+it('env --unset removes the variables, and says that those of before are not restored', async () => {
+  const unset = await runCommandLine(['env', '--unset']);
+  expect(unset).toEqual(ended(0, /^unset .*AWS_SECRET_ACCESS_KEY\n$/, /AWS_PROFILE and AWS_REGION, are not restored/));
+});
 
 describe('config', () => {
   it('prints every setting of an environment, and where it is from', async () => {

@@ -109,12 +109,15 @@ describe('client put', () => {
     expect(await world.run('client rollback acme --yes')).toEqual(ended(0, /./, dropped));
   });
 
-  it('reports another client_id and blanks, and shows neither', async ({ world }) => {
+  it('reports another client_id blanks and invisible characters, and shows none', async ({ world }) => {
     const plan = async (input: object, env = {}) => (await world.run(PUT, { input, env })).stderr.match(/^- .*$/gm);
     const [OTHER, BLANK] = [/changes the client_id: it differs/, /also stores the blank with which/];
     expect(await plan(WRONG)).toEqual([expect.any(String)]);
     const both = [expect.any(String), expect.stringMatching(BLANK), expect.stringMatching(OTHER)];
     expect(await plan({ ...NEW, secret: 'marked ' })).toEqual(both);
+    expect((await plan({ ...OLD, secret: 'mar\u00a0ked\u200d' }))?.join()).toMatch(
+      /invisible U\+00A0, U\+200D in the client_id/,
+    );
     expect((await plan(NEW))?.join()).toMatch(OTHER);
     expect((await plan(OLD, world.stranger))?.join()).toMatch(
       /may change the client_id: the current version cannot be read/,
@@ -178,7 +181,7 @@ describe('client put', () => {
     const [check] = (await world.json('client check acme')).checks;
     expect(check).toMatchObject({ credential_expires_at: `${near}T00:00:00.000Z` });
     const list = await world.run('client list');
-    expect(list).toEqual(ended(0, new RegExp(` ENDS\\n(acme .* ${near}T00:00:00Z\\n){2}$`), /^$/));
+    expect(list).toEqual(ended(0, new RegExp(`^acme: current .*; ends ${near}T00:00:00Z$`, 'm')));
 
     world.letTimePass(32 * 86_400_000);
     await world.run('health --run');
@@ -319,7 +322,9 @@ it('client put names the pending version on Ctrl-C, and the commands for it', as
   expect(result.stderr).toContain(`Storing version ${AWSPENDING} of token-broker/local/acme`);
 });
 
-it('--dry-run judges a credential that is piped in like the run, and stores and sends nothing', async ({ world }) => {
+it('--dry-run judges a credential that is typed or piped in like the run, and stores and sends nothing', async ({
+  world,
+}) => {
   const before = await world.describe();
   const requests = world.tokenService.requests.length;
   for (const input of ['in plain text', { client_id: 'acme-id' }, { ...NEW, services: { other: {} } }]) {
@@ -331,6 +336,18 @@ it('--dry-run judges a credential that is piped in like the run, and stores and 
   const { exitCode, stderr } = await world.run('client put acme --dry-run', { input });
   expect(stderr).toMatch(/- also stores the blank .*- changes the client_id.*Nothing was changed: --dry-run/s);
   expect(exitCode).toBe(0);
+  for (const [end, secret] of [
+    [0, NEW.secret],
+    [1, ''],
+  ] as const) {
+    const typed: Dialogue = [
+      ['client_id: ', `${NEW.client_id}\r`],
+      ['secret: ', `${secret}\r`],
+    ];
+    const asked = await typeAtCommandLine(['client', 'put', 'acme', '--dry-run'], world.shell, typed);
+    const said = end === 0 ? /changes the client_id.*Nothing was changed/s : /credential-malformed/;
+    expect(asked).toMatchObject({ exitCode: end, screen: expect.stringMatching(said) });
+  }
   expect(await world.describe()).toEqual(before);
   expect(world.tokenService.requests).toHaveLength(requests);
 });
