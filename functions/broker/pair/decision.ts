@@ -61,7 +61,8 @@ export function decideIssue(view: View, { pair, service }: Call, request: IssueR
   if (gone !== undefined) throw gone;
 
   const token = livingToken(record, now);
-  const isRefused = token !== undefined && token.fingerprint === request.refused && !token.sameTokenAgain;
+  const isNamed = token !== undefined && token.fingerprint === request.refused;
+  const isRefused = isNamed && !isAllThereIs(token, record, now);
   if (token !== undefined && !isRefused) return issueOrRenew(token, view, service, request.minTtlMs, now);
 
   const { pause } = record;
@@ -69,6 +70,11 @@ export function decideIssue(view: View, { pair, service }: Call, request: IssueR
   if (!view.leaseIsOver) return { kind: 'wait' };
   if (isRefused) checkRefusal(token, record, now);
   return { kind: 'request', forced: isRefused };
+}
+
+/** The service answered a refusal with the same token. It may do so from a cache, so a later refusal counts again. */
+function isAllThereIs({ sameTokenAgain }: StoredToken, { forcedAt }: PairRecord, now: number): boolean {
+  return sameTokenAgain && now - forcedAt < SAME_TOKEN_INTERVAL_MS;
 }
 
 /** @throws Problem `refused-again` for a token that is too new to be replaced */
@@ -98,6 +104,7 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
 
 /** The shortest time between two requests that replace a refused token. */
 const FORCE_INTERVAL_MS = 30_000;
+const SAME_TOKEN_INTERVAL_MS = 60_000;
 /** A service may need this long to spread a new token. A replacement would only begin the delay again. */
 const SETTLING_MS = 5_000;
 /** The same from the start of the token request. Later leases change the time of the publication. */

@@ -64,7 +64,7 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
     const name = fingerprint(served.accessToken.reveal());
     const before = record.token?.fingerprint === name ? record.token : undefined;
     if (before && forced) trace.warnings.add('same-token-again');
-    const life = lifeOf(served, before, times);
+    const life = lifeOf(served, before, times, service.requestTimeoutMs);
     const token: StoredToken = {
       ...served,
       ...life,
@@ -80,15 +80,18 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
 
 /**
  * Returns the times of a token. The same token never ends later than it was first said to, because a service may say
- * its whole life time each time. The longest life time counts, so the windows do not shrink.
+ * its whole life time each time. That holds for the time of a request after its end too, because the service may have
+ * counted from the end of its first answer. The longest life time counts, so the windows do not shrink.
  */
 function lifeOf(
   { expiresAt: saidAt }: Pick<StoredToken, 'expiresAt'>,
   before: VisibleToken | undefined,
   { requestStartedAt: issuedAt, receivedAt }: RequestTimes,
+  requestTimeoutMs: number,
 ) {
   // An assumption is nothing that the service has said.
-  const isBound = before !== undefined && before.expirySource !== 'assumed' && before.expiresAt > receivedAt;
+  const isSaid = before !== undefined && before.expirySource !== 'assumed';
+  const isBound = isSaid && before.expiresAt + requestTimeoutMs > receivedAt;
   const expiresAt = isBound ? Math.min(before.expiresAt, saidAt) : saidAt;
   return { issuedAt, expiresAt, lifetimeSeenMs: Math.max(before?.lifetimeSeenMs ?? 0, expiresAt - issuedAt) };
 }

@@ -38,10 +38,12 @@ export function outcomeOf(call: Call, request: LeasedRequest, obtained: Obtained
 
 type Failure = Extract<Obtained, { readonly problem: unknown }>;
 
-/** Holds a version that was never accepted after a 500, because some services answer a wrong secret with it. */
+/** Holds a version that was never accepted after a 500 or a redirect, which some services answer to a wrong secret. */
 function doubted(failure: Failure): Failure {
   const { type, shape } = failure.problem;
-  return shape?.status === 500 ? { outcome: 'held', problem: new Problem(type, NOT_ACCEPTED, { shape }) } : failure;
+  const { status = 0 } = shape ?? {};
+  if (status === 500) return { outcome: 'held', problem: new Problem(type, NOT_ACCEPTED, { shape }) };
+  return status >= 300 && status <= 399 ? { ...failure, outcome: 'held' } : failure;
 }
 
 /** The detail of the problem after a 500. */

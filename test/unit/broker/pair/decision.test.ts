@@ -129,12 +129,19 @@ describe('min_ttl', () => {
 describe('a refused token', () => {
   const now = START + 60 * SECOND_MS;
   const refused = TOKEN.fingerprint;
+  const SAME = { token: { ...TOKEN, sameTokenAgain: true } };
   const NEW = { now: START + 2_000, record: { attemptedAt: START + 2_000 } };
 
   it.each<[string, string, Changes]>([
     ['is replaced', 'force', {}],
     ['that is not the current one leaves that', 'shared', { request: { refused: 'ffffffffffffffff' } }],
-    ['that is all the service has is issued', 'shared', { record: { token: { ...TOKEN, sameTokenAgain: true } } }],
+    ['that is all the service has is issued', 'shared', { record: { ...SAME, forcedAt: now - 59_999 } }],
+    // @see wso2/api-manager#773, rackerlabs/otter#694
+    [
+      'that was all the service had is replaced after a minute',
+      'force',
+      { record: { ...SAME, forcedAt: now - 60_000 } },
+    ],
     ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
     ['is replaced once in 30 s, and the caller is told when', 'refused-again 30', { record: { forcedAt: now } }],
     ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],

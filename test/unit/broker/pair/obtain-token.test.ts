@@ -140,12 +140,20 @@ describe('a token that the service hands out again', () => {
     expect(await renewed({ ...same, members: whole })).toMatchObject({ expiresAt: life.expiresAt });
     expect(await renewed({ ...same, members: whole, forced: true })).toMatchObject({ expiresAt: life.expiresAt });
     expect((await renewed({ ...same, members: tokenFor('same', 90) })).expiresAt).toBe(START + 90 * SECOND_MS);
-    const ended = { token: exampleToken({ ...record.token, expiresAt: START + 400 }) };
-    expect((await renewed({ members: whole, record: ended })).expiresAt).toBe(START + 3_600 * SECOND_MS);
     const assumed = { token: exampleToken({ ...record.token, expirySource: 'assumed' }) };
     expect((await renewed({ members: whole, record: assumed })).expiresAt).toBe(START + 3_600 * SECOND_MS);
     const other = tokenFor('other', 3_600);
     expect((await renewed({ ...same, members: other })).expiresAt).toBe(START + 3_600 * SECOND_MS);
+  });
+
+  // @see nuts-foundation/nuts-node#3688, ExpressGateway/express-gateway#1066
+  it('is dead for the time of a request after that end, because the service may have counted later', async () => {
+    const again = (expiresAt: number) =>
+      renew({ members: tokenFor('same', 3_600), record: { token: exampleToken({ ...record.token, expiresAt }) } });
+    const problem = { type: 'token-endpoint-unavailable', retryAfterSeconds: 1 };
+    expect((await again(START + 400 - 3_999)).renewal).toMatchObject({ outcome: 'failed', problem });
+    const token = { expiresAt: START + 3_600 * SECOND_MS };
+    expect((await again(START + 400 - 4_000)).renewal).toMatchObject({ outcome: 'token', token });
   });
 
   it('is issued until 3 s before its end, when it came again in its soft window: its service repeats it', async () => {

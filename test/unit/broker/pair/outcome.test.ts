@@ -103,6 +103,14 @@ it('a 500 holds a version that was never accepted, however short a wait it asks 
   expect(recordNow().pause).toBeUndefined();
 });
 
+// @see mastodon/mastodon#5111, spring-attic/spring-security-oauth#1007
+it.each([302, 307])('a %i, such as one to a log-in page, holds a version that was never accepted', async (status) => {
+  const { seconds, last, recordNow } = await waitsOf(failed({ shape: { ...SHAPE, status } }), {}, 13);
+  expect(seconds.slice(-2)).toEqual([2_048, 3_600]);
+  expect(last?.problem).toMatchObject({ type: 'token-endpoint-unavailable' });
+  expect(recordNow().pause).toBeUndefined();
+});
+
 it.each([
   ['half a second before the lease ends', 10_000, undefined, 5_500],
   ['200 ms after the call at the latest', 5_000, undefined, 5_200],
