@@ -85,15 +85,19 @@ export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 export const POLICY_KIND =
   /^.*\b(((service|resource) control|VPC endpoint|sessions?|deny in an? \w+-based) policy|permissions boundary)/s;
 
-/** AWS's words for a secret that is marked or scheduled for deletion. */
-export const FOR_DELETION = 'for deletion';
+/** AWS's words for a secret that is marked or scheduled for deletion, or that was deleted. */
+export const FOR_DELETION = /for deletion|(?:was|marked) deleted/;
+
+/** The words of KMS, or of a service about it, for a key that the caller may not use. */
+export const KEY_REFUSED =
+  /^Access to KMS|^The ciphertext refers to a customer master key|not authorized to perform: kms:/;
 
 /** The states of a secret: AWS's error, words of its message, and the type of a command's failure. */
 export const SECRET_STATES = [
   ['InvalidRequestException', FOR_DELETION, 'secret-deleted'],
-  ['InvalidRequestException', 'managed by', 'secret-managed'],
-  ['InvalidParameterException', 'on a replica secret', 'secret-replica'],
-  ['InvalidParameterException', 'has replica regions', 'secret-replicated'],
+  ['InvalidRequestException', /managed by/, 'secret-managed'],
+  ['InvalidParameterException', /on a replica secret/, 'secret-replica'],
+  ['InvalidParameterException', /has replica regions/, 'secret-replicated'],
 ] as const;
 
 /** The metric that counts each warning. An operator must see a warning although the caller received an answer. */

@@ -105,9 +105,9 @@ async function examineDeleted(world: World): Promise<Line> {
   const SecretId = secretName(environment, deleted.client);
   const answer = secretsOf(world, world.shell).getResourcePolicy({ SecretId }, world.send);
   const { name, message } = await refusalOf(answer, 'secretsmanager:GetResourcePolicy', world);
-  return name === 'InvalidRequestException' && message.includes(FOR_DELETION)
-    ? good(`${name}, "${FOR_DELETION}", for ${deleted.client}`)
-    : wrong(`AWS says ${name} for ${deleted.client}, without "${FOR_DELETION}"`, NEW_WORDS);
+  return name === 'InvalidRequestException' && FOR_DELETION.test(message)
+    ? good(`${name}, in known words, for ${deleted.client}`)
+    : wrong(`AWS says ${name} for ${deleted.client}, in unknown words`, NEW_WORDS);
 }
 
 /** An SDK client that keeps AWS's own error messages, which the commands' clients replace. */

@@ -2,7 +2,8 @@ import type { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { aborted, CommandFailure, UNSET_LOCAL } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
-import { POLICY_KIND } from '../../functions/vocabulary.ts';
+import { membersOf } from '../../functions/broker/json.ts';
+import { KEY_REFUSED, POLICY_KIND } from '../../functions/vocabulary.ts';
 import { awsConfig, awsRegion, type CommandOptions } from './aws-config.ts';
 
 /** Creates an SDK client whose calls fail with a CommandFailure: that of `conflict`, otherwise `awsFailure`. */
@@ -44,7 +45,11 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   if (error instanceof Error && error.message === 'Region is missing') {
     return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Pass --region or set AWS_REGION.');
   }
-  const [, type, detail, advice] = denialOf(word, error) ?? KNOWN.find(([names]) => names.test(word)) ?? UNAVAILABLE;
+  const known = denialOf(word, error) ?? KNOWN.find(([names]) => names.test(word));
+  // AWS's own refusal, under a name that is not known here.
+  const { httpStatusCode: status = 0 } = membersOf(membersOf(error).$metadata);
+  const isRefusal = Number(status) >= 400 && Number(status) < 500;
+  const [, type, detail, advice] = known ?? (isRefusal ? REFUSED : UNAVAILABLE);
   const place = region === undefined ? '' : ` in ${region}`;
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
 }
@@ -52,7 +57,7 @@ export function awsFailure(error: unknown, action: string, region: string | unde
 /** Describes a denial for which AWS names the key, or a kind of policy other than what the role itself lacks. */
 function denialOf(word: string, error: unknown): Known | undefined {
   if (!(error instanceof Error) || !ACCESS_DENIED.test(word)) return undefined;
-  if (error.message.startsWith('Access to KMS is not allowed')) return KEY_DENIED;
+  if (KEY_REFUSED.test(error.message)) return KEY_DENIED;
   const [, kind = ''] = POLICY_KIND.exec(error.message) ?? [];
   const [, advice] = DENIALS.find(([names]) => names.test(kind)) ?? [];
   return advice === undefined
@@ -96,6 +101,12 @@ const DENIALS: readonly (readonly [kind: RegExp, advice: string])[] = [
   [/identity-based/, 'A policy of your own role denies it: use another role.'],
 ];
 
+const REFUSAL = [
+  'aws-refused',
+  'AWS refuses the request as it is',
+  'The same call with the AWS CLI shows why.',
+] as const;
+
 const KNOWN: readonly Known[] = [
   [
     /^NoStandIn$/,
@@ -111,7 +122,7 @@ const KNOWN: readonly Known[] = [
   ],
   [/^ExpiredToken|^RequestExpired/, 'aws-credentials-expired', 'Your AWS credentials have expired', 'Sign in again.'],
   [
-    /^UnrecognizedClient|^InvalidClientTokenId|^InvalidSignature|^SignatureDoesNotMatch|^InvalidAccessKeyId/,
+    /^UnrecognizedClient|^InvalidClientTokenId|Signature|^InvalidAccessKeyId|^MissingAuthenticationToken/,
     'aws-credentials-invalid',
     'AWS does not know your AWS credentials',
     'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in. An opt-in region takes no token of the global STS endpoint: set AWS_STS_REGIONAL_ENDPOINTS=regional and sign in again.',
@@ -132,12 +143,15 @@ const KNOWN: readonly Known[] = [
   [/NotFound/, 'aws-not-found', 'AWS has no resource of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
   [
-    /^(?:Invalid|Validation|Malformed)|Exists|Conflict/,
-    'aws-refused',
-    'AWS refuses the request as it is',
-    'The same call with the AWS CLI shows why.',
+    /^SubscriptionRequired|^OptInRequired/,
+    'aws-not-signed-up',
+    'This account, or this region of it, is not signed up for the service',
+    "Enable the region, or finish the account's registration.",
   ],
+  [/^(?:Invalid|Validation|Malformed)|Exists|Conflict/, ...REFUSAL],
 ];
+
+const REFUSED: Known = [/./, ...REFUSAL];
 
 const UNAVAILABLE: Known = [
   /./,

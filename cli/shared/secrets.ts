@@ -236,7 +236,7 @@ function conflict(error: unknown, operation: string): CommandFailure | undefined
   }
   if (error instanceof LimitExceededException && operation === 'PutSecretValue') return stateFailure('secret-full');
   const { name, message } = error instanceof Error ? error : new Error();
-  const [, , state] = SECRET_STATES.find(([theirs, words]) => name === theirs && message.includes(words)) ?? [];
+  const [, , state] = SECRET_STATES.find(([theirs, words]) => name === theirs && words.test(message)) ?? [];
   if (state !== undefined) return stateFailure(state);
   const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';
   return isLost || error instanceof ResourceExistsException ? secretChanged() : undefined;

@@ -2,7 +2,7 @@ import type { GetSecretValueCommandInput } from '@aws-sdk/client-secrets-manager
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { textOf } from '../broker/json.ts';
 import { Redacted } from '../broker/redacted.ts';
-import { FOR_DELETION, POLICY_KIND, secretName } from '../vocabulary.ts';
+import { FOR_DELETION, KEY_REFUSED, POLICY_KIND, secretName } from '../vocabulary.ts';
 import { causeWord, isDefinitive, MARKED_FOR_DELETION, withRetry, withTimeLimit } from './calls.ts';
 import { type Access, createJsonApi, SECRETS } from './json-api.ts';
 
@@ -22,9 +22,9 @@ export function createSecretsManager(access: Access) {
 
 /** Names the causes that only the message distinguishes: deletion, the key, and the kind of policy. */
 function nameRefusal(name: string, message: string): string {
-  if (name === 'InvalidRequestException') return message.includes(FOR_DELETION) ? MARKED_FOR_DELETION : name;
+  if (name === 'InvalidRequestException') return FOR_DELETION.test(message) ? MARKED_FOR_DELETION : name;
   if (name !== 'AccessDeniedException') return name;
-  return message.startsWith('Access to KMS is not allowed') ? KEY_DENIED : (POLICY_KIND.exec(message)?.[1] ?? name);
+  return KEY_REFUSED.test(message) ? KEY_DENIED : (POLICY_KIND.exec(message)?.[1] ?? name);
 }
 
 /** A refusal of the key says nothing about the secret. */

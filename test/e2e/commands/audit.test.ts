@@ -65,7 +65,7 @@ describe('audit', () => {
     const throttled = answerWith(400, { __type: 'ThrottlingException' });
     const first = answerWith(200, { ...log('1'), nextToken: 'second page' });
     const again = answerWith(200, log('1', '2', '3'));
-    const failed = answerWith(400, { __type: 'SomethingElse' });
+    const failed = answerWith(501, { __type: 'SomethingElse' });
     const answers = [first, answerWith(200, log('2')), answerWith(503, ''), throttled, failed, again];
     const { url, requests } = await answering((...call) => (answers.shift() ?? answerWith(200, {}))(...call));
     const args = ['audit', 'acme', '--since', '99999d', '--follow', '--json'];

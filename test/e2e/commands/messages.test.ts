@@ -50,6 +50,10 @@ describe('a failure of AWS', () => {
     ['InvalidParameterException', 'aws-refused'],
     ['ResourceNotFoundException', 'aws-not-found'],
     ['KMSAccessDeniedException', 'aws-key-unusable'],
+    ['IncompleteSignature', 'aws-credentials-invalid'],
+    // @see aws-amplify/amplify-cli#4446 and webiny/webiny-js#1517
+    ['OptInRequired', 'aws-not-signed-up'],
+    ['SubscriptionRequiredException', 'aws-not-signed-up'],
     ['TimeoutError', 'aws-unavailable'],
     ['AbortError', 'aborted'],
   ])('%s is "%s"', (name, type) => {
@@ -77,14 +81,28 @@ describe('a failure of AWS', () => {
     ['because no resource-based policy allows the x:Y action', undefined, /policy --operator/],
     ['with an explicit deny in something new', undefined, /policy --operator/],
     ['Access to KMS is not allowed', undefined, /kms:Decrypt and kms:GenerateDataKey on that key/],
+    // @see aws/aws-encryption-sdk-javascript#1005
+    [
+      'The ciphertext refers to a customer master key that does not exist',
+      undefined,
+      /kms:GenerateDataKey on that key/,
+    ],
   ])('%s names the kind of policy, and repeats nothing else', (words, kind, advice) => {
     const error = Object.assign(new Error(`User: marked ${words}`), { name: 'AccessDeniedException' });
-    if (words.startsWith('Access')) error.message = words;
+    if (/^(?:Access|The) /.test(words)) error.message = words;
     const failure = awsFailure(error, ...ASKED);
     expect(failure).toMatchObject({ type: 'aws-access-denied', advice: expect.stringMatching(advice) });
     expect(failure.detail.includes('policy') || failure.detail.includes('boundary')).toBe(kind !== undefined);
     expect(failure.detail).toContain(kind ?? '');
     expect(failure.detail).not.toContain('marked');
+  });
+
+  it.each([
+    [400, 'aws-refused'],
+    [500, 'aws-unavailable'],
+  ])('of a name that is not known, with the status %i, is "%s"', (httpStatusCode, type) => {
+    const error = Object.assign(new Error(), { name: 'PublicPolicyException', $metadata: { httpStatusCode } });
+    expect(awsFailure(error, ...ASKED).type).toBe(type);
   });
 
   it('names the service, the operation and the region that were asked, or that there is no region', () => {
@@ -94,8 +112,9 @@ describe('a failure of AWS', () => {
   });
 });
 
-it('a table has columns as wide as they must be, and no cell of it steers the terminal', () => {
-  expect(tableText(['A', 'LONG'], [['one', 'b'], ['c\u001b[2J\n']])).toBe('A       LONG\none     b\nc�[2J�\n');
+it('a table has columns as wide as they must be, headings across them, and no cell that steers the terminal', () => {
+  const rows = [['one', 'b'], ['a heading across'], ['c\u001b[2J\n', '']];
+  expect(tableText(['A', 'LONG'], rows)).toBe('A       LONG\none     b\na heading across\nc�[2J�\n');
 });
 
 it('the command line offers every command and option that an advice names', async () => {

@@ -82,13 +82,19 @@ describe('reading the secret of a client', () => {
     expect(await read()).toEqual({ outcome: 'unavailable', cause });
   });
 
+  /** @see aws/aws-encryption-sdk-javascript#1005 */
+  const KMS_ITSELF =
+    'The ciphertext refers to a customer master key that does not exist, or you are not allowed to access.';
   const NAMED_LIKE_KMS = 'User: arn:aws:sts::111111111111:assumed-role/KMS-Access/KMS is not authorized to perform: it';
 
   it.each<[number, object, SecretReading]>([
     [400, { __type: 'ResourceNotFoundException' }, { outcome: 'missing' }],
-    ...['marked for deletion.', 'scheduled for deletion.'].map((state): [number, object, SecretReading] => {
-      return [400, { __type: 'InvalidRequestException', Message: `It was ${state}` }, { outcome: 'deleted' }];
-    }),
+    // @see hashicorp/terraform-provider-aws#8219 for the last of AWS's wordings, and getmoto/moto#8638 for a stand-in's
+    ...['marked for deletion.', 'scheduled for deletion.', 'currently marked deleted.', 'because it was deleted.'].map(
+      (state): [number, object, SecretReading] => {
+        return [400, { __type: 'InvalidRequestException', Message: `It was ${state}` }, { outcome: 'deleted' }];
+      },
+    ),
     // @see cloud-custodian/cloud-custodian#11035 for a secret that another service manages
     [400, { __type: 'InvalidRequestException', Message: MANAGED }, INVALID],
     [400, { __type: 'InvalidRequestException' }, INVALID],
@@ -106,9 +112,11 @@ describe('reading the secret of a client', () => {
       return [400, { __type: DENIED, Message: `User: … ${words}` }, { outcome: 'denied', cause }];
     }),
     // The secret still exists, and may be read.
-    ...['Message', 'message'].map((member): [number, object, SecretReading] => {
-      const members = { __type: DENIED, [member]: 'Access to KMS is not allowed: garbage' };
-      return [400, members, { outcome: 'unavailable', cause: 'KMSAccessDenied' }];
+    ...['Access to KMS is not allowed: garbage', KMS_ITSELF].flatMap((words) => {
+      const unavailable = { outcome: 'unavailable', cause: 'KMSAccessDenied' } as const;
+      return ['Message', 'message'].map((member): [number, object, SecretReading] => {
+        return [400, { __type: DENIED, [member]: words }, unavailable];
+      });
     }),
     // None of these is an answer about the secret: a key, a proxy, a gateway or a clock may have given it.
     ...['KMSInvalidStateException', 'DecryptionFailure', 'InternalServiceError', 'IncompleteSignature']

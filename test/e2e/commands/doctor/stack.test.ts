@@ -190,7 +190,7 @@ describe('doctor --stack', () => {
     ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
     ['words-denied', 'says AccessDeniedException, without', 'GetSecretValue', ['not authorized to perform', 'no']],
     ['words-deleted', 'says OtherException for gone', 'GetResourcePolicy', ['InvalidRequest', 'Other']],
-    ['words-deleted', 'gone, without "for deletion"', 'GetResourcePolicy', ['for deletion', 'to go']],
+    ['words-deleted', 'gone, in unknown words', 'GetResourcePolicy', ['for deletion', 'to go']],
   ])('fails the line %s with "%s", and says what to do', async (line, said, operation, change) => {
     alter(operation, change);
     const { exitCode, lines } = await doctor('--guarded', '--profile-direct', 'direct');
