@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { explainFailure } from '../client/commands/failure.ts';
+import { readPair } from '../client/commands/options.ts';
 import { createProgram, runProgram } from '../client/commands/program.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { SETTINGS_VARIABLE } from '../lib/settings/names.ts';
@@ -18,13 +19,13 @@ export async function runCommandLine(args: readonly string[], shell: Shell): Pro
     });
   // Most commands of the client package use no environment: read the settings only if an environment is named.
   program.hook('preAction', async (_, command) => {
-    const { environment, client, service } = command.optsWithGlobals();
+    const { environment } = command.optsWithGlobals();
     const source = program.getOptionValueSource('environment');
     if (source === 'default') return;
     const { checkEnvironment, checkService } = await import('./shared/settings.ts');
     checkEnvironment(environment, source, command);
     if (!/^(token|doctor)$/.test(command.name())) return;
-    checkService(shell, service ?? command.args[client === undefined ? 1 : 0], environment, command);
+    checkService(shell, readPair(command).service, environment, command);
   });
   const addCommands = async () => {
     const client = program

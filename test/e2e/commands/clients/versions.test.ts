@@ -132,7 +132,7 @@ it('a client whose tag names no service is not taken for one that every service 
     expect(await world.run(command, { input: WRONG }), command).toMatchObject(refused);
   }
   expect(await world.json('client list')).toMatchObject({ clients: [{ services: [] }] });
-  expect((await world.run('client list')).stdout).toMatch(/^acme +- +- +- /m);
+  expect((await world.run('client list')).stdout).toMatch(/^acme: .*\n +- +- +- +-$/m);
 });
 
 const NOWHERE = { env: { TOKEN_BROKER_URL: 'http://127.0.0.1:9' } };
