@@ -10,7 +10,8 @@ export interface TokenResponse {
 /** The content of an answer: an object, an array or a text. */
 export interface Content {
   readonly value?: unknown;
-  readonly isJson?: boolean;
+  /** The body is JSON, or is declared as a form. */
+  readonly isStructured?: boolean;
   /** The reason why the value cannot contain a token, unless the settings call the whole text the token. */
   readonly doubt?: string;
 }
@@ -27,23 +28,29 @@ export function readContent(response: TokenResponse): Content {
   if (text === '') return { doubt: `its body is empty. ${WRONG_PLACE}` };
   if (/^[{["]/.test(text)) {
     const value = parseJson(text);
-    return value === undefined ? { doubt: NO_JSON } : { value, isJson: true };
+    return value === undefined ? { doubt: NO_JSON } : { value, isStructured: true };
   }
   const hasTokens = TOKEN_TYPE.test(type);
-  const isForm = /\bx-www-form-urlencoded$/.test(type) || LOOKS_LIKE_FORM.test(text);
-  if (isForm && (hasTokens || WORD.test(text))) return { value: Object.fromEntries(new URLSearchParams(text)) };
+  const isStructured = /\bx-www-form-urlencoded$/.test(type);
+  if ((isStructured || LOOKS_LIKE_FORM.test(text)) && (hasTokens || WORD.test(text))) {
+    return { value: Object.fromEntries(new URLSearchParams(text)), isStructured };
+  }
   // A raw JWT is unmistakable. Any other word in a body declared as JSON may be truncated JSON.
   if (text.startsWith('eyJ') || (hasTokens && !/\bjson$/.test(type))) return { value: text };
   return { value: WORD.test(text) ? text : undefined, doubt: hasTokens ? NO_JSON : WRONG_TYPE };
 }
 
 /**
- * Returns the text of a body without white space around it: in the declared charset, else UTF-8, else Latin-1. Only
- * members beside the token need a charset, because a token is ASCII. Every content begins with ASCII, too.
+ * Returns the text of a body without white space around it: in the charset of its byte order mark, else the declared,
+ * else UTF-8, else Latin-1. Only members beside the token need a charset, because a token is ASCII. Every content
+ * begins with ASCII, too.
  */
 function readText({ headers, body }: TokenResponse): string {
   const [, declared] = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(headers['content-type'] ?? '') ?? [];
-  const texts = [declared ?? 'utf-8', 'utf-8', 'latin1'].map((charset) => decodeText(body, charset)?.trim());
+  const marked = body[0] === 0xfe && body[1] === 0xff ? 'utf-16be' : body[0] === 0xff && body[1] === 0xfe && 'utf-16le';
+  const texts = [marked || (declared ?? 'utf-8'), 'utf-8', 'latin1'].map((charset) =>
+    decodeText(body, charset)?.trim(),
+  );
   return texts.find((text) => text !== undefined && !/^[^!-~]/.test(text)) ?? texts.at(-1) ?? '';
 }
 

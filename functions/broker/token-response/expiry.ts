@@ -19,8 +19,10 @@ export function readExpiry(token: FoundToken, answer: Answer, times: RequestTime
   const { claims, hasLocal } = claimsOfAnswer(token, answer, times, service);
   // An operator who sets the life time says that an expiry that has passed is wrong.
   const believed = claims.filter(({ expiresAt }) => tokenLifetimeSeconds === undefined || expiresAt > receivedAt);
-  if (token.exp !== undefined) {
-    const expiresAt = onThisClock(token.exp, answer, times);
+  if (token.jwt?.expiresAt !== undefined) {
+    // The time between its claims is the same on every clock.
+    const latest = requestStartedAt + (token.jwt.lifetimeMs ?? Infinity);
+    const expiresAt = Math.min(latest, onThisClock(token.jwt.expiresAt, answer, times));
     believed.push({ where: 'its own `exp` (JWT)', expiresAt, expirySource: 'jwt' });
   }
   const bySettings: ExpiryClaim = {
@@ -51,8 +53,8 @@ export function readExpiry(token: FoundToken, answer: Answer, times: RequestTime
  */
 function onThisClock(moment: number, { response }: Answer, { requestStartedAt, receivedAt }: RequestTimes): number {
   const { age, date: sentAt } = response.headers;
-  // The date of a stored answer is older than the answer.
-  const date = age === undefined ? parseHttpDate(sentAt) : Number.NaN;
+  // The date of a stored answer is older than the answer. An age of 0 is no stored answer.
+  const date = Number(age ?? 0) === 0 ? parseHttpDate(sentAt) : Number.NaN;
   const converted = Number.isNaN(date) ? moment : moment + requestStartedAt - date;
   const [earlier, later] = [Math.min(moment, converted), Math.max(moment, converted)];
   return earlier > receivedAt ? earlier : later;

@@ -36,11 +36,14 @@ export function readExtras(
   };
 }
 
-/** Returns the type, or `Bearer` if the type is missing, no word or the token (RFC 6749 §7.1, RFC 9110 §11.1). */
+/**
+ * Returns the type, or `Bearer` if the type is missing, no word or the token (RFC 6749 §7.1, RFC 9110 §11.1). Apigee
+ * writes `BearerToken`.
+ */
 function readTokenType(around: readonly Level[], token: string): string {
   const type = nearest(around, 'tokentype');
   const word = typeof type === 'string' ? type.trim() : '';
-  const isScheme = /^[!#$%&'*+\-.^_`|~\w]{1,64}$/.test(word) && word.toLowerCase() !== 'bearer';
+  const isScheme = /^[!#$%&'*+\-.^_`|~\w]{1,64}$/.test(word) && !/^bearer(?:[-_]?token)?$/i.test(word);
   return isScheme && !shows(word, token) ? word : 'Bearer';
 }
 

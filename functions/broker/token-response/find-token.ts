@@ -4,15 +4,21 @@ import { openText } from './content.ts';
 import { type Answer, type FoundMember, type Level, type Members, UnusableAnswer } from './members.ts';
 import { COMPANIONS, plainName, TOKEN_NAMES, VAGUE_NAMES } from './names.ts';
 import type { PrintPath } from './shape.ts';
-import { FIRST_EPOCH_MILLISECONDS } from './times.ts';
+import { readMoment } from './times.ts';
 
 /** The token of an answer, without `Bearer ` before it. */
 export interface FoundToken {
   readonly text: string;
   /** The objects around the token, the nearest object first. */
   readonly around: readonly Level[];
-  /** The `exp` of a JWT in epoch milliseconds. */
-  readonly exp: number | undefined;
+  readonly jwt: Jwt | undefined;
+}
+
+interface Jwt {
+  /** The claim `exp` in epoch milliseconds. */
+  readonly expiresAt: number | undefined;
+  /** The time from `iat` to `exp`. */
+  readonly lifetimeMs: number | undefined;
 }
 
 /**
@@ -31,10 +37,8 @@ export function findToken(
   const member = named === undefined ? searchedMember(members, print) : members.token;
   if (member === undefined) throw new UnusableAnswer(`response.${named} that it does not have.`);
   const text = withoutScheme(member.value);
-  const flaw = flawOf(text);
-  if (typeof text === 'string' && flaw === undefined) {
-    return { text, around: member.around, exp: readJwt(text)?.expiresAt };
-  }
+  const flaw = flawOf(text) ?? (named === undefined && isFailure(text) ? 'reads like an error' : undefined);
+  if (typeof text === 'string' && flaw === undefined) return { text, around: member.around, jwt: readJwt(text) };
   const advice = 'If another member is the token, name it in response.tokenMember.';
   throw new UnusableAnswer(`its member \`${print(member.path)}\` should be the token but ${flaw}. ${advice}`);
 }
@@ -69,18 +73,22 @@ function searchedMember({ content, all }: Members, print: PrintPath): FoundMembe
   throw new UnusableAnswer(`its members ${members} have different values; name the token in response.tokenMember.`);
 }
 
-/** Removes the `Bearer ` that some services send before the token. No token contains a space. */
+/** Removes white space around the token, and the `Bearer ` that some services send before it. */
 function withoutScheme(value: unknown): unknown {
-  return typeof value === 'string' ? value.replace(/^bearer +/i, '') : value;
+  return typeof value === 'string' ? value.replace(/^\s*(?:bearer\s+)?/i, '').trimEnd() : value;
 }
 
 /** Returns why a value is no token. Accepts 1 to 65 536 visible ASCII characters (RFC 6749 A.12, RFC 6750 §2.1). */
 function flawOf(token: unknown): string | undefined {
   if (typeof token !== 'string') return `is ${token === null ? 'null' : 'not a string'}`;
   if (token === '') return 'is empty';
+  if (NOTHING.test(token)) return 'is a word for nothing';
   if (token.length > 65_536) return 'is longer than 64 KiB';
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'contains a space, a control character or a character beyond ASCII';
 }
+
+/** Texts that a service, or its own client, writes when it has no token. */
+const NOTHING = /^(?:null|undefined|none|nil|nan|false|true|n\/a|0|-1|\*+)$/i;
 
 /** Returns whether a value with an ambiguous name is a token: a JWT, or an opaque word unlike `Unauthorized`. */
 function looksLikeToken(value: unknown): boolean {
@@ -88,25 +96,29 @@ function looksLikeToken(value: unknown): boolean {
   if (typeof text !== 'string') return false;
   if (readJwt(text) !== undefined) return true;
   if (text.length < 8 || !/^[\w.~+/=:|!*$@-]+$/.test(text) || !/[a-z]/i.test(text)) return false;
-  return (text.length >= 40 || !FAILURE_WORD.test(text)) && (/\d/.test(text) || text.length >= 16);
+  return !isFailure(text) && (/\d/.test(text) || text.length >= 16);
+}
+
+/** Returns whether a text is the word of a failure. A long text may contain such a word by chance. */
+function isFailure(text: unknown): boolean {
+  return typeof text === 'string' && text.length < 40 && FAILURE_WORD.test(text);
 }
 
 const FAILURE_WORD =
   /error|failed|failure|invalid|denied|unauthori|forbidden|exception|unavailable|expired|not.?found/i;
 
 /**
- * Reads a signed JWT. Returns `undefined` for any other text. `expiresAt` is its `exp` in epoch milliseconds. Does not
- * verify the signature, because the token came directly from its service (RFC 7519 §4.1.4, RFC 7515 §7.1).
+ * Reads a signed JWT. Returns `undefined` for any other text. Does not verify the signature, because the token came
+ * directly from its service (RFC 7519 §4.1.4, RFC 7515 §7.1).
  */
-function readJwt(text: string): { readonly expiresAt: number | undefined } | undefined {
+function readJwt(text: string): Jwt | undefined {
   const parts = text.split('.', 4);
   if (parts.length !== 3) return undefined;
   const [header, claims] = parts.slice(0, 2).map(decodeMembers);
   if (typeof header?.alg !== 'string' || claims === undefined) return undefined;
-  const { exp } = claims;
-  if (typeof exp !== 'number' || !Number.isFinite(exp)) return { expiresAt: undefined };
-  // Some issuers write milliseconds. Read as seconds, they would never expire.
-  return { expiresAt: exp >= FIRST_EPOCH_MILLISECONDS ? exp : exp * 1_000 };
+  const [expiresAt, issuedAt] = [readMoment(claims.exp), readMoment(claims.iat)];
+  const lifetimeMs = (expiresAt ?? Number.NaN) - (issuedAt ?? Number.NaN);
+  return { expiresAt, lifetimeMs: lifetimeMs > 0 ? lifetimeMs : undefined };
 }
 
 function decodeMembers(base64url: string): Readonly<Record<string, unknown>> | undefined {

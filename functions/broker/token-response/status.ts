@@ -16,7 +16,7 @@ export function readStatus(answer: Answer, receivedAt: number, service: Service)
   const { response, content, members, print } = answer;
   const { status, headers } = response;
   const [error] = members.errors;
-  if (isRejected(status, error, content.isJson, service)) return { outcome: 'rejected' };
+  if (isRejected(status, error, content.isStructured, service)) return { outcome: 'rejected' };
   if (isSuccess(status)) return undefined;
   const shape = shapeOf(response, content, print);
   const answered = `The token endpoint answered ${status}`;
@@ -28,8 +28,10 @@ export function readStatus(answer: Answer, receivedAt: number, service: Service)
   }
   const others = 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
   const isRedirect = status >= 300 && status <= 399;
-  const advice = isRedirect ? redirected(headers.location, service, print) : (STATUS_ADVICE[status] ?? others);
   const known = oauthErrorOf(error);
+  const isOfClient = status === 400 && /_client$/.test(known ?? '');
+  const ofStatus = isOfClient ? CLIENT_ADVICE : (STATUS_ADVICE[status] ?? others);
+  const advice = isRedirect ? redirected(headers.location, service, print) : ofStatus;
   const detail = `${answered}${known ? ` (${known})` : ''}: ${advice}`;
   const problem = new Problem('token-endpoint-error', detail, { shape });
   return { outcome: isRefusal(status) ? 'held' : 'failed', problem };
@@ -39,9 +41,14 @@ const isSuccess = (status: number) => status >= 200 && status <= 299;
 const isRefusal = (status: number) => status >= 400 && status <= 499 && status !== 408 && status !== 429;
 
 /** Returns whether an answer definitively rejects the credential, which is then not sent again (RFC 6749 §5.2). */
-function isRejected(status: number, error: unknown, isJson = false, { rejectedOn403, rejectedOn }: Service): boolean {
+function isRejected(
+  status: number,
+  error: unknown,
+  isStructured = false,
+  { rejectedOn403, rejectedOn }: Service,
+): boolean {
   if (status === 401 || (status === 403 && rejectedOn403)) return true;
-  if (isJson && error === 'invalid_client' && (isSuccess(status) || status === 400)) return true;
+  if (isStructured && error === 'invalid_client' && (isSuccess(status) || status === 400)) return true;
   const isNamed = typeof error === 'string' && rejectedOn?.includes(error) === true;
   return isNamed && (isSuccess(status) || isRefusal(status));
 }
@@ -61,9 +68,10 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
  * (RFC 9110 §10.2.3).
  */
 function parseRetryAfter(header: string, now: number, maxSeconds: number): number | undefined {
-  const waits = (header.match(/[A-Z][a-z]{2}, [^,]+|[^,\s][^,]*/g) ?? []).map((text) => {
+  const waits = (header.match(/[A-Z][a-z]{2,8}, [^,]+|[^,\s][^,]*/g) ?? []).map((text) => {
     const wait = text.trim();
-    return Math.ceil(/^\d+(?:\.\d+)?$/.test(wait) ? Number(wait) : (parseHttpDate(wait) - now) / 1_000);
+    const [, seconds] = /^"?(\d+(?:\.\d*)?) ?(?:s|secs?|seconds)?"?$/i.exec(wait) ?? [];
+    return Math.ceil(seconds === undefined ? (parseHttpDate(wait) - now) / 1_000 : Number(seconds));
   });
   const seconds = Math.max(0, ...waits.filter((wait) => !Number.isNaN(wait)));
   return seconds > 0 ? Math.min(seconds, maxSeconds) : undefined;
@@ -83,6 +91,8 @@ function redirected(location: string | undefined, { authUrl, tokenPath }: Servic
   const where = isPlain ? ` to ${to.pathname}` : '';
   return `a redirect${where}, which the broker does not follow. Correct authUrl or tokenPath.`;
 }
+
+const CLIENT_ADVICE = 'it does not accept the credential, or its rights. Otherwise check basicEncoding and parameters.';
 
 const STATUS_ADVICE: Readonly<Record<number, string>> = {
   400: 'it does not accept the token request. Check parameters (for example grant_type), parametersIn and headers.',

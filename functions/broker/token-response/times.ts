@@ -29,9 +29,20 @@ export function readTime(value: unknown, meaning: ExpiryMeaning): ReadTime | und
 
 const MAX_TEXT_LENGTH = 64;
 
+/** Returns the epoch milliseconds of a moment that cannot be a length, or `undefined` for any other value. */
+export function readMoment(value: unknown): number | undefined {
+  if (typeof value === 'number' && value < FIRST_EPOCH_SECONDS) return value * SECOND_MS;
+  const { ms, isMoment, isLocal } = readTime(value, { isMoment: true, unitMs: SECOND_MS }) ?? UNREADABLE;
+  return isMoment && !isLocal && !Number.isNaN(ms) ? ms : undefined;
+}
+
 /** Reads a number that is too large for a length as a moment. As a length, 10⁹ seconds are 31 years. */
 function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning): ReadTime {
   if (!Number.isFinite(number)) return UNREADABLE;
+  const compact = readDate(`${number}`.replace(COMPACT, '$1-$2-$3T$4:$5:$6'), [ISO_8601]);
+  if (!Number.isNaN(compact.ms)) return compact;
+  if (number >= FIRST_EPOCH_NANOSECONDS) return momentOf(number / 1e6);
+  if (number >= FIRST_EPOCH_MICROSECONDS) return momentOf(number / 1e3);
   if (number >= FIRST_EPOCH_MILLISECONDS) return momentOf(number);
   const isEpoch = number >= FIRST_EPOCH_SECONDS && (isMoment || unitMs >= SECOND_MS);
   return isEpoch ? momentOf(number * SECOND_MS) : lengthOf(number * unitMs);
@@ -40,13 +51,19 @@ function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning): ReadTi
 const SECOND_MS = 1_000;
 const FIRST_EPOCH_SECONDS = 1e9;
 /** The year 33 658 in seconds, and the year 2001 in milliseconds. */
-export const FIRST_EPOCH_MILLISECONDS = 1e12;
+const FIRST_EPOCH_MILLISECONDS = 1e12;
+/** The year 2001, too. */
+const FIRST_EPOCH_MICROSECONDS = 1e15;
+const FIRST_EPOCH_NANOSECONDS = 1e18;
+const COMPACT = /^((?:19|20)\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/;
 
-/** Reads dates as services write them: ISO 8601 and RFC 1123. A date without a time is its first moment. */
-function readDate(text: string): ReadTime {
-  const { date, day, month, year, time = '00:00', zone } = (ISO_8601.exec(text) ?? RFC_1123.exec(text))?.groups ?? {};
+/** Reads dates as services write them: ISO 8601 and those of HTTP. A date without a time is its first moment. */
+function readDate(text: string, forms: readonly RegExp[] = [ISO_8601, ...HTTP_FORMS]): ReadTime {
+  const { groups = {} } = forms.map((form) => form.exec(text)).find((match) => match !== null) ?? {};
+  const { date, day, month, year, time = '00:00', zone } = groups;
   const monthNumber = MONTHS.indexOf(month?.toLowerCase() ?? '') + 1;
-  const isoDate = date ?? (day && `${year}-${String(monthNumber).padStart(2, '0')}-${day.padStart(2, '0')}`);
+  const fullYear = year?.padStart(4, '20');
+  const isoDate = date ?? (day && `${fullYear}-${String(monthNumber).padStart(2, '0')}-${day.padStart(2, '0')}`);
   const offset = zone?.replace(/^[a-z]+$/i, 'Z').replace(/^([+-]\d\d)$/, '$1:00') ?? 'Z';
   const ms = isoDate ? Date.parse(`${isoDate}T${time}${offset}`) : Number.NaN;
   return { ...momentOf(ms), isLocal: zone === undefined && !Number.isNaN(ms) };
@@ -58,13 +75,15 @@ const ISO_8601 = new RegExp(
   String.raw`^(?<date>\d{4}-\d\d-\d\d)(?:[t ](?<time>\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)${ZONE})?$`,
   'i',
 );
-const RFC_1123 = new RegExp(
-  String.raw`^(?:[a-z]{3}, ?)?(?<day>\d{1,2})[ -](?<month>${MONTHS.join('|')})[ -](?<year>\d{4}) (?<time>\d\d:\d\d(?::\d\d)?)${ZONE}$`,
-  'i',
-);
+const MONTH = `(?<month>${MONTHS.join('|')})`;
+const TIME = String.raw`(?<time>\d\d:\d\d(?::\d\d)?)`;
+/** RFC 1123 and RFC 850, and the form of `asctime`. */
+const HTTP_FORMS = [
+  String.raw`^(?:[a-z]{3,9}, ?)?(?<day>\d{1,2})[ -]${MONTH}[ -](?<year>\d{4}|\d\d) ${TIME}${ZONE}$`,
+  String.raw`^[a-z]{3} ${MONTH} {1,2}(?<day>\d{1,2}) ${TIME} (?<year>\d{4})$`,
+].map((form) => new RegExp(form, 'i'));
 
-/** Returns the epoch milliseconds of an HTTP date (RFC 9110 §5.6.7, not its obsolete forms), else NaN. */
+/** Returns the epoch milliseconds of an HTTP date, also in its obsolete forms (RFC 9110 §5.6.7), else NaN. */
 export function parseHttpDate(text = ''): number {
-  // Date.parse itself accepts nearly any text, and reads some texts in the machine's own time zone.
-  return /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return readDate(text, HTTP_FORMS).ms;
 }

@@ -96,7 +96,12 @@ describe('a member that says when the token expires', () => {
     ...['expiresDate', 'expirationTime', 'expiryTime', 'expireTime', 'expiryDateTime', 'expiryTimestamp', 'expiresUtc'],
     ...['validUntil', 'validTill', 'valid_to', 'notAfter', 'exp', 'accessTokenExpiresAt', 'expires_in', 'expires'],
   ])('may be called %s', (name) => {
-    for (const value of [end, `${end}`, `${end}.0`, end * 1_000, `${end * 1_000}`]) {
+    for (const value of [
+      end,
+      `${end}`,
+      `${end}.0`,
+      ...[1e3, 1e6, 1e9].flatMap((unit) => [end * unit, `${end * unit}`]),
+    ]) {
       expect(expiryOf({ [name]: value })).toBe(HALF_AN_HOUR);
     }
   });
@@ -105,13 +110,17 @@ describe('a member that says when the token expires', () => {
     ...['2026-01-01T00:30:00Z', '2026-01-01 00:30:00Z', '2026-01-01t00:30:00z', '2026-01-01T00:30:00.0000000Z'],
     ...['2026-01-01T01:30:00+01:00', '2025-12-31T23:00:00-0130', '2026-01-01T01:30:00+01', '2026-01-01 00:30 UTC'],
     ...['Thu, 01 Jan 2026 00:30:00 GMT', 'thu, 1 jan 2026 01:30 +0100', '01-Jan-2026 00:30:00 Z'],
+    'Thursday, 01-Jan-26 00:30:00 GMT',
   ])('has the value %s', (value) => {
     expect(expiryOf({ expires: value })).toBe(HALF_AN_HOUR);
   });
 
   // @see superdesk/superdesk-core#2381
   describe('without a time zone', () => {
-    const LOCAL = ['2026-01-01T02:30:00', '2026-01-01 02:30', '2026-01-02', 'Thu, 01 Jan 2026 02:30:00'];
+    const LOCAL = [
+      ...['2026-01-01T02:30:00', '2026-01-01 02:30', '2026-01-02', 'Thu, 01 Jan 2026 02:30:00', '20260101023000'],
+      'Thu Jan  1 02:30:00 2026',
+    ];
 
     it.each(LOCAL)('counts as if nothing was said, with a warning: %s', (expires) => {
       expect(expiryOf({ expires })).toBe('assumed 300');
@@ -127,7 +136,7 @@ describe('a member that says when the token expires', () => {
       onTestFinished(() => parse.mockRestore());
       const answer = { settings: { ...LONG.settings, response: { lifetimeMember: 'expires' } } };
       expect(LOCAL.map((expires) => expiryOf({ expires }, answer))).toEqual(
-        [9_000, 9_000, 86_400, 9_000].map((seconds) => `response ${seconds}`),
+        [9_000, 9_000, 86_400, 9_000, 9_000, 9_000].map((seconds) => `response ${seconds}`),
       );
       expect(parse.mock.calls.flat()).toEqual(expect.arrayContaining(['2026-01-02T00:00Z', '2026-01-01T02:30:00Z']));
       expect(parse.mock.calls.flat().filter((text) => !text.endsWith('Z'))).toEqual([]);
@@ -154,12 +163,15 @@ describe('a member that says when the token expires', () => {
     const headers = { date: new Date(START + off).toUTCString() };
     const exp = START / 1_000 + 300;
     expect(expiryOf({ access_token: jwt({ exp }) }, { headers })).toBe('jwt 300');
+    const early = { age: '0', date: new Date(START + off + 300_000).toUTCString() };
+    const ofService = (START + off) / 1_000 + 600;
+    expect(expiryOf({ expires_at: ofService }, { headers: early })).toBe('response 300');
     expect(expiryOf({ expires_at: exp }, { headers })).toBe('response 300');
     expect(expiryOf({ expires_at: exp - 301 }, { headers })).toMatch(off < 0 ? /^response / : /^by `expires_at`/);
   });
 
   it('counts by the own clock alone when the answer was stored, as its `age` shows', () => {
-    const headers = { age: '0', date: new Date(START - HOUR_MS).toUTCString() };
+    const headers = { age: '1', date: new Date(START - HOUR_MS).toUTCString() };
     expect(expiryOf({ expires_at: START / 1_000 }, { headers })).toBe('by `expires_at` the token had expired');
   });
 });
@@ -268,9 +280,21 @@ describe('the expiry of a JWT', () => {
     ['is in seconds below', { exp: 1e12 - 1 }, 'jwt 86400'],
     ['has passed', { exp: exp - 1_800 }, 'by its own `exp` (JWT) the token had expired'],
     ['may be missing', {}, 'assumed 300'],
-    ['is no text', { exp: `${exp}` }, 'assumed 300'],
+    // @see lcobucci/jwt#604, auth0/angular2-jwt#597
+    ['may be a text', { exp: `${exp}` }, 'jwt 1800'],
+    ['may be a date', { exp: new Date(exp * 1_000).toISOString() }, 'jwt 1800'],
+    ['is no date without a zone', { exp: '2026-01-01T00:30:00' }, 'assumed 300'],
+    ['is no length', { exp: '1800' }, 'assumed 300'],
+    ['is no word', { exp: 'soon' }, 'assumed 300'],
   ])('%s', (_, told, expiry) => {
     expect(expiryOf({ access_token: jwt(told) })).toBe(expiry);
+  });
+
+  it('is never later than its life time after the request, whatever the clocks are', () => {
+    const ahead = exp + 3_600;
+    expect(expiryOf({ access_token: jwt({ iat: ahead - 300, exp: ahead }) })).toBe('jwt 300');
+    expect(expiryOf({ access_token: jwt({ iat: exp - 3_600, exp }) })).toBe('jwt 1800');
+    expect(expiryOf({ access_token: jwt({ iat: exp, exp }) })).toBe('jwt 1800');
   });
 
   it('counts when it is the earliest', () => {

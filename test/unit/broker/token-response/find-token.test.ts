@@ -107,6 +107,8 @@ describe('the text of a token', () => {
     ['Bearer tok-1', 'tok-1'],
     ['BEARER   tok-1', 'tok-1'],
     ['Bearertok-1', 'Bearertok-1'],
+    // @see bytedance/deer-flow#5066, requests/requests-oauthlib#255
+    ...['tok-1\n', ' tok-1', 'Bearer\ttok-1\r\n'].map((text): [string, string] => [text, 'tok-1']),
     ...['t', '!~', 't'.repeat(65_536)].map((text): [string, string] => [text, text]),
   ])('may be this (%#)', (text, token) => {
     expect(found({ token: text })).toBe(token);
@@ -117,10 +119,17 @@ describe('the text of a token', () => {
     ...[12_345_678, true, { secret: TOKEN }, [TOKEN]].map((value): [unknown, string] => [value, 'is not a string']),
     ['', 'is empty'],
     ['Bearer ', 'is empty'],
+    // @see omnibear/omnibear#8, jhipster/generator-jhipster#383
+    ...['null', 'Undefined', 'NONE', 'false', 'Bearer null', '0', '-1', '********'].map((word): [unknown, string] => [
+      word,
+      'is a word for nothing',
+    ]),
+    ...['Unauthorized', 'AUTH_FAILED'].map((word): [unknown, string] => [word, 'reads like an error']),
     ['t'.repeat(65_537), 'is longer than 64 KiB'],
-    ...['a b', ' a', 'a ', 'a\n', 'a\r\nb: c', '\u007f', 'ä', '\0', 'tok-1Bearer x', 'Basic tok-1'].map(
-      (text): [unknown, string] => [text, 'contains a space, a control character or a character beyond ASCII'],
-    ),
+    ...['a b', 'a\r\nb: c', '\u007f', 'ä', '\0', 'tok-1Bearer x', 'Basic tok-1'].map((text): [unknown, string] => [
+      text,
+      'contains a space, a control character or a character beyond ASCII',
+    ]),
   ])('is not this (%#)', (token, flaw) => {
     const advice = 'If another member is the token, name it in response.tokenMember.';
     expect(found({ token })).toBe(`its member \`token\` should be the token but ${flaw}. ${advice}`);
@@ -139,8 +148,8 @@ describe('a text that nothing calls a token', () => {
   });
 
   it.each([
-    ...['abcdef1', 'abcdefghijklmno', '1234567890123456', 'abcdefgh 12345678', ' abcdefgh12345678'],
-    ...['abcdefgh12345678\n', 'abcdefgh{12345678}', `error${'x'.repeat(33)}1`],
+    ...['abcdef1', 'abcdefghijklmno', '1234567890123456', 'abcdefgh 12345678'],
+    ...['abcdefgh{12345678}', `error${'x'.repeat(33)}1`],
     ...['error', 'failed', 'failure', 'invalid', 'denied', 'unauthori', 'forbidden', 'exception'].map(telling),
     ...['unavailable', 'expired', 'notfound', 'not_found', 'Not.Found', 'UNAUTHORIZED'].map(telling),
   ])('is none if it is too short, no word or the word of a failure: %j', (text) => {

@@ -35,6 +35,11 @@ describe('a body that holds a token', () => {
     ['JSON with a name in Latin-1, undeclared', { body: LATIN_1 }],
     ['JSON with a name in Latin-1, declared as UTF-8', { type: 'text/html;charset="utf-8"', body: LATIN_1 }],
     ['JSON in UTF-16, declared', { type: 'application/json; charset=utf-16', body: Buffer.from(JSON_BODY, 'utf16le') }],
+    ['JSON in UTF-16 with its mark', { body: Buffer.from(`\ufeff${JSON_BODY}`, 'utf16le') }],
+    [
+      'JSON in UTF-16 as Java writes it',
+      { type: 'application/json; charset=UTF-16', body: Buffer.from(`\ufeff${JSON_BODY}`, 'utf16le').swap16() },
+    ],
     ['JSON in UTF-8 that is declared as UTF-16', { type: 'application/json; charset=utf-16', body: `${JSON_BODY} ` }],
     ['JSON with a character set that does not exist', { type: 'application/json; charset=x-none', body: LATIN_1 }],
     ['JSON in a JSON text', { body: JSON.stringify(JSON_BODY) }],
@@ -96,7 +101,6 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['truncated JSON', { body: JSON.stringify(LEAKED).slice(0, -4) }, CUT_OFF],
   ['a word as JSON', { body: 'LEAK-4f9Kq2ZxV7mN1bR8' }, CUT_OFF],
   ['NaN', { body: '{"access_token":"LEAK-4f9Kq2ZxV7","expires_in":NaN}' }, CUT_OFF],
-  ['UTF-16', { body: Buffer.from(`\ufeff${JSON.stringify(LEAKED)}`, 'utf16le') }, CUT_OFF],
   ['a word', { type: 'text/plain', body: 'LEAK' }, 'tokenMember to `$`'],
   ['a failure', { type: 'text/plain', body: 'LEAK_invalid_client_1234' }, 'does not look like'],
   ['no known name', { body: { acmeKey: LEAKED.access_token } }, 'name the token in response.tokenMember'],
@@ -121,12 +125,12 @@ const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   [400, { type: 'text/html', body: '<html>LEAK</html>' }, '400: it does not accept'],
   [400, { body: { error: 'LEAK', error_description: 'LEAK' } }, '400: it does not accept'],
   [400, { body: { error: { code: 'invalid_client' } } }, '400: '],
-  [400, { type: 'text/plain', body: 'error=invalid_client' }, '400 (invalid_client): '],
+  [400, { type: 'text/plain', body: 'error=invalid_client' }, '400 (invalid_client): it does not accept the cred'],
   [400, { body: { error: 'invalid_request' } }, '400 (invalid_request): it does not accept'],
   [400, { body: { error: 'invalid_scope' } }, '(invalid_scope): it does'],
   [403, { body: { error: 'invalid_grant' } }, '(invalid_grant): it forbids'],
   [400, { body: { error: 'unsupported_grant_type' } }, '(unsupported_grant_type): it'],
-  [400, { body: { error: 'unauthorized_client' } }, '(unauthorized_client): it'],
+  [400, { body: { error: 'unauthorized_client' } }, '(unauthorized_client): it does not accept the credential'],
   [402, {}, '402: check authUrl'],
   [403, { body: { error: 'invalid_client' } }, 'set rejectedOn403'],
   [404, { body: LEAKED, settings: { rejectedOn403: true } }, 'Check tokenPath'],
@@ -167,6 +171,11 @@ describe('an answer that is no token', () => {
     ...['1', '299', '300'].map((seconds): [string, number] => [seconds, Number(seconds)]),
     ...['86400', '9'.repeat(400), httpDate(86_400_000)].map((long): [string, number] => [long, 300]),
     [httpDate(60_000), 60],
+    // @see denoland/std#7299, duolahypercho/codex-router#573
+    ...['Thursday, 01-Jan-26 00:01:00 GMT', 'Thu Jan  1 00:01:00 2026', 'Thu, 1 Jan 2026 00:01:00 GMT'].map(
+      (date): [string, number] => [date, 60],
+    ),
+    ...['60s', '60 Seconds', '"60"', '60.', '60 sec'].map((text): [string, number] => [text, 60]),
     // @see getsentry/sentry#7919, urllib3/urllib3#2861
     ...['37.5', '37.0001', '38.0'].map((parts): [string, number] => [parts, 38]),
     ...['120, 120', '30,120', `60, ${httpDate(120_000)}, LEAK, ${httpDate(60_000)}`].map((all): [string, number] => [
@@ -174,7 +183,7 @@ describe('an answer that is no token', () => {
       120,
     ]),
     ...[httpDate(-60_000), '0', '-5', 'LEAK', '', '1e2', '2026-01-01T00:01:00Z']
-      .concat(`on ${httpDate(60_000)}`, `${httpDate(60_000)} or so`, 'Thu, 01 Xyz 2026 00:01:00 GMT')
+      .concat(`${httpDate(60_000)} or so`, '60 minutes', 'Thu, 01 Xyz 2026 00:01:00 GMT')
       .map((none): [string, undefined] => [none, undefined]),
   ])('and says to come back after "%s" may be asked again after %s s', (value, seconds) => {
     expect(problemOf({ status: 503, headers: { 'retry-after': value }, body: '' }).retryAfterSeconds).toBe(seconds);
@@ -229,6 +238,7 @@ describe('an answer that is no token', () => {
     // @see casdoor/casdoor#2964
     [200, { body: { error: 'invalid_client', access_token: null } }],
     [200, { type: 'text/html', body: '{"error":"invalid_client"}' }],
+    ...[200, 400].map((status): [number, Partial<Answer>] => [status, { type: FORM, body: 'error=invalid_client' }]),
     ...[200, 400, 403, 422].map((status): [number, Partial<Answer>] => [
       status,
       { body: { error: 'bad_login' }, settings: REJECTED_ON },
@@ -256,6 +266,9 @@ describe('the type and the scope of a token', () => {
     [{}, undefined],
     [{ scope: ['a', 'b'], token_type: 'bearer' }, 'a b'],
     [{ scope: null, scopes: 'a', tokenType: ' DPoP ' }, 'a', 'DPoP'],
+    // @see DuendeArchive/Support#1413
+    [{ scope: longest, token_type: 'BearerToken' }, longest],
+    [{ scope: longest, token_type: 'bearer_token' }, longest],
     [{ scope: longest, token_type: 'Bearer token' }, longest],
     [{ scope: `${longest}a`, token_type: 7 }, undefined],
     ...['a\nb', ['a', 1]].map((scope): [object, undefined] => [{ scope }, undefined]),
