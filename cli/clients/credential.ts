@@ -10,7 +10,7 @@ import {
   parseCredential,
   secretsOf,
 } from '../../functions/broker/credential/credential.ts';
-import { duplicateMember, isRecord, type Members, membersOf, parseJsonObject } from '../../functions/broker/json.ts';
+import { duplicateMember, isRecord, type Members, parseJsonObject } from '../../functions/broker/json.ts';
 import { servicesOf } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
@@ -68,7 +68,7 @@ export function prepareCredential(
   const { client_secret_expires_at: expiry = expires } = typed;
   const secret = expiry === undefined ? typed : { ...typed, client_secret_expires_at: expiry };
   // Writing the JSON again would drop a duplicate member, and hide it from the broker's own check.
-  if (duplicateMember(text.reveal()) !== undefined) throw unusable(TWICE);
+  if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member occurs more than once');
   const named = namedServices(secret);
   const services = said ?? named ?? tagged;
   const allowed = servicesOf(said, configured);
@@ -76,8 +76,8 @@ export function prepareCredential(
   if (own.length === 0 || own.some((name) => !allowed.includes(name))) {
     throw unusable('its member services names no service, or a service that the client does not get (--services)');
   }
+  const prepared = withServices(secret, services, configured);
   const names = servicesOf(services, configured);
-  const prepared = withServices(secret, services, configured, headersOf(shell, environment, names));
   const parts = names.map((service) => readAs(prepared, service, { shell, environment }));
   const words = parts.flatMap((part) => [part.clientId.reveal(), ...secretsOf(part)]);
   const invisible = [...new Set(words.flatMap((word) => word.match(INVISIBLE) ?? []))];
@@ -92,8 +92,6 @@ export function prepareCredential(
 }
 
 const HAS_BLANKS = 'also stores the blank with which the client_id or the secret begins or ends';
-
-const TWICE = 'a member occurs more than once';
 
 /** Every sign that looks like nothing or like a blank, but a blank. */
 const INVISIBLE = /(?! )[\p{Default_Ignorable_Code_Point}\p{Z}\u2800]/gu;
@@ -125,27 +123,11 @@ function namedServices({ services }: Members): string | undefined {
 }
 
 /** Writes the services into the JSON, and keeps its own members for each service. */
-function withServices(secret: Members, names: string, configured: readonly string[], headers: readonly string[]) {
+function withServices(secret: Members, names: string, configured: readonly string[]): Redacted {
   const { services } = secret;
   const entries = new Map(isRecord(services) ? Object.entries(services) : []);
-  const entryOf = (name: string) => spelled(entries.get(name) ?? {}, headers);
-  const kept = Object.fromEntries(servicesOf(names, configured).map((name) => [name, entryOf(name)]));
-  const written = {
-    ...membersOf(spelled(secret, headers)),
-    services: names === 'all' && entries.size === 0 ? 'all' : kept,
-  };
-  return new Redacted(JSON.stringify(written));
-}
-
-/** Spells the names of headers as the settings do, because they have no case. */
-function spelled(members: unknown, headers: readonly string[]): unknown {
-  if (!isRecord(members)) return members;
-  const entries = Object.entries(members).flatMap(([name, value]) => {
-    const same = headers.filter((header) => header.toLowerCase() === name.toLowerCase());
-    return (headers.includes(name) || same.length === 0 ? [name] : same).map((spelling) => [spelling, value] as const);
-  });
-  if (new Map(entries).size < entries.length) throw unusable(TWICE);
-  return Object.fromEntries(entries);
+  const kept = Object.fromEntries(servicesOf(names, configured).map((name) => [name, entries.get(name) ?? {}]));
+  return new Redacted(JSON.stringify({ ...secret, services: names === 'all' && entries.size === 0 ? 'all' : kept }));
 }
 
 /** Returns the credential that the broker would send to the service. @throws CommandFailure if it cannot be used */
