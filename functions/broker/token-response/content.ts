@@ -41,9 +41,9 @@ export function readContent(response: TokenResponse): Content {
 }
 
 /**
- * Returns the text of a body without white space around it: in the charset of its byte order mark, else the declared,
- * else UTF-8, else Latin-1. Only members beside the token need a charset, because a token is ASCII. Every content
- * begins with ASCII, too.
+ * Returns the text of a body without white space around it. The charset is that of its byte order mark, else the
+ * declared, else UTF-8, else Latin-1. Only members beside the token need a charset, because a token is
+ * ASCII. Every content begins with ASCII, too.
  */
 function readText({ headers, body }: TokenResponse): string {
   const [, declared] = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(headers['content-type'] ?? '') ?? [];
