@@ -1,13 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { describe, it, type TestContext } from 'vitest';
 import type { StoreLimits } from '../../functions/aws/pair-table/circuit-breaker.ts';
-import { secretName } from '../../functions/vocabulary.ts';
-import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
-import { beginCommandLine } from '../e2e/commands/shared/command-line.ts';
 import { startFaultyEndpoint } from '../support/aws/faulty-endpoint.ts';
-import { ACCESS } from '../support/example.ts';
 import { SERVICE, startInstanceFleet } from '../support/processes/instance-fleet.ts';
 import type { InstanceAnswer } from '../support/processes/instance-process.ts';
 
@@ -15,7 +10,6 @@ const PROCESSES = 4;
 const INSTANCES = 40;
 const LIFETIME_SECONDS = 20;
 const BUSY_MS = 20_000;
-const ACME = secretName(LOCAL_ENVIRONMENT, 'acme');
 /** The processes of the fleet share a machine, whose pauses must not count as outages. */
 const PATIENT = { timeoutMs: 5_000 };
 
@@ -48,26 +42,6 @@ describe.concurrent('40 instances of the bundle', () => {
       expect(kinds.get('token')?.length).toBeGreaterThan(INSTANCES);
     },
   );
-
-  it('lose the secret to client disable while the table is busy, and heed its flag afterwards', async (test) => {
-    const { fleet, failWhere } = await startBusyFleet(test);
-    failWhere(() => throttle);
-    const startedAt = Date.now();
-    const variables = { ...fleet.variables, AWS_SESSION_TOKEN: '', TOKEN_BROKER_SERVICES: SERVICE };
-    const command = beginCommandLine('client disable acme --yes'.split(' '), variables);
-    const secrets = new SecretsManager({ endpoint: fleet.variables.AWS_ENDPOINT_URL_SECRETS_MANAGER, ...ACCESS });
-    test.onTestFinished(() => secrets.destroy());
-    const policy = async () =>
-      (await secrets.getResourcePolicy({ SecretId: ACME })).ResourcePolicy ?? command.output.stderr;
-    const { expect } = test;
-    await expect.poll(policy, { interval: 20, timeout: 60_000 }).toContain('TokenBrokerDisabled');
-    print(`100 % busy: client disable denies the secret after ${Date.now() - startedAt} ms`);
-
-    failWhere(() => undefined);
-    expect(await command.finished).toMatchObject({ exitCode: 0 });
-    // A new instance has no memory of the minute before.
-    expect((await ask(fleet, INSTANCES, 'acme')).body.type).toBe('client-disabled');
-  });
 });
 
 it('40 instances of the bundle send a wrong credential three times at most while writes are throttled late and one call in twenty is slow', async (test) => {

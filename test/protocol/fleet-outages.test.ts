@@ -185,17 +185,4 @@ describe('Secrets Manager', () => {
       expect(await callsOf(() => askOne({}, instances[1]))).toEqual(calls);
     }
   });
-
-  it('and the store, both hanging, keep no caller from the token in memory until it expires', async () => {
-    const { clock, surroundings, recordNow, askAll } = fleetOf(5);
-    await askAll();
-    const expiresAt = recordNow().token?.expiresAt ?? 0;
-    Object.assign(surroundings, SECRETS_HANGING, { storeFault: () => 'hanging' });
-    for (; clock.now() < expiresAt - 31 * SECOND_MS; await clock.advance(17 * SECOND_MS)) {
-      for (const { issue, waitMs } of await askAll()) {
-        expect(issue).toBeDefined();
-        expect(waitMs).toBeLessThanOrEqual(2_500);
-      }
-    }
-  });
 });

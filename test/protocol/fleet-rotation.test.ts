@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { ask, fleetOf } from '../support/fleet/fleet.ts';
@@ -62,31 +61,4 @@ it('a new version that is put, checked and promoted reaches traffic within a min
     expect(requests.filter(({ version }) => version === 'v2').length).toBeLessThanOrEqual(2);
   });
   await fc.assert(property, { numRuns: 300 });
-});
-
-it('a table whose item is lost costs one token request more for each loss: no standstill and no storm', async () => {
-  /** The token requests in an hour of 20 warm and 5 cold instances; every ten minutes the item may be replaced. */
-  const anHour = async (replace?: (backup: PairRecord) => PairRecord) => {
-    const { clock, shared, requests, instances, createInstance, askAll } = fleetOf(25, {
-      lifetimeSeconds: 1_800,
-    });
-    await askAll();
-    const backup = shared.peek(pair);
-    for (let n = 0; n < 6 * 40; n += 1) {
-      if (replace && n % 40 === 20) shared.change(pair, () => replace(backup));
-      // Five of them are always new.
-      for (const cold of instances.splice(20, 5, ...Array.from({ length: 5 }, () => createInstance()))) cold.kill();
-      for (const { issue, waitMs } of await askAll()) {
-        expect(issue).toBeDefined();
-        expect(waitMs).toBeLessThan(7 * SECOND_MS);
-      }
-      await clock.advance(15 * SECOND_MS);
-    }
-    return requests.length;
-  };
-  const undisturbed = await anHour();
-
-  expect(await anHour(() => EMPTY_RECORD)).toBeLessThanOrEqual(undisturbed + 6);
-  // An old state is restored, whose fences begin again.
-  expect(await anHour((backup) => backup)).toBeLessThanOrEqual(undisturbed + 6);
 });

@@ -68,3 +68,27 @@ it('a disabled client is stopped everywhere within 60 s, cached tokens included,
   await clock.advance(MINUTE_MS);
   for (const { issue } of await askAll()) expect(issue).toBeDefined();
 });
+
+it('a latched pair has its secret read once in 5 s, not twice for each call', async () => {
+  const { clock, counts, requests, askOne } = fleetOf(2, { accepted: new Set() });
+  await askOne();
+  counts.secretReads = 0;
+  for (let second = 0; second < 60; second += 1) {
+    expect((await askOne()).problem?.type).toBe('credential-rejected');
+    await clock.advance(SECOND_MS);
+  }
+  expect(requests).toHaveLength(1);
+  // The missing AWSPREVIOUS is read again. AWSCURRENT is trusted for 300 s.
+  expect(counts.secretReads).toBeLessThanOrEqual(12);
+});
+
+it('a caller watches each lease anew: of 20 callers that waited for a holder that died, one sends the next request', async () => {
+  const { clock, requests, createInstance, askAll } = fleetOf(20, { serviceLatencyMs: 3 * SECOND_MS });
+  const holder = createInstance();
+  void holder.issue();
+  await clock.advance(50);
+  holder.kill();
+  for (const { issue } of await askAll()) expect(issue).toBeDefined();
+
+  expect(requests.map(({ from }) => from === holder.number)).toEqual([true, false]);
+});

@@ -137,13 +137,4 @@ describe('a service that is down', () => {
       expect(record.pause).toMatchObject({ step: 1 });
     });
   });
-
-  it('causes no caller a problem while a token lives', async () => {
-    const record = { ...PUBLISHED, token: { ...OLD_TOKEN, refreshAt: START } };
-    // An instance that starts without the shared store cannot know the token.
-    await explore({ ...DOWN, record, faults: ['crash', 'repeated', 'delay'] }, ({ answers, faults }) => {
-      const alive = answers.filter((answer) => answer !== undefined);
-      expect(alive.map(nameOf)).toEqual(Array(2 - count(faults, ['crash'])).fill(OLD_TOKEN.fingerprint));
-    });
-  });
 });

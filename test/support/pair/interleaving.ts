@@ -2,12 +2,12 @@ import type { CheckResult } from '../../../functions/broker/check-credential.ts'
 import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { isIssuable } from '../../../functions/broker/pair/record.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { ISSUE_REQUEST } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { type Answer, ask, createFleet } from '../fleet/fleet.ts';
-import type { StoreFault, Surroundings } from '../fleet/surroundings.ts';
+import type { SentRequest, StoreFault, Surroundings } from '../fleet/surroundings.ts';
 import { VirtualClock } from '../virtual-clock.ts';
-import { watchRequests } from './request-watch.ts';
 
 /**
  * What may go wrong at any call to the store. An instance may also crash after a token request, and the item of the pair may
@@ -164,6 +164,36 @@ async function interleave(scenario: Scenario, pick: Pick) {
       isQuiet = true;
       await clock.advance(ms);
       return clock.run(ask(fleet.createInstance(), request));
+    },
+  };
+}
+
+/**
+ * Watches the token requests of one pair, and notes each promise that is broken, whatever has gone wrong: a request is made
+ * under a lease of the instance's own in the table, once under each lease, and no call sends a version twice.
+ */
+function watchRequests({ shared, owners }: Fleet, pair: Pair) {
+  const broken: string[] = [];
+  const used = new Set<string>();
+  const sent = new Set<string>();
+  let isItemLost = false;
+
+  return {
+    broken,
+
+    /** The item is deleted or restored, with its lease. */
+    noteLoss() {
+      isItemLost = true;
+    },
+
+    noteRequest({ from, version }: SentRequest) {
+      if (sent.has(`${from} ${version}`)) broken.push(`instance ${from} sent ${version} twice in one call`);
+      sent.add(`${from} ${version}`);
+      const { lease } = shared.peek(pair);
+      const isOwn = lease !== undefined && owners.get(lease.id) === from;
+      if (!isOwn && !isItemLost) broken.push(`instance ${from} sent ${version} without a lease`);
+      if (isOwn && used.has(lease.id)) broken.push(`two requests were made under ${lease.id}`);
+      if (isOwn) used.add(lease.id);
     },
   };
 }

@@ -80,8 +80,6 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
   return {
     tokenService,
     processes,
-    /** The variables of an instance, and of a command that looks after this fleet. */
-    variables,
     async close() {
       await Promise.all(processes.map(({ kill }) => kill()));
       await rm(folder, { recursive: true });

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import type { Step, View } from '../../../../functions/broker/pair/decision.ts';
-import { EMPTY_RECORD } from '../../../../functions/broker/pair/record.ts';
 import { found, SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../../support/example.ts';
-import { closedToken, exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
+import { exampleCall, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 import {
   answer,
   createPairWorld,
@@ -70,25 +69,6 @@ describe('the lease of another call', () => {
   });
 });
 
-it('a lost lease costs another look in the pace of those who wait, and no token request', async () => {
-  const { slept, sent, acquire } = createPairWorld({ store: { replace: async () => undefined } });
-
-  expect(await acquire([REQUEST, REQUEST, REQUEST, answer('token')])).toBe('token');
-  expect(slept).toEqual([25, 50, 100]);
-  expect(sent).toEqual([]);
-});
-
-it('a version is sent only if it was read after the look, although an earlier reading is trusted for minutes', async () => {
-  let version = 'v1';
-  const { ask, clock, versionsSent } = createPairWorld({ secret: (stage) => found(version, undefined, stage) });
-  await ask();
-  version = 'v2';
-  clock.now += MINUTE_MS;
-  await ask(FINGERPRINT);
-
-  expect(versionsSent()).toEqual(['v1', 'v2']);
-});
-
 it('a version is sent only if it was read after the end of the look, not while the look was under way', async () => {
   let version = 'v1';
   let looks = 0;
@@ -110,23 +90,6 @@ it('a version is sent only if it was read after the end of the look, not while t
   await acquire([REQUEST]);
 
   expect(versionsSent()).toEqual(['v1', 'v2']);
-});
-
-it('a token that the table shows and that cannot be opened here is replaced, whatever memory has', async () => {
-  const { ask, memory, sent } = createPairWorld({ record: { token: closedToken() } });
-  await memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, token: exampleToken() }, tag: 'a' }));
-
-  expect([await ask(), sent.length]).toEqual([FINGERPRINT, 1]);
-});
-
-it('a latch or a hold is reported with the secret of the last minutes', async () => {
-  const { acquire, readStages, clock } = createPairWorld({ renewals: [REJECTED] });
-  await acquire([REQUEST, answer('enough')]);
-  const reads = readStages.length;
-  clock.now += 1;
-
-  expect(await acquire([REQUEST])).toMatchObject({ type: 'credential-rejected' });
-  expect(readStages.slice(reads)).toEqual(['AWSPREVIOUS']);
 });
 
 it.each<[string, PairWorldOptions]>([
@@ -186,13 +149,6 @@ describe('a token request that is rejected', () => {
     expect(slept).toEqual([]);
   });
 
-  it('has the predecessor sent at once', async () => {
-    const { acquire, versionsSent, slept } = createPairWorld({ renewals: [REJECTED, undefined], secret: rotated });
-
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
-    expect([versionsSent(), slept]).toEqual([['v2', 'v1'], []]);
-  });
-
   it('has the predecessor sent, and none twice, also with a table that confirms writes and forgets them', async () => {
     const call = exampleCall();
     const { acquire, versionsSent } = createPairWorld({
@@ -222,22 +178,6 @@ describe('a lease whose write went unanswered', () => {
     expect(recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
   });
 
-  it('that comes only after the next look is found too', async () => {
-    let late: () => Promise<unknown>;
-    const { acquire, versionsSent, views, recordNow } = createPairWorld({
-      onReplace: async (write, { n }) => {
-        if (n === 1) late = write;
-        if (n === 1) return SILENT();
-        await late();
-        return write();
-      },
-    });
-
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
-    expect([versionsSent(), views.length]).toEqual([['v1'], 2]);
-    expect(recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
-  });
-
   it('that is found after its version was sent under another one is left to run out', async () => {
     const { acquire, versionsSent, shared } = createPairWorld({
       renewals: [REJECTED],
@@ -256,20 +196,6 @@ describe('a lease whose write went unanswered', () => {
 
     expect(await acquire([REQUEST, REQUEST, answer('enough')])).toBe('enough');
     expect(versionsSent()).toEqual(['v1']);
-  });
-
-  it('that is found with too little time to send in is left to run out, and the call takes another', async () => {
-    const { acquire, sent, clock } = createPairWorld({
-      onReplace: async (write, { n, clock }) => {
-        const written = await write();
-        if (n > 1) return written;
-        clock.now += LEASE_MS - 800;
-        return SILENT();
-      },
-    });
-
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
-    expect(sent).toMatchObject([{ deadline: clock.now + 4_000 }]);
   });
 
   it('is not used once an operator has disabled the client', async () => {
