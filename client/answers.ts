@@ -46,39 +46,29 @@ export async function askForToken(
   const { members, headers, startedAt } = await requestForPair(connection, '/token', asked, limits);
   assertForm(members, TOKEN);
   const { access_token, token_type, expires_in, expires_at, expiry_source, fingerprint, scope, ...others } = members;
-  return issuedToken({
-    accessToken: access_token,
+  const shown = {
     tokenType: token_type ?? 'Bearer',
     // `expires_at` is on the broker's clock. Later comparisons use this machine's clock.
     expiresAt: startedAt + expires_in * 1000,
-    expiresAtBroker: expires_at,
-    isCached: / hit\b/.test(headers.get('cache-status') ?? ''),
     expirySource: expiry_source,
     fingerprint,
     ...(scope !== undefined && { scope }),
+  };
+  const redacted = () => ({ accessToken: REDACTED, ...shown });
+  const hidden = {
+    accessToken: access_token,
+    // A member may be as secret as the token, for example a refresh token.
     passThrough: others,
-  });
-}
-
-/** Creates a token. Members that may be secret are hidden from code that prints or copies objects. */
-function issuedToken({ accessToken, passThrough, expiresAtBroker, isCached, ...members }: IssuedToken): IssuedToken {
-  const hidden = (value: unknown) => ({ value, enumerable: false });
-  const shown = () => ({ accessToken: REDACTED, ...members });
-  return Object.freeze(
-    Object.defineProperties(
-      { accessToken, passThrough, ...members },
-      {
-        accessToken: hidden(accessToken),
-        // A member may be as secret as the token, for example a refresh token.
-        passThrough: hidden(passThrough),
-        expiresAtBroker: hidden(expiresAtBroker),
-        isCached: hidden(isCached),
-        toString: hidden(() => REDACTED),
-        toJSON: hidden(shown),
-        [Symbol.for('nodejs.util.inspect.custom')]: hidden(shown),
-      },
-    ),
-  );
+    expiresAtBroker: expires_at,
+    isCached: / hit\b/.test(headers.get('cache-status') ?? ''),
+    toString: () => REDACTED,
+    toJSON: redacted,
+    [Symbol.for('nodejs.util.inspect.custom')]: redacted,
+  };
+  const token = { ...shown, ...hidden };
+  // Code that prints or copies objects does not see these members.
+  for (const name of Reflect.ownKeys(hidden)) Object.defineProperty(token, name, { enumerable: false });
+  return Object.freeze(token);
 }
 
 const REDACTED = '[redacted]';

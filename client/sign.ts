@@ -50,23 +50,17 @@ interface ReadOptions {
  * five minutes before their `expiration`. Wrap only a provider that always returns the same identity.
  */
 export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials {
-  let kept: Promise<AwsCredentials> | undefined;
-  let isReading = false;
-  let staleAt = 0;
-  return (options) => {
-    const isFresh = Date.now() < staleAt && !options?.forceRefresh;
-    if (kept !== undefined && (isFresh || isReading)) return kept;
-    isReading = true;
-    staleAt = 0;
-    kept = read(options).finally(() => {
-      isReading = false;
+  let kept: AwsCredentials | undefined;
+  let reading: Promise<AwsCredentials> | undefined;
+  return async (options) => {
+    const staleAt = (kept?.expiration?.getTime() ?? Number.POSITIVE_INFINITY) - EARLY_MS;
+    if (kept !== undefined && !options?.forceRefresh && Date.now() < staleAt) return kept;
+    // The callers meanwhile wait for the new credentials, too.
+    kept = undefined;
+    reading ??= read(options).finally(() => {
+      reading = undefined;
     });
-    kept.then(
-      ({ expiration }) => {
-        staleAt = expiration === undefined ? Number.POSITIVE_INFINITY : expiration.getTime() - EARLY_MS;
-      },
-      () => undefined,
-    );
+    kept = await reading;
     return kept;
   };
 }

@@ -131,8 +131,6 @@ interface CachedToken {
   /** The number of the request that returned the token. */
   readonly request: number;
   readonly receivedAt: number;
-  /** The end of the life in which no caller gets the token. */
-  readonly marginMs: number;
   /** The time from which a single caller requests the successor, while the others get this token. */
   readonly renewAt: number;
   /** The time from which no caller gets the token. */
@@ -171,14 +169,14 @@ class TokenCache {
     const receivedAt = now();
     const lifetimeMs = Math.max(0, token.expiresAt - receivedAt);
     // The same token keeps its margin when it returns with a shorter life: then only this caller gets it.
-    const marginBefore = before?.token.fingerprint === token.fingerprint ? before.marginMs : 0;
+    const isSame = before?.token.fingerprint === token.fingerprint;
+    const marginBefore = isSame ? before.token.expiresAt - before.endsAt : 0;
     const marginMs = Math.max(hardMarginMs(lifetimeMs), marginBefore, LEAST_MARGIN_MS);
     this.#tokens.delete(key);
     this.#tokens.set(key, {
       token,
       request,
       receivedAt,
-      marginMs,
       renewAt: token.expiresAt - renewalWindowMs(lifetimeMs, random()),
       endsAt: token.expiresAt - marginMs,
       longerAskedAt: receivedAt,

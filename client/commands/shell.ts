@@ -33,8 +33,6 @@ export function processShell(): Shell {
     setTimeout(() => process.off('SIGINT', interrupt).off('SIGTERM', interrupt), REPEATED_SIGNAL_MS).unref();
   };
   process.on('SIGINT', interrupt);
-  // The default of 250 ms for each address of a host is too short for a broker on another continent.
-  setDefaultAutoSelectFamilyAttemptTimeout(2_000);
   const { stdin, stdout, stderr, env } = process;
   for (const stream of [stdout, stderr]) {
     // The reader of the output may stop early (`| head`), which is not a failure.

@@ -48,7 +48,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
         // The body has been sent. The report of the refused token serves the next call.
         if (refusal !== undefined && body === undefined) return refusal;
         refusal?.resume();
-        const answer = await send(url, request, body, token, signal);
+        const answer = await send({ url, request, body, signal }, token);
         if (answer.statusCode !== 401) return answer;
         refusal = answer;
         throw new TokenRefused();
@@ -57,7 +57,11 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
         if (refusal !== undefined && (body === undefined || error instanceof TokenRefused)) return refusal;
         throw error;
       });
-      await handBack(answer, response);
+      response.writeHead(answer.statusCode ?? 502, endToEnd(answer, []).flat());
+      // An event stream may begin with silence.
+      response.flushHeaders();
+      // Reads as fast as the caller. An answer that breaks off breaks off for the caller, too.
+      await pipeline(answer, response).catch(() => undefined);
     } catch (error) {
       if (!response.destroyed) throw error;
     }
@@ -67,7 +71,9 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
   function admit({ url = '', method = '', headers }: IncomingMessage): ApiCall {
     const call = parseTarget(apis, url);
     if (call === undefined) throw new Problem('not-found', 'Call /api/CLIENT/SERVICE/… of a service that --api names.');
-    if (decodeBytes(url).includes(key)) throw new Problem('invalid-request', 'The key must not be in the URL.');
+    // Escapes must not hide the key, which is in ASCII.
+    const bytes = url.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+    if (bytes.includes(key)) throw new Problem('invalid-request', 'The key must not be in the URL.');
     const coding = headers['transfer-encoding'] ?? '';
     if (method === 'TRACE' || /websocket/i.test(headers.upgrade ?? '') || !/^(chunked)?$/i.test(coding)) {
       const detail = 'TRACE, WebSocket and transfer encodings other than chunked are not forwarded.';
@@ -79,68 +85,62 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
   }
 
   /** Sends a call. Returns the answer when that begins. @throws TokenBrokerError `api-unreachable` */
-  function send(url: URL, request: IncomingMessage, body: Buffer | undefined, token: IssuedToken, signal: AbortSignal) {
+  function send(call: Call, token: IssuedToken, isRepeated = false): Promise<IncomingMessage> {
+    const { url, request, body, signal } = call;
     const { method = '' } = request;
-    const headers = headersOf(url, request, body, token);
-    const attempt = (isRepeated: boolean): Promise<IncomingMessage> =>
-      new Promise((resolve, reject) => {
-        const call = url.protocol === 'https:' ? requestWithTls : requestPlain;
-        const outgoing = call(url, { method, headers, signal });
-        const fail = (reason: string) => {
-          const facts = { retryable: true, advice: networkAdvice(reason, url) };
-          reject(new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, facts));
-        };
-        const timer = setTimeout(() => {
-          fail(`silent for ${silenceMs / 1_000} s`);
-          outgoing.destroy();
-        }, silenceMs);
-        const refresh = () => void timer.refresh();
-        outgoing
-          .on('response', resolve)
-          .on('response', () => clearTimeout(timer))
-          .on('error', (error) => {
-            // The API may close an idle connection at the moment when a call takes it (RFC 9110 §9.2.2).
-            const isStale = outgoing.reusedSocket && Object(error).code === 'ECONNRESET' && body !== undefined;
-            if (isStale && !isRepeated && /^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method)) resolve(attempt(true));
-            else fail(safeCause(error).message);
-          })
-          .on('close', () => {
-            clearTimeout(timer);
-            fail('it ended the connection');
-            if (body === undefined) request.off('data', refresh).unpipe(outgoing).resume();
-          });
-        if (body === undefined) request.on('data', refresh).pipe(outgoing);
-        else outgoing.end(body);
-      });
-    return attempt(false);
+    const headers = headersOf(call, token);
+    return new Promise((resolve, reject) => {
+      const outgoing = (url.protocol === 'https:' ? requestWithTls : requestPlain)(url, { method, headers, signal });
+      const fail = (reason: string) => {
+        const facts = { retryable: true, advice: networkAdvice(reason, url) };
+        reject(new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, facts));
+      };
+      const timer = setTimeout(() => {
+        fail(`silent for ${silenceMs / 1_000} s`);
+        outgoing.destroy();
+      }, silenceMs);
+      const refresh = () => void timer.refresh();
+      outgoing
+        .on('response', (answer) => resolve(answer.pause().on('data', refresh)))
+        .on('error', (error) => {
+          // The API may close an idle connection at the moment when a call takes it (RFC 9110 §9.2.2).
+          const isStale = outgoing.reusedSocket && Object(error).code === 'ECONNRESET' && body !== undefined;
+          const isRepeatable = isStale && !isRepeated && /^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method);
+          if (isRepeatable) resolve(send(call, token, true));
+          else fail(safeCause(error).message);
+        })
+        .on('close', () => {
+          clearTimeout(timer);
+          fail('it ended the connection');
+          if (body === undefined) request.off('data', refresh).unpipe(outgoing).resume();
+        });
+      if (body === undefined) request.on('data', refresh).pipe(outgoing);
+      else outgoing.end(body);
+    });
   }
 
   /** Returns the headers for the API: those of the caller without its key, and the token. */
-  function headersOf(url: URL, request: IncomingMessage, body: Buffer | undefined, token: IssuedToken): string[] {
+  function headersOf({ url, request, body }: Call, token: IssuedToken): string[] {
     // A client must not use a token of a type that it does not know (RFC 6749 §7.1).
     const isBearer = token.tokenType.toLowerCase() === 'bearer';
     if (!isBearer) throw new Problem('token-response-unusable', 'The token is not a bearer token.');
-    const { headers, method = '', rawHeaders } = request;
-    const kept = endToEnd(rawHeaders, OWN_HEADERS).filter(
-      ([, value]) => !value.includes(key) && value !== headers.authorization,
-    );
+    const { headers, method = '' } = request;
+    const isKept = (value: string) => !value.includes(key) && value !== headers.authorization;
+    const kept = endToEnd(request, OWN_HEADERS).filter(([, value]) => isKept(value));
     const length = body === undefined ? headers['content-length'] : `${body.byteLength}`;
     const isEmpty = length === '0' && /^(GET|HEAD|OPTIONS|DELETE)$/.test(method);
     const framing = length === undefined ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', length];
     const own = ['Accept-Encoding', 'identity', 'Authorization', `Bearer ${token.accessToken}`];
     return ['Host', url.host, ...kept.flat(), ...own, ...(isEmpty ? [] : framing)];
   }
+}
 
-  /** Streams an answer back as fast as the caller reads. An answer that breaks off breaks off for the caller, too. */
-  async function handBack(answer: IncomingMessage, response: ServerResponse): Promise<void> {
-    response.writeHead(answer.statusCode ?? 502, endToEnd(answer.rawHeaders, []).flat());
-    // An event stream may begin with silence.
-    response.flushHeaders();
-    const timer = setTimeout(() => answer.destroy(), silenceMs);
-    answer.on('data', () => timer.refresh());
-    await pipeline(answer, response).catch(() => undefined);
-    clearTimeout(timer);
-  }
+interface Call {
+  readonly url: URL;
+  readonly request: IncomingMessage;
+  /** Absent if the body is too large to keep. */
+  readonly body: Buffer | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** The type of the failure of an API. */
@@ -158,16 +158,10 @@ const HOP_BY_HOP = [
 ];
 
 /** Returns the headers that a proxy passes on, with their names as they came. @see RFC 9110 §7.6.1 */
-function endToEnd(raw: readonly string[], others: readonly string[]): readonly (readonly [string, string])[] {
-  const all = raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? ''] as const] : []));
-  const connection = all
-    .filter(([name]) => name.toLowerCase() === 'connection')
-    .flatMap(([, value]) => value.split(','));
-  const left = new Set([...HOP_BY_HOP, ...others, ...connection.map((name) => name.trim().toLowerCase())]);
-  return all.filter(([name]) => !left.has(name.toLowerCase()));
-}
-
-/** Replaces escapes by their bytes, so that no spelling hides a text in ASCII. */
-function decodeBytes(text: string): string {
-  return text.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+function endToEnd({ rawHeaders, headers }: IncomingMessage, others: readonly string[]) {
+  const left = new Set([...HOP_BY_HOP, ...others, ...(headers.connection ?? '').toLowerCase().split(/[\s,]+/)]);
+  return rawHeaders.flatMap((name, index) => {
+    const isKept = index % 2 === 0 && !left.has(name.toLowerCase());
+    return isKept ? [[name, rawHeaders[index + 1] ?? ''] as const] : [];
+  });
 }

@@ -30,7 +30,7 @@ export function parseTarget(apis: Apis, target: string): ApiCall | undefined {
   if (api === undefined || !NAME_PATTERN.test(client) || mayLeave(path)) return undefined;
   const base = api.href.replace(/\/$/, '');
   const url = new URL(base + path + query);
-  const isWithin = [api.href, base].includes(url.href) || [`${base}/`, `${base}?`].some((s) => url.href.startsWith(s));
+  const isWithin = url.href.startsWith(base) && /^([/?]|$)/.test(url.href.slice(base.length));
   return isWithin ? { client, service, url } : undefined;
 }
 
