@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseApi, parseTarget } from '../../../../client/serve/target.ts';
@@ -31,109 +32,38 @@ describe('the API of a service', () => {
   });
 });
 
-const UP = [
-  '..',
-  '.',
-  '.;',
-  '%2e%2e',
-  '%2E.',
-  '.%2e',
-  '%252e%252e',
-  '%25252e.',
-  '..;',
-  '..;x=1',
-  '%2e%2e%3b',
-  '..%20',
-  '%20..',
-];
-const ODD_UP = [
-  '%C0%AE%C0%AE',
-  '%EF%BC%8E%EF%BC%8E',
-  '%E2%80%A5',
-  '..%00',
-  '..%0d%0a',
-  '..%09',
-  '%u002e.',
-  '..%3f',
-  '..%23',
-  '%e0%80%ae.',
-  '%f0%80%80%ae.',
-];
-const SEPARATORS = ['/', '%2f', '%2F', '%252f', '\\', '%5c', '%255C', '%EF%BC%8F', '%c0%af'];
+/** The words of a text, with each character as it stands. */
+const words = ({ raw: [text = ''] }: TemplateStringsArray) => text.trim().split(/\s+/);
+
+const UP = words`.. . .; %2e%2e %2E. .%2e %252e%252e %25252e. ..; ..;x=1 %2e%2e%3b ..%20 %20.. %C0%AE%C0%AE ..%00 ..%0d%0a
+  %EF%BC%8E%EF%BC%8E %E2%80%A5 ..%09 %u002e. ..%3f ..%23 %e0%80%ae. %f0%80%80%ae.`;
+const SEPARATORS = words`/ %2f %2F %252f \ %5c %255C %EF%BC%8F %c0%af`;
 
 /** Targets below `/api/acme/customer-insights` that some server reads as a path elsewhere, and other odd targets. */
 const ODD = [
-  ...[...UP, ...ODD_UP].flatMap((up) => [`/${up}/admin`, `/${up}`, `/reports/${up}/${up}/admin`]),
+  ...UP.flatMap((up) => [`/${up}/admin`, `/${up}`, `/reports/${up}/${up}/admin`]),
   ...SEPARATORS.flatMap((slash) => [
     `/reports${slash}..${slash}..${slash}admin`,
     `/x${slash}%2e%2e${slash}%2e%2e${slash}`,
   ]),
-  ...[
-    '//',
-    '//example.org',
-    '/x//y',
-    '/@example.org',
-    '@example.org',
-    ':80@example.org',
-    '.example.org',
-    '/\\example.org',
-  ],
-  ...['/.', '/./x', '/%2e/x', '/%', '/%2', '/%zz', '/%E9', '/%00', '/%0d%0aHost:%20example.org', '/#x', '/x#/../y'],
-  ...['/v1/../..', '/..%252f..%252fadmin', '/..%c0%afadmin', '/%%32%65%%32%65/admin', '/..%u2215admin', '/.%00./admin'],
-  ...[
-    '?',
-    '?x=/../..',
-    '?u=https://example.org/@',
-    '/x?a=b?c=../..',
-    '/x?\\',
-    '/x;..',
-    '/...',
-    '/.well-known',
-    '/..x/y',
-  ],
-  ...[
-    '/a%2Fb',
-    '/caf%C3%A9',
-    '/100%25',
-    '/%40me',
-    '/a%20b',
-    "/it's",
-    '/a|b',
-    '/[x]',
-    '/"<>^`{}',
-    '/%2525',
-    '/x%3Fy%23z',
-  ],
-  ...['/%2f%2fexample.org', '/https%3A%2F%2Fexample.org', `/${'x/'.repeat(900)}`, `/${'%25'.repeat(300)}2e./x`],
+  ...words`// //example.org /x//y /@example.org @example.org :80@example.org .example.org /\example.org
+    /. /./x /%2e/x /% /%2 /%zz /%E9 /%00 /%0d%0aHost:%20example.org /#x /x#/../y
+    /v1/../.. /..%252f..%252fadmin /..%c0%afadmin /%%32%65%%32%65/admin /..%u2215admin /.%00./admin
+    ? ?x=/../.. ?u=https://example.org/@ /x?a=b?c=../.. /x?\ /x;.. /... /.well-known /..x/y
+    /a%2Fb /caf%C3%A9 /100%25 /%40me /a%20b /it's /a|b /[x] /"<>^{} /%2525 /x%3Fy%23z
+    /%2f%2fexample.org /https%3A%2F%2Fexample.org`,
+  ...['/`', `/${'x/'.repeat(900)}`, `/${'%25'.repeat(300)}2e./x`],
 ];
 
 /** Whole targets that name no API. */
 const ELSEWHERE = [
-  ...[
-    '/api',
-    '/api/',
-    '/api/acme',
-    '/api/acme/',
-    '/api//customer-insights/x',
-    '/api/acme//x',
-    '/api/acme/other/x',
-    '*',
-  ],
-  ...['/api/../api/acme/customer-insights/x', '/%61pi/acme/customer-insights/x', '//api/acme/customer-insights/x'],
-  ...[
-    '/api/acme/customer%2dinsights/x',
-    '/api/ac%6de/customer-insights/x',
-    '/api/acme/__proto__/x',
-    '/api/./customer-insights/',
-  ],
-  ...['/api/../customer-insights/x', '/api/acme/customer-insights@example.org/x', '/api/acme/customer-insights:80/x'],
-  ...['http://example.org/api/acme/customer-insights/x', 'https://insights.example.com/v1/x', 'example.org:443'],
-  ...[
-    '/API/acme/customer-insights/x',
-    '/api/acme/Customer-Insights/x',
-    '/api/acme/customer-insights\t/x',
-    '/api/a b/x/y',
-  ],
+  ...words`/api /api/ /api/acme /api/acme/ /api//customer-insights/x /api/acme//x /api/acme/other/x *
+    /api/../api/acme/customer-insights/x /%61pi/acme/customer-insights/x //api/acme/customer-insights/x
+    /api/acme/customer%2dinsights/x /api/ac%6de/customer-insights/x /api/acme/__proto__/x /api/./customer-insights/
+    /api/../customer-insights/x /api/acme/customer-insights@example.org/x /api/acme/customer-insights:80/x
+    http://example.org/api/acme/customer-insights/x https://insights.example.com/v1/x example.org:443
+    /API/acme/customer-insights/x /api/acme/Customer-Insights/x`,
+  ...['/api/acme/customer-insights\t/x', '/api/a b/x/y'],
 ];
 
 const ALL = [...ODD.map((rest) => `/api/acme/${SERVICE}${rest}`), ...ELSEWHERE];
@@ -158,46 +88,30 @@ describe('a target', () => {
 
   it.each([
     // @see oauth2-proxy/oauth2-proxy#844, a virtual host of RabbitMQ
-    ['with an encoded slash', '/vhosts/%2F/permissions'],
-    ['with a URL as a segment', '/sites/https%3A%2F%2Fwww.example.com%2F/analytics'],
-    ['with a percent sign', '/search/100%25'],
-    ['with an encoded @', '/users/%40me'],
-    ['with a point in front', '/.well-known/openid-configuration'],
-    ['with a query that has what a path may not', '/x?next=https://a.example.com/../b&by=me@example.com'],
-    ['with a query alone', '?page=2'],
-    ['with nothing after the service', ''],
-    ['with a slash at the end', '/reports/'],
-  ])('%s is forwarded as it came', (_, rest) => {
-    const [service, api] = parseApi(`${SERVICE}=https://insights.example.com/v1`);
-    const call = parseTarget(new Map([[service, api]]), `/api/acme/${SERVICE}${rest}`);
-    expect(call).toMatchObject({
-      client: 'acme',
-      service: SERVICE,
-      url: { href: `https://insights.example.com/v1${rest}` },
-    });
-  });
-
-  it.each([
-    ['https://insights.example.com', '/x', 'https://insights.example.com/x'],
-    ['https://insights.example.com', '?x', 'https://insights.example.com/?x'],
-    ['https://insights.example.com', '', 'https://insights.example.com/'],
-    ['https://insights.example.com/v1/', '/x', 'https://insights.example.com/v1/x'],
-  ])('below %s: %j', (url, rest, href) => {
-    const api = new Map([parseApi(`${SERVICE}=${url}`)]);
-    expect(parseTarget(api, `/api/acme/${SERVICE}${rest}`)?.url.href).toBe(href);
+    ['with an encoded slash', '/v1', '/vhosts/%2F/permissions'],
+    ['with a URL as a segment', '/v1', '/sites/https%3A%2F%2Fwww.example.com%2F/analytics'],
+    ['with a percent sign', '/v1', '/search/100%25'],
+    ['with an encoded @', '/v1', '/users/%40me'],
+    ['with a point in front', '/v1', '/.well-known/openid-configuration'],
+    ['with a query that has what a path may not', '/v1', '/x?next=https://a.example.com/../b&by=me@example.com'],
+    ['with a query alone', '/v1', '?page=2'],
+    ['with nothing after the service', '/v1', ''],
+    ['with a slash at the end', '/v1', '/reports/'],
+    ['below an API that ends with a slash', '/v1/', '/x', '/v1/x'],
+    ['below an API without a path', '', '/x'],
+    ['with a query, of an API without a path', '', '?x', '/?x'],
+    ['with nothing, of an API without a path', '', '', '/'],
+  ])('%s is forwarded as it came', (_, base, rest, path = base + rest) => {
+    const apis = new Map([parseApi(`${SERVICE}=https://insights.example.com${base}`)]);
+    const url = { href: `https://insights.example.com${path}` };
+    expect(parseTarget(apis, `/api/acme/${SERVICE}${rest}`)).toMatchObject({ client: 'acme', service: SERVICE, url });
   });
 
   it('with thousands of encodings takes no time', () => {
-    const api = new Map([parseApi(`${SERVICE}=https://insights.example.com`)]);
+    const apis = new Map([parseApi(`${SERVICE}=https://insights.example.com`)]);
+    const parts = [`/%${'25'.repeat(7_000)}`, '/%25'.repeat(5_000), '/%20.'.repeat(7_000), `/${'.%20'.repeat(7_000)}x`];
     const begun = performance.now();
-    for (const rest of [
-      `/%${'25'.repeat(7_000)}`,
-      `/${'%25'.repeat(5_000)}`,
-      `/${' .'.repeat(7_000)}`,
-      `/${'. '.repeat(7_000)}x`,
-    ]) {
-      parseTarget(api, `/api/acme/${SERVICE}${rest.replaceAll(' ', '%20')}`);
-    }
+    for (const rest of parts) parseTarget(apis, `/api/acme/${SERVICE}${rest}`);
     expect(performance.now() - begun).toBeLessThan(500);
   });
 });
@@ -206,18 +120,13 @@ describe('a target', () => {
 function readings(url: string): readonly string[] {
   const [path = ''] = url.split('?');
   const decoded = [path];
-  for (let n = 0; n < 4; n += 1)
-    decoded.push(
-      Buffer.from(decodeBytes(decoded.at(-1) ?? ''), 'latin1')
-        .toString()
-        .normalize('NFKC'),
-    );
-  return decoded.flatMap((text) => [
-    text,
-    text.replaceAll('\\', '/'),
-    text.replace(/;[^/]*/g, ''),
-    text.replaceAll(/\/+/g, '/'),
-  ]);
+  for (let n = 0; n < 4; n += 1) {
+    const bytes = Buffer.from(decodeBytes(decoded.at(-1) ?? ''), 'latin1');
+    decoded.push(bytes.toString().normalize('NFKC'));
+  }
+  const spellings = [/\\/g, /\/+/g].map((slash) => (text: string) => text.replaceAll(slash, '/'));
+  const all = [...spellings, (text: string) => text, (text: string) => text.replace(/;[^/]*/g, '')];
+  return decoded.flatMap((text) => all.map((read) => read(text)));
 }
 
 const decodeBytes = (text: string) =>
@@ -237,15 +146,10 @@ function isWithin(path: string): boolean {
 }
 
 /** Sends exactly this target, over a connection of its own. A target that Node's client refuses goes out as text. */
-function statusOf(port: number, target: string, key: string): Promise<number> {
-  const socket = connect(port, '127.0.0.1');
+async function statusOf(port: number, target: string, key: string): Promise<number> {
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8');
   onTestFinished(() => void socket.destroy());
   socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nX-Token-Broker-Key: ${key}\r\nConnection: close\r\n\r\n`);
-  return new Promise((resolve, reject) => {
-    let text = '';
-    socket.on('data', (data) => {
-      text += data;
-    });
-    socket.on('end', () => resolve(Number(text.slice(9, 12)))).on('error', reject);
-  });
+  const [answer] = await once(socket, 'data');
+  return Number(answer.slice(9, 12));
 }
