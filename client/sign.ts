@@ -52,20 +52,34 @@ interface ReadOptions {
 export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials {
   let kept: AwsCredentials | undefined;
   let reading: Promise<AwsCredentials> | undefined;
+  let readSince = 0;
   return async (options) => {
-    const staleAt = (kept?.expiration?.getTime() ?? Number.POSITIVE_INFINITY) - EARLY_MS;
-    if (kept !== undefined && !options?.forceRefresh && Date.now() < staleAt) return kept;
+    const now = Date.now();
+    if (kept !== undefined && !options?.forceRefresh && now < endOf(kept) - EARLY_MS) return kept;
     // The callers meanwhile wait for the new credentials, too.
     kept = undefined;
-    reading ??= read(options).finally(() => {
-      reading = undefined;
-    });
-    kept = await reading;
-    return kept;
+    if (reading === undefined || now - readSince >= READ_LIMIT_MS) reading = read(options);
+    else return reading;
+    readSince = now;
+    const own = reading;
+    try {
+      kept = await own;
+      return kept;
+    } finally {
+      if (reading === own) reading = undefined;
+    }
   };
 }
 
+/** Returns the end of credentials in epoch milliseconds. Providers also name it as a text, a number or `null`. */
+function endOf({ expiration }: AwsCredentials): number {
+  return expiration == null ? Number.POSITIVE_INFINITY : new Date(expiration).getTime();
+}
+
 const EARLY_MS = 5 * 60_000;
+
+/** A connection that died while Lambda was frozen may leave a read without an end. */
+const READ_LIMIT_MS = 20_000;
 
 /** Reads AWS credentials that a header can carry. @throws TokenBrokerError `aws-credentials-unavailable` */
 export async function readCredentials(read: ReadAwsCredentials) {

@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http';
+import { Agent, type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http';
 import { request as requestWithTls } from 'node:https';
 import { pipeline } from 'node:stream/promises';
 import { Problem } from '../../functions/broker/problem.ts';
@@ -48,7 +48,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
         // The body has been sent. The report of the refused token serves the next call.
         if (refusal !== undefined && body === undefined) return refusal;
         refusal?.resume();
-        const answer = await send({ url, request, body, signal }, token);
+        const answer = await send({ url, request, response, body, signal }, token);
         if (answer.statusCode !== 401) return answer;
         refusal = answer;
         throw new TokenRefused();
@@ -70,7 +70,6 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
   /** @throws Refusal, Problem */
   function admit({ url = '', method = '', headers }: IncomingMessage): ApiCall {
     const call = parseTarget(apis, url);
-    if (call === undefined) throw new Problem('not-found', 'Call /api/CLIENT/SERVICE/… of a service that --api names.');
     // Escapes must not hide the key, which is in ASCII.
     const bytes = url.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
     if (bytes.includes(key)) throw new Problem('invalid-request', 'The key must not be in the URL.');
@@ -86,27 +85,38 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
 
   /** Sends a call. Returns the answer when that begins. @throws TokenBrokerError `api-unreachable` */
   function send(call: Call, token: IssuedToken, isRepeated = false): Promise<IncomingMessage> {
-    const { url, request, body, signal } = call;
+    const { url, request, response, body, signal } = call;
     const { method = '' } = request;
     const headers = headersOf(call, token);
     return new Promise((resolve, reject) => {
-      const outgoing = (url.protocol === 'https:' ? requestWithTls : requestPlain)(url, { method, headers, signal });
+      const options = { method, headers, signal };
+      const isPlain = url.protocol === 'http:';
+      const outgoing = isPlain ? requestPlain(url, { ...options, agent: LOOPBACK }) : requestWithTls(url, options);
+      let isSettled = false;
       const fail = (reason: string) => {
+        isSettled = true;
         const facts = { retryable: true, advice: networkAdvice(reason, url) };
         reject(new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, facts));
       };
       const timer = setTimeout(() => {
+        // The API waits for a caller that reads slowly.
+        if (response.writableNeedDrain) return refresh();
+        const isSending = body === undefined && !request.readableEnded && !outgoing.writableNeedDrain;
+        if (isSending) reject(new Problem('invalid-request', `The body paused for ${silenceMs / 1_000} s.`));
         fail(`silent for ${silenceMs / 1_000} s`);
         outgoing.destroy();
       }, silenceMs);
       const refresh = () => void timer.refresh();
       outgoing
-        .on('response', (answer) => resolve(answer.pause().on('data', refresh)))
+        .on('response', (answer) => {
+          isSettled = true;
+          resolve(answer.pause().on('data', refresh));
+        })
         .on('error', (error) => {
           // The API may close an idle connection at the moment when a call takes it (RFC 9110 §9.2.2).
           const isStale = outgoing.reusedSocket && Object(error).code === 'ECONNRESET' && body !== undefined;
-          const isRepeatable = isStale && !isRepeated && /^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method);
-          if (isRepeatable) resolve(send(call, token, true));
+          const isRepeatable = isStale && /^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method);
+          if (isRepeatable && !isRepeated && !isSettled) resolve(send(call, token, true));
           else fail(safeCause(error).message);
         })
         .on('close', () => {
@@ -138,6 +148,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
 interface Call {
   readonly url: URL;
   readonly request: IncomingMessage;
+  readonly response: ServerResponse;
   /** Absent if the body is too large to keep. */
   readonly body: Buffer | undefined;
   readonly signal: AbortSignal;
@@ -145,6 +156,9 @@ interface Call {
 
 /** The type of the failure of an API. */
 export const UNREACHABLE = 'api-unreachable';
+
+/** Takes no proxy, which would read the token of a call without TLS. Node's own may take that of HTTP_PROXY. */
+const LOOPBACK = new Agent({ keepAlive: true, timeout: 5_000 });
 
 /** The limit of a body that can be sent twice. */
 const MAX_KEPT_BYTES = 64 * 1024;

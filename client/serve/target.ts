@@ -1,3 +1,4 @@
+import { Problem } from '../../functions/broker/problem.ts';
 import { serviceUrlFault } from '../../functions/service-url.ts';
 import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 
@@ -21,21 +22,31 @@ export interface ApiCall {
 }
 
 /**
- * Reads `/api/CLIENT/SERVICE/rest` as a call of that service's API. Returns `undefined` for any other target, and for a
- * target that some server may read as a path outside of the API. The host never comes from the target.
+ * Reads `/api/CLIENT/SERVICE/rest` as a call of that service's API. Throws for any other target, and for a target that
+ * some server may read as a path outside of the API. The host never comes from the target.
+ *
+ * @throws Problem `not-found`
  */
-export function parseTarget(apis: Apis, target: string): ApiCall | undefined {
-  const [, client = '', service = '', path = '', query = ''] = TARGET.exec(target) ?? [];
+export function parseTarget(apis: Apis, target: string): ApiCall {
+  const [, client = '', service = '', rest = ''] = /^\/api\/([^/?]{1,63})\/([^/?]{1,63})(.*)$/s.exec(target) ?? [];
   const api = apis.get(service);
-  if (api === undefined || !NAME_PATTERN.test(client) || mayLeave(path)) return undefined;
+  if (api === undefined || !NAME_PATTERN.test(client)) {
+    throw new Problem('not-found', 'Call /api/CLIENT/SERVICE/… of a service that --api names.');
+  }
   const base = api.href.replace(/\/$/, '');
-  const url = new URL(base + path + query);
-  const isWithin = url.href.startsWith(base) && /^([/?]|$)/.test(url.href.slice(base.length));
-  return isWithin ? { client, service, url } : undefined;
+  const [, path] = REST.exec(rest) ?? [];
+  const url = path === undefined || mayLeave(path) ? undefined : new URL(base + rest);
+  if (!url?.href.startsWith(base) || !/^([/?]|$)/.test(url.href.slice(base.length))) {
+    throw new Problem(
+      'not-found',
+      'The path may leave the API: write @ as %40, and no //, .., \\ or character beyond ASCII.',
+    );
+  }
+  return { client, service, url };
 }
 
 /** Visible ASCII without a fragment, which no request has. */
-const TARGET = /^\/api\/([^/?]{1,63})\/([^/?]{1,63})((?:\/[!"$->@-~]*)?)((?:\?[!"$-~]*)?)$/;
+const REST = /^((?:\/[!"$->@-~]*)?)(?:\?[!"$-~]*)?$/;
 
 /** Returns whether a server can find a step to the parent in a path. Servers decode it once, twice, or in Unicode. */
 function mayLeave(path: string): boolean {

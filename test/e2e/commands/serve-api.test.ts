@@ -19,7 +19,7 @@ const AUTHORIZATION = { authorization: `Bearer ${KEY}` };
 
 describe('token-broker serve --api', () => {
   it('forwards calls with the token, prints a line for each, and issues no token with --no-token', async () => {
-    const { url, output, received } = await begin('--no-token', '--log');
+    const { url, output, received } = await begin({}, '--no-token', '--log');
     const answer = await fetch(`${url}/api/acme/customer-insights/reports?name=private`, { headers: AUTHORIZATION });
     expect([answer.status, await answer.text()]).toEqual([200, '']);
     expect(received).toMatchObject([{ url: '/v1/reports?name=private', authorization: 'Bearer the-token' }]);
@@ -37,12 +37,19 @@ describe('token-broker serve --api', () => {
   });
 
   it('prints its lines in JSON with --json', async () => {
-    const { url, output } = await begin('--log', '--json');
+    const { url, output } = await begin({}, '--log', '--json');
     await (await fetch(`${url}/api/acme/customer-insights`, { headers: AUTHORIZATION })).text();
     while (!output.stdout.includes('"ms"')) await turn();
     const line = output.stdout.split('\n').at(-2) ?? '';
     const pair = { client: 'acme', service: 'customer-insights' };
     expect(JSON.parse(line)).toEqual({ ...pair, method: 'GET', status: 200, ms: expect.any(Number) });
+  });
+
+  it('sends no call to an API on this machine through a proxy, which would read the token', async () => {
+    const proxy = await answering(answerWith(200, 'of the proxy'));
+    const { url, received } = await begin({ HTTP_PROXY: proxy.url, NODE_USE_ENV_PROXY: '1', NO_PROXY: 'localhost' });
+    const answer = await fetch(`${url}/api/acme/customer-insights/small`, { headers: AUTHORIZATION });
+    expect([await answer.text(), received.length, proxy.requests]).toEqual(['hello', 1, []]);
   });
 
   it.each([
@@ -248,14 +255,15 @@ async function startApi(answer: (request: IncomingMessage, response: ServerRespo
 }
 
 /** Begins the command in front of an API that answers \`hello\`, 20 MB, or with the body. Waits until it listens. */
-async function begin(...args: readonly string[]) {
+async function begin(variables: Readonly<Record<string, string>> = {}, ...args: readonly string[]) {
   const { api, received } = await startApi((request, response) => {
     if (request.url === '/v1/small') response.end('hello');
     else if (request.url === '/v1/large') response.end(Buffer.alloc(20_000_000));
     else request.pipe(response);
   });
   const broker = await answering(answerWith(200, issued(Date.now(), { access_token: 'the-token' })));
-  const env = { TOKEN_BROKER_URL: broker.url, TOKEN_BROKER_SERVE_KEY: KEY };
+  const address = broker.url.replace('127.0.0.1', 'localhost');
+  const env = { TOKEN_BROKER_URL: address, TOKEN_BROKER_SERVE_KEY: KEY, ...variables };
   const child = startCommandLine(['serve', '--port', '0', '--api', `customer-insights=${api}/v1`, ...args], env);
   const output = { stdout: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

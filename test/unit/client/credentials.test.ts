@@ -46,6 +46,42 @@ describe('keepAwsCredentials', () => {
     expect(await ids()).toEqual(new Set(['AKID2']));
   });
 
+  it.each([
+    // @see aws/aws-sdk-js-v3#5890
+    ['a text', new Date(NOW + 10 * MINUTE_MS).toISOString(), [1, 1, 2]],
+    ['a number', NOW + 10 * MINUTE_MS, [1, 1, 2]],
+    ['null', null, [1, 1, 1]],
+    ['unreadable', 'tomorrow', [1, 2, 3]],
+  ])('reads an expiration that is %s', async (_, expiration, numbers) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: NOW });
+    onTestFinished(() => void vi.useRealTimers());
+    let reads = 0;
+    const kept = keepAwsCredentials(async () => ({ ...keys(`${++reads}`), ...Object({ expiration }) }));
+    const seen = [await kept(), await kept()];
+    vi.setSystemTime(NOW + 5 * MINUTE_MS);
+    expect([...seen, await kept()].map(({ accessKeyId }) => accessKeyId)).toEqual(numbers.map((n) => `AKID${n}`));
+  });
+
+  it.each<[string, () => Promise<AwsCredentials>]>([
+    // @see aws/aws-sdk-js-v3#1196
+    ['hangs, as after a freeze', () => new Promise(() => undefined)],
+    [
+      'throws at once',
+      () => {
+        throw new Error('no profile');
+      },
+    ],
+  ])('reads anew after a read that %s', async (_, fail) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: NOW });
+    onTestFinished(() => void vi.useRealTimers());
+    const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE')).mockImplementationOnce(fail);
+    const kept = keepAwsCredentials(read);
+    kept().catch(() => undefined);
+    vi.setSystemTime(NOW + 20_000);
+    expect([await kept(), await kept()]).toEqual([keys('ONE'), keys('ONE')]);
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+
   it('keeps credentials without an expiration, and forgets a failure', async () => {
     const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE'));
     read.mockRejectedValueOnce(new Error('STS is away'));

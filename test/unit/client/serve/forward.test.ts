@@ -163,7 +163,10 @@ describe('an answer', () => {
     }
   });
 
-  it('of 20 MB streams through as fast as the caller reads, and no faster', async () => {
+  // @see nodejs/undici#447, envoyproxy/envoy#8662
+  it('of 20 MB streams through as fast as the caller reads, and no faster, also after a pause of minutes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const chunk = Buffer.alloc(64 * 1024, 'x');
     let sent = 0;
     const world = await startForwarding({
@@ -176,6 +179,7 @@ describe('an answer', () => {
     // The kernel keeps some megabytes between the three.
     await settled(() => sent);
     expect(sent).toBeLessThan(250);
+    vi.advanceTimersByTime(300_000);
     let bytes = 0;
     for await (const part of answer) bytes += part.length;
     expect(bytes).toBe(320 * chunk.byteLength);
@@ -370,19 +374,21 @@ describe('the end of a call', () => {
     expect(await call(world)).toMatchObject({ status: 502, body: expect.stringContaining('api-unreachable') });
   });
 
-  it('is 502 when the API stays silent for too long, and a cut when it falls silent later', async () => {
-    const reached = Promise.withResolvers<void>();
+  it('is 502 when the API stays silent for too long, and a cut when it falls silent later, and is sent once', async () => {
     for (const isLater of [false, true]) {
+      const reached = Promise.withResolvers<void>();
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       onTestFinished(() => void vi.useRealTimers());
       const world = await startForwarding({
-        silenceMs: 60_000,
-        api: (_, response) => {
+        api: ({ method }, response) => {
+          if (method === 'GET') return void response.end();
           if (isLater) response.write('first');
           reached.resolve();
         },
       });
-      const answer = open(world);
+      // The next call has the connection of this call.
+      await call(world);
+      const answer = open(world, { method: 'PUT' });
       await reached.promise;
       const begun = isLater ? await answer : undefined;
       if (begun) await once(begun, 'data');
@@ -391,7 +397,22 @@ describe('the end of a call', () => {
       if (begun) await expect(once(begun, 'end')).rejects.toThrow('aborted');
       else expect((await answer).statusCode).toBe(502);
       vi.useRealTimers();
+      await call(world);
+      expect(world.received.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET']);
     }
+  });
+
+  it('is 400 when the caller pauses in its body for too long, because the API waits for it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const world = await startForwarding({ api: (request) => void request.resume() });
+    const answer = open(world, { method: 'PUT', headers: { ...BEARER, 'content-length': 200_000 } }, (request) =>
+      request.write(Buffer.alloc(100_000)),
+    );
+    while (world.received.length === 0) await turn();
+    for (let n = 0; n < 20; n += 1) await turn();
+    vi.advanceTimersByTime(60_000);
+    expect((await answer).statusCode).toBe(400);
   });
 
   it('is not before the end of a stream that says something each minute, also for hours', async () => {
@@ -478,7 +499,7 @@ function accepting(fakeOf: () => World['fake']) {
 }
 
 /** Begins a call, and returns its answer when the head has come. */
-async function open({ url }: World, options = {}, sendBody = (request: ClientRequest) => void request.end()) {
+async function open({ url }: World, options = {}, sendBody = (request: ClientRequest): unknown => request.end()) {
   const request = httpRequest(url + PREFIX, { headers: BEARER, agent: false, ...options });
   onTestFinished(() => void request.destroy());
   sendBody(request);

@@ -107,11 +107,21 @@ describe('a target', () => {
     expect(parseTarget(apis, `/api/acme/${SERVICE}${rest}`)).toMatchObject({ client: 'acme', service: SERVICE, url });
   });
 
-  it('with thousands of encodings takes no time', () => {
+  it.each([
+    ['/users/me@example.com', /The path may leave the API: write @ as %40/],
+    ['/x//y', /The path may leave the API/],
+    ['/caf\u00e9', /The path may leave the API/],
+  ])('that is not forwarded because of its path says so: %s', (rest, reason) => {
+    const apis = new Map([parseApi(`${SERVICE}=https://insights.example.com`)]);
+    expect(() => parseTarget(apis, `/api/acme/${SERVICE}${rest}`)).toThrow(reason);
+    expect(() => parseTarget(apis, `/api/acme/other${rest}`)).toThrow(/of a service that --api names/);
+  });
+
+  it('with thousands of encodings takes no time', async () => {
     const apis = new Map([parseApi(`${SERVICE}=https://insights.example.com`)]);
     const parts = [`/%${'25'.repeat(7_000)}`, '/%25'.repeat(5_000), '/%20.'.repeat(7_000), `/${'.%20'.repeat(7_000)}x`];
     const begun = performance.now();
-    for (const rest of parts) parseTarget(apis, `/api/acme/${SERVICE}${rest}`);
+    await Promise.allSettled(parts.map(async (rest) => parseTarget(apis, `/api/acme/${SERVICE}${rest}`)));
     expect(performance.now() - begun).toBeLessThan(500);
   });
 });
