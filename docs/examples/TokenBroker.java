@@ -4,7 +4,7 @@ import java.net.http.*;
 import java.security.*;
 import java.time.*;
 import java.util.*;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.*;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.regex.Pattern;
 import javax.crypto.Mac;
@@ -28,8 +28,7 @@ class TokenBroker {
     /** A token, or the failure that came in its place. */
     private record Answer(String refused, String token, Failure failure, Instant began, Instant end) {
         boolean isKept(String refused) {
-            var now = Instant.now();
-            return !token.equals(refused) && !now.isBefore(began) && now.isBefore(end);
+            return !token.equals(refused) && !Instant.now().isBefore(began) && Instant.now().isBefore(end);
         }
     }
 
@@ -40,6 +39,7 @@ class TokenBroker {
 
     private final Map<List<String>, Pair> pairs = new ConcurrentHashMap<>();
     private final Map<String, String> env;
+    Duration limit = Duration.ofSeconds(20); // For a request and its whole answer.
 
     TokenBroker(Map<String, String> variables) throws Failure {
         env = new HashMap<>(variables);
@@ -59,9 +59,8 @@ class TokenBroker {
             if (pair.kept.isKept(refused)) return pair.kept.token;
             if (pair.last == last || !pair.last.refused.equals(refused)) pair.last = ask(client, service, refused);
             if (pair.last.end.isAfter(pair.last.began)) pair.kept = pair.last;
-            var failure = pair.last.failure;
-            if (failure == null) return pair.last.token;
-            throw new Failure(failure.type, failure.detail, failure.retryable, failure.requestId);
+            if (pair.last.failure != null) throw pair.last.failure;
+            return pair.last.token;
         } finally {
             pair.lock.unlock();
         }
@@ -69,31 +68,32 @@ class TokenBroker {
 
     private Answer ask(String client, String service, String refused) throws InterruptedException {
         var began = Instant.now();
+        var token = "";
+        long life = 0;
+        Failure failure = null;
         try {
             var answer = send(client, service, refused, began);
             var json = answer.body();
-            if (json.contains("\"access_token\"")) {
-                var life = Long.parseLong("0" + member(json, "expires_in"));
-                var end = began.plusSeconds(life - Math.min(30, life / 5));
-                return new Answer(refused, member(json, "access_token"), null, began, end);
-            }
             var wait = answer.headers().firstValue("retry-after").orElse("");
-            if (member(json, "type").equals("refused-again") && wait.matches("[1-9]")) {
+            if (json.contains("\"access_token\"")) {
+                token = member(json, "access_token");
+                life = Long.parseLong("0" + member(json, "expires_in"));
+            } else if (member(json, "type").equals("refused-again") && wait.matches("[1-9]")) {
                 Thread.sleep(1_000 * Long.parseLong(wait)); // The service did not know its new token yet.
-                return new Answer(refused, refused, null, began, began);
-            }
-            return new Answer(refused, "", failureOf(answer), began, began);
-        } catch (IOException | GeneralSecurityException | IllegalArgumentException error) { // It may quote a header.
-            Throwable cause = error;
-            while (cause.getCause() != null) cause = cause.getCause();
-            var names = error.getClass().getSimpleName() + ", " + cause.getClass().getSimpleName();
-            var failure = new Failure("network-error", "there was no answer: " + names, true, "");
-            return new Answer(refused, "", failure, began, began);
+                token = refused;
+            } else failure = failureOf(answer);
+        } catch (InterruptedException error) {
+            throw error;
+        } catch (Exception error) {
+            var names = new ArrayList<String>(); // A message may quote a header.
+            for (Throwable cause = error; cause != null; cause = cause.getCause())
+                names.add(cause.getClass().getSimpleName());
+            failure = new Failure("network-error", "there was no answer: " + String.join(", ", names), true, "");
         }
+        return new Answer(refused, token, failure, began, began.plusSeconds(life - Math.min(30, life / 5)));
     }
 
-    private HttpResponse<String> send(String client, String service, String refused, Instant at)
-            throws IOException, GeneralSecurityException, InterruptedException {
+    private HttpResponse<String> send(String client, String service, String refused, Instant at) throws Exception {
         var members = "\"client\":\"" + client + "\",\"service\":\"" + service + "\"";
         if (!refused.isEmpty()) members += ",\"refused\":\"" + sha256(refused).substring(0, 16) + "\"";
         var body = "{" + members + "}";
@@ -103,11 +103,16 @@ class TokenBroker {
         if (env.containsKey("AWS_SESSION_TOKEN")) headers.put("x-amz-security-token", env.get("AWS_SESSION_TOKEN"));
         headers.put("authorization", sign(url.getPath(), headers, body, "lambda"));
         headers.remove("host"); // HttpClient adds it.
-        var request = HttpRequest.newBuilder(url).timeout(Duration.ofSeconds(20));
+        var request = HttpRequest.newBuilder(url);
         headers.forEach(request::header);
         request.POST(HttpRequest.BodyPublishers.ofString(body));
         var http = HttpClient.newHttpClient(); // Follows no redirect. A kept connection is dead after a freeze.
-        return http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+        var answer = http.sendAsync(request.build(), HttpResponse.BodyHandlers.ofString());
+        try {
+            return answer.get(limit.toMillis(), TimeUnit.MILLISECONDS); // The body may stall after a freeze.
+        } finally {
+            answer.cancel(true);
+        }
     }
 
     private static Failure failureOf(HttpResponse<String> answer) {
@@ -156,7 +161,7 @@ class TokenBroker {
     }
 
     private static String member(String json, String name) {
-        var found = Pattern.compile("\"" + name + "\":\"?((?<=\")[^\"]*|\\d+)").matcher(json);
-        return found.find() ? found.group(1) : "";
+        var found = Pattern.compile("\"" + name + "\":\"?((?<=\")(?:[^\"\\\\]|\\\\.)*|\\d+)").matcher(json);
+        return found.find() ? found.group(1).replaceAll("\\\\(.)", "$1") : "";
     }
 }

@@ -62,8 +62,7 @@ class TokenBroker:
     def begin(self):
         """Forgets what a child process must not share: locks, connections, and requests of threads that it lacks."""
         self.requests, self.lock, self.loading = {}, threading.Lock(), threading.Lock()
-        for name in "http", "renewals":
-            vars(self).pop(name, None)
+        vars(self).pop("http", None), vars(self).pop("renewals", None)
 
     def token(self, client, service, refused=None):
         """Returns the broker's answer, kept while it lives; `refused`: the fingerprint of a token to be replaced."""
@@ -108,7 +107,8 @@ class TokenBroker:
                     credentials = self.session.get_credentials()
                 auth.SigV4Auth(credentials.get_frozen_credentials(), "lambda", self.region).add_auth(request)
                 answer = (self.renewals if held else self.http).send(request.prepare())
-                outcome, pause = read(answer), pause + int(answer.headers.get("Retry-After", 0))
+                outcome = read(answer)
+                pause += int(*re.findall(r"^\d{1,6}$", answer.headers.get("Retry-After", "")))  # or a proxy's date
             except (exceptions.HTTPClientError, exceptions.ConnectionError, ValueError) as error:
                 advice = f"no broker answered ({causes(error)}): check the URL and the network"
                 outcome = TokenBrokerError("network-error", advice, True)
@@ -151,7 +151,7 @@ def read(answer):
     if status != 200 and "type" in body:
         return TokenBrokerError(body["type"], body.get("detail"), body.get("retryable") is True, body.get("request_id"))
     if status == 403:  # its text may repeat the signed request, session token included
-        said = f'{answer.headers.get("x-amzn-ErrorType", "")} {body.get("message", body.get("Message", text))}'.strip()
+        said = f'{answer.headers.get("x-amzn-ErrorType", "")} {body.get("message", body.get("Message", ""))}'.strip()
         shown = "" if "x-amz-" in text.lower() else said.split("\n")[0][:200]
         unknown = "aws-refused", "", shown or "check the URL, the region and the AWS identity"
         return TokenBrokerError(*next(row[::2] for row in [*REFUSALS, unknown] if re.search(row[1], said, re.I)))

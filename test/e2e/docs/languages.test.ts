@@ -96,6 +96,20 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
       answerWith(200, token(1))(waiting, { method: '', url: '', headers: {}, body: '' });
     });
 
+    it('hands out a token with every character that a broker issues', async () => {
+      const access_token = 'ab"cd\\ef!~';
+      const { variables } = await startScriptedBroker(() => answerOf(200, { ...token(1), access_token }));
+      expect(await start(language, variables)('token', 1, 'acme', 'x')).toEqual([access_token]);
+    });
+
+    it('keeps the problem of a broker behind a proxy that writes a date as Retry-After, and repeats nothing', async () => {
+      const later = { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' };
+      const { variables, asked } = await startScriptedBroker(() => answerOf(424, PROBLEM, later));
+      const told = expect.stringMatching(/^credential-rejected\b/);
+      expect(await start(language, variables)('token', 1, 'acme', 'x')).toEqual([told]);
+      expect(asked).toHaveLength(1);
+    });
+
     it('takes a URL that ends with a slash, as that of each function does', async () => {
       const { variables, asked } = await startScriptedBroker(() => answerOf(200, token(1)));
       const order = start(language, { ...variables, TOKEN_BROKER_URL: `${variables.TOKEN_BROKER_URL}/` });
@@ -179,6 +193,20 @@ describe.each([GO, JAVA])('the file to copy for $title', (language) => {
   });
 });
 
+describe.skipIf(!JAVA.isThere)('Lambda freezes Java', () => {
+  // @see openjdk/jdk#27469
+  it('an answer that stalls after its headers ends within the limit, and frees its pair', async () => {
+    const { url, requests } = await answering((response, request) => {
+      if (requests.length === 1) response.writeHead(200, { 'content-length': '500' }).write('{"acc');
+      else answerWith(200, token(1))(response, request);
+    });
+    const order = start(JAVA, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url, LIMIT: 'PT1S' });
+    const told = expect.stringMatching(/^retryable network-error\b.*Timeout/);
+    expect(await order('token', 1, 'acme', 'x')).toEqual([told]);
+    expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+  });
+});
+
 describe.skipIf(!GO.isThere)('Lambda freezes Go', () => {
   it('a token ends on the wall clock, because the other clock stops meanwhile', async () => {
     const { url } = await answering(answerWith(200, token(1)));
@@ -206,7 +234,7 @@ describe('the examples to copy', () => {
     ['token_broker.py', 166],
     ['fake_token_broker.py', 33],
     ['token_broker.go', 153],
-    ['TokenBroker.java', 162],
+    ['TokenBroker.java', 167],
   ])('%s has at most %d lines of 120 characters', (file, most) => {
     const lines = readFileSync(join(ROOT, 'docs/examples', file), 'utf8')
       .trimEnd()

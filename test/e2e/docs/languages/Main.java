@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicReference;
 class Main {
     public static void main(String[] args) throws Exception {
         var broker = new TokenBroker(System.getenv());
+        if (System.getenv("LIMIT") != null) broker.limit = java.time.Duration.parse(System.getenv("LIMIT"));
         var pool = Executors.newCachedThreadPool();
         var lines = new BufferedReader(new InputStreamReader(System.in));
         for (var line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -27,7 +28,9 @@ class Main {
                 last.get().interrupt();
             }
             var told = new ArrayList<String>();
-            if (!order[0].equals("begin")) for (var one : running) told.add('"' + outcome(one) + '"');
+            for (var one : running)
+                if (!order[0].equals("begin"))
+                    told.add('"' + outcome(one).replace("\\", "\\\\").replace("\"", "\\\"") + '"');
             System.out.println(told);
         }
         pool.shutdownNow();
@@ -39,7 +42,7 @@ class Main {
         } catch (ExecutionException error) {
             if (error.getCause() instanceof InterruptedException) return "interrupted";
             var isRetryable = error.getCause() instanceof TokenBroker.Failure failure && failure.retryable;
-            return (isRetryable ? "retryable " : "") + error.getCause().getMessage().replace('"', '\'');
+            return (isRetryable ? "retryable " : "") + error.getCause().getMessage();
         }
     }
 }

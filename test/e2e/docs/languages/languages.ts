@@ -46,7 +46,7 @@ export const JAVA = language('Java', ['javac', '--release', '17', '-version'], {
   command: ['java', '-XX:TieredStopAtLevel=1', '-cp', '.', 'Main'],
   causes: [
     'ConnectException, UnresolvedAddressException',
-    'SSLHandshakeException, SunCertPathBuilderException',
+    'SSLHandshakeException, .*SunCertPathBuilderException',
     'ConnectException, ClosedChannelException',
   ],
   proxy: (url) => ({ JDK_JAVA_OPTIONS: `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${new URL(url).port}` }),
