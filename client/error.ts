@@ -67,7 +67,7 @@ export function networkAdvice(code: string | undefined, { protocol }: URL): stri
   }
   const isIgnored = isUsed !== '1' && !`${process.execArgv} ${NODE_OPTIONS}`.includes('--use-env-proxy');
   if ((HTTPS_PROXY || httpsProxy) && isIgnored && /^E(CONN|NOTFOUND|AI_|TIMEDOUT|.*UNREACH)|CONNECT/.test(code)) {
-    return 'HTTPS_PROXY is set, but Node ignores it without NODE_USE_ENV_PROXY=1. Set NO_PROXY=127.0.0.1,localhost, too.';
+    return 'HTTPS_PROXY is set, but Node ignores it without NODE_USE_ENV_PROXY=1 (22.21, 24.5 or newer). Set NO_PROXY=127.0.0.1,localhost, too.';
   }
   if (code !== 'ETIMEDOUT') return undefined;
   return 'Node tries each address for 250 ms: NODE_OPTIONS=--network-family-autoselection-attempt-timeout=2000 allows more.';
