@@ -5,7 +5,7 @@ import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type PairState, readPairState } from '../../functions/aws/pair-table/pair-state.ts';
 import { pairKey, servicesOf } from '../../functions/broker/pair.ts';
-import { FINDINGS, findingAdvice, SECRET_STAGES } from '../../functions/vocabulary.ts';
+import { FINDINGS, findingAdvice } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
 import { awsRegion, type CommandOptions } from '../shared/aws-config.ts';
@@ -19,51 +19,43 @@ import {
   noteCredentials,
   versionWith,
 } from '../shared/client-secret.ts';
-import { addAwsOptions, type ClientOptions, operate } from '../shared/operate.ts';
+import { addAwsOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { tableText } from '../shared/table.ts';
 import { openPairs } from './pair-changes.ts';
 
 /** Adds `client list` and `client show`, which show the states of pairs by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
+  const show = operate<ListOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
+    const { environment, client, service, json } = options;
+    const secrets = openSecrets(shell, options);
+    const all = client === undefined ? await secrets.list() : [await findSecret(secrets, client)];
+    const some = all.filter((secret) => service === undefined || hasService(secret, service));
+    const clients = await lookAt(shell, some, secrets, options);
+    const shown = clients.map(members);
+    if (json) printJson(shell, client === undefined ? { environment, clients: shown } : { environment, ...shown[0] });
+    else shell.stdout.write(textOf(shell, clients));
+    if (client === undefined && environment !== LOCAL_ENVIRONMENT) note(shell, STALE);
+    if (clients.length === 0) note(shell, EMPTY);
+    noteMalformed(shell, clients, environment);
+    noteCredentials(shell, clients, environment);
+  });
   addAwsOptions(parent.command('list'))
     .description('Show state, last proof and token of each pair, and the versions of the credential, never a value.')
     .option('--service <name>', 'the clients of this service only', parseName)
     .addHelpText('after', STATES)
-    .action(
-      operate<ListOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
-        const { environment, service, json } = options;
-        const secrets = openSecrets(shell, options);
-        const some = (await secrets.list()).filter((secret) => service === undefined || hasService(secret, service));
-        const clients = await lookAt(shell, some, secrets, options);
-        if (json) printJson(shell, { environment, clients: clients.map(members) });
-        else shell.stdout.write(textOf(shell, clients));
-        if (environment !== LOCAL_ENVIRONMENT) note(shell, STALE);
-        if (clients.length === 0)
-          note(shell, 'There is no client yet: is this the right environment? client put --create makes a client.');
-        noteMalformed(shell, clients, environment);
-        noteCredentials(shell, clients, environment);
-      }),
-    );
-
+    .action(show);
   addAwsOptions(parent.command('show'))
-    .description('Show one client, with every version of its credential, never a value.')
+    .description('Show one client as client list does, and as it is now.')
     .argument('<client>', 'the client', parseName)
     .addHelpText('after', STATES)
-    .action(
-      operate<ListOptions & ClientOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
-        const { environment, client, json } = options;
-        const secrets = openSecrets(shell, options);
-        const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
-        if (json) printJson(shell, { environment, ...shown.map(members)[0] });
-        else shell.stdout.write(`${textOf(shell, shown)}\n${shown.map((row) => versionsText(shell, row))}`);
-        noteMalformed(shell, shown, environment);
-        noteCredentials(shell, shown, environment);
-      }),
-    );
+    .action(show);
 }
 
+const EMPTY = 'There is no client yet: is this the right environment? client put --create makes a client.';
+
 interface ListOptions extends CommandOptions {
+  readonly client?: string;
   readonly service?: string;
 }
 
@@ -119,7 +111,10 @@ function textOf(shell: Shell, clients: readonly Listed[]): string {
 
 /** Returns the client and its versions: `acme: current 0123abcd, stored …; pending 4567cdef (rejected at … by one)`. */
 function headingOf(shell: Shell, secret: Listed): string {
-  const [current, pending] = [versionWith('AWSCURRENT', secret), versionWith('AWSPENDING', secret)];
+  const version = (name: string, id: string | undefined) =>
+    `${name} ${shortVersion(id)}, stored ${timeText(secret.dates.get(id ?? ''), shell)}`;
+  const pending = versionWith('AWSPENDING', secret);
+  const previous = versionWith('AWSPREVIOUS', secret);
   const expiry = firstExpiry(secret);
   const time = Date.parse(expiry);
   const trials = (secret.pairs ?? []).flatMap(({ service, trial }) => {
@@ -127,9 +122,10 @@ function headingOf(shell: Shell, secret: Listed): string {
   });
   const parts = [
     ...(secret.deletedAt === undefined ? [] : [`to be deleted on ${timeText(secret.deletedAt, shell)}`]),
-    `current ${shortVersion(current)}, stored ${timeText(secret.dates.get(current ?? ''), shell)}`,
+    version('current', versionWith('AWSCURRENT', secret)),
     ...(expiry === '-' ? [] : [`ends ${Number.isNaN(time) ? expiry : timeText(time, shell)}`]),
-    ...(pending === undefined ? [] : [`pending ${shortVersion(pending)} (${trials.join(', ') || 'unproven'})`]),
+    ...(pending === undefined ? [] : [`${version('pending', pending)} (${trials.join(', ') || 'unproven'})`]),
+    ...(previous === undefined ? [] : [version('previous', previous)]),
   ];
   return `${secret.client}: ${parts.join('; ')}`;
 }
@@ -139,15 +135,6 @@ function stateText({ state, since, until }: PairState, shell: Shell): string {
   const time = since ?? until;
   if (time === undefined) return state;
   return `${state} ${until === undefined ? 'since' : 'until'} ${timeText(time, shell)}`;
-}
-
-function versionsText(shell: Shell, secret: Listed): string {
-  const rows = SECRET_STAGES.flatMap((stage) => {
-    const version = versionWith(stage, secret);
-    if (version === undefined) return [];
-    return [[stage, version, timeText(secret.dates.get(version), shell), secret.expiriesOf.get(version) ?? '-']];
-  });
-  return tableText(['STAGE', 'VERSION', 'STORED AT', 'ENDS'], rows, shell);
 }
 
 function iso(time: number | undefined): string | undefined {

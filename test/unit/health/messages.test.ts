@@ -38,20 +38,27 @@ it('a message says who, what, since when, which version, and what to do', async 
     credentialExpiresAt: dateOf(START),
     ...look,
   } as const;
-  const groups = [...observations, ...throttled, expired].map((observation) => [observation]);
   const expiring = clientsNamed(25).map(({ client }) => {
     const [, expiry] = observationsOf({ client, service: PAIR.service }).filter(({ kind }) => kind === 'expiry');
     return expiry ?? expired;
   });
   const ofClient = observations.filter(({ condition }) => /^(rejected|ended)$/.test(condition));
-  const messages = [...groups, expiring.slice(0, 3), expiring, ofClient].map((group) =>
+  const write = (group: readonly Observation[]) =>
     messageOf(
       'dev',
       group.map((observation) => ({ observation, before: undefined })),
-    ),
-  );
-  const texts = messages.map(({ subject, text }) => `${'='.repeat(99)}\n${subject}\n\n${text}`);
-  await expect(texts.join('\n')).toMatchFileSnapshot('messages.txt');
+    );
+  const brief = [...observations, ...throttled, expired].map((observation) => {
+    const { subject, text } = write([observation]);
+    const [sentence, ...rest] = text.split('\n\n');
+    return `${subject}\n${sentence}\n${rest.find((paragraph) => paragraph.startsWith('What to do'))}\n`;
+  });
+  const incident = observations.filter(({ kind, condition }) => kind === 'service' && condition === 'incident');
+  const whole = [incident, expiring.slice(0, 3), expiring, ofClient].map((group) => {
+    const { subject, text } = write(group);
+    return `${'='.repeat(99)}\n${subject}\n\n${text}`;
+  });
+  await expect([...brief, ...whole].join('\n')).toMatchFileSnapshot('messages.txt');
 });
 
 it('a message names the version, the condition before, and further findings', () => {

@@ -56,7 +56,9 @@ describe('client list', () => {
     expect(stderr).toMatch(old);
     expect(stdout.split('\n')).toEqual([
       expect.stringMatching(/^CLIENT, SERVICE +STATE +PROVEN AT +TOKEN UNTIL$/),
-      expect.stringMatching(/^acme: current dev-acme, stored \S+Z; pending dev-acme \(unproven\)$/),
+      expect.stringMatching(
+        /^acme: current dev-acme, stored \S+Z; pending dev-acme, stored \S+Z \(unproven\); previous dev-acme, stored \S+Z$/,
+      ),
       expect.stringMatching(/^ {2}all +- +- +-$/),
       expect.stringMatching(/^globex: current dev-glob, stored \S+Z$/),
       expect.stringMatching(/^ {2}customer-insights merchant-payment-cleansing +- +- +-$/),
@@ -143,7 +145,7 @@ describe('client list with the table', () => {
       const { stdout, stderr } = await world.run('client list', { env: { COLUMNS: `${columns}` } });
       const lines = stdout.trimEnd().split('\n');
       expect(Math.max(...[...lines, ...stderr.split('\n')].map(({ length }) => length))).toBeLessThanOrEqual(columns);
-      expect(lines).toHaveLength(6);
+      expect(lines).toHaveLength(columns === 80 ? 7 : 6);
       expect(stdout).toMatch(/^ {2}merchant-payment-cleansing +ok +\d\d:\d\dZ +\d\d:\d\dZ$/m);
       const whole = await world.run('client list');
       expect(stderr.split(/\s+/)).toEqual(whole.stderr.split(/\s+/));
@@ -176,7 +178,7 @@ describe('client list with the table', () => {
     world.tokenService.respondWith(CLEANSING, { status: 404 });
     await world.run('client put acme --yes', { input: WRONG });
     const trials =
-      /^acme: current .*; pending [0-9a-f]{8} \(rejected at \S+Z by customer-insights, misconfigured at \S+Z by merchant-payment-cleansing\)$/m;
+      /^acme: current .*; pending [0-9a-f]{8}, stored \S+Z \(rejected at \S+Z by customer-insights, misconfigured at \S+Z by merchant-payment-cleansing\)$/m;
     expect((await world.run('client show acme')).stdout).toMatch(trials);
   });
 
@@ -200,9 +202,9 @@ describe('client list with the table', () => {
 
 it('client show shows one client, with every version of its credential', async ({ world }) => {
   await world.run('client put acme --yes --services all', { input: NEW });
-  const pairs = /^CLIENT, .*\nacme: .*\n {2}customer-insights +ok .*\n {2}merchant-payment-cleansing +ok .*\n\n/.source;
-  const versions = /STAGE .*\nAWSCURRENT +\S{36} +\S+Z +-\nAWSPREVIOUS +\S{36} +\S+Z +-\n$/.source;
-  expect(await world.run('client show acme')).toEqual(ended(0, new RegExp(pairs + versions)));
+  const versions = /acme: current \w{8}, stored \S+Z; previous \w{8}, stored \S+Z\n/.source;
+  const pairs = / {2}customer-insights +ok .*\n {2}merchant-payment-cleansing +ok .*\n$/.source;
+  expect(await world.run('client show acme')).toEqual(ended(0, new RegExp(versions + pairs)));
   const shown = { client: 'acme', services: 'all', pairs: [{ state: 'ok' }, { state: 'ok' }] };
   expect(await world.json('client show acme')).toMatchObject({ environment: 'local', ...shown });
 });
