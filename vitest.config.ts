@@ -8,7 +8,7 @@ const SLOW = [
   'test/e2e/{app,bench,local-process,readme-commands,settings-file,stack}.test.ts',
   'test/e2e/client/*.test.ts',
   'test/e2e/commands/{clients/rehearsal,doctor/stack,process}.test.ts',
-  'test/e2e/docs/{examples,languages,operations,python}.test.ts',
+  'test/e2e/docs/{examples,languages,operations,python,ten-minutes}.test.ts',
   'test/e2e/local/page/page-{board,browser,crowd,looks}.test.ts',
 ];
 

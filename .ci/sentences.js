@@ -7,7 +7,7 @@ import { parseSync, Visitor } from 'vite';
 
 const ROOMS = ['functions', 'client', 'lib', 'bin', 'cli', 'local'];
 const GUIDES = readdirSync('docs').flatMap((file) => (file.endsWith('.md') ? join('docs', file) : []));
-const ALL = [...[...ROOMS, 'test'].flatMap(filesIn), ...GUIDES, 'CHANGELOG.md', 'client/README.md'];
+const ALL = [...[...ROOMS, 'test'].flatMap(filesIn), ...GUIDES, 'README.md', 'CHANGELOG.md', 'client/README.md'];
 /** The words of a sentence: comments are short, the sentences of a page may join, and are short on average. */
 const MOST = { comment: 25, page: 32, average: 18 };
 /** How often the comments of all rooms may use a word. */
@@ -20,7 +20,7 @@ const DIRECTIVE = /^(\/\s*<|\s*(biome-|@ts-|@jsx|eslint|Stryker ))/;
 /** Code and addresses, and in a page the blocks that are not prose: no rule is for them. */
 const NO_PROSE = /`[^`]*`|\{@\w+ [^}]*\}|(?<=\])\([^)]*\)|https?:\/\/\S+/g;
 const BLOCK =
-  /^ *(`{3,})[\s\S]*?^ *\1|<!-- measured -->[\s\S]*?<!-- \/measured -->|<!--[\s\S]*?-->|^ *([|#<]|\[.*\]:).*$/gm;
+  /^ *(`{3,})[\s\S]*?^ *\1|<!-- measured -->[\s\S]*?<!-- \/measured -->|<!--[\s\S]*?-->|^ *([|#<!]|\[.*\]:).*$/gm;
 const leaveOut = (text) => text.replace(/[^\n]+/g, '#');
 /** The space between sentences, paragraphs or items of a list. */
 const BREAK = /((?<=[.!?][)"'*_]*)\s+(?=[^a-z\s])|\n\s*(?=\n|[-*]\s|\d+\.\s|@\w))/;

@@ -11,16 +11,20 @@ import { useLocalBroker } from '../support/processes/local-broker.ts';
 import { blocks, commands } from '../support/readme.ts';
 import { ROOT } from './commands/shared/command-line.ts';
 
+/** The function that the page defines first. Every command that is run here begins with it. */
+const TB = 'tb() { npm run --silent token-broker -- "$@"; }';
+
 /** Commands that no test here runs, and why. */
 const ELSEWHERE = {
   'npm ci && npm test': 'CI runs it, and this test is part of it',
+  [TB]: 'it is part of every command here',
   'npm run cdk -- synth TokenBroker-dev': 'test/e2e/app.test.ts runs it',
   'npm run diff -- dev': 'test/e2e/stack.test.ts runs it',
   'npm run deploy -- dev': 'needs an AWS account',
 } as const;
 
-const AS_BILLING = 'eval "$(npm run --silent token-broker -- env billing)"';
-const AS_OPERATOR = 'eval "$(npm run --silent token-broker -- env operator)"';
+const AS_BILLING = 'eval "$(tb env billing)"';
+const AS_OPERATOR = 'eval "$(tb env operator)"';
 const HOOLI = { client_id: 'hooli-id', secret: 'good-1' };
 
 /** Commands that are run here, in this order, each with the proof that it works. */
@@ -28,26 +32,24 @@ const RUN_HERE = {
   'npm ci && npm start': startsOnThisMachine,
   [AS_BILLING]: (command) => prints(`${command}; echo $AWS_ACCESS_KEY_ID`, /^AKIDLOCALBILLING$/m),
   [AS_OPERATOR]: (command) => prints(`${command}; echo $AWS_ACCESS_KEY_ID`, /^AKIDLOCALOPERATOR$/m),
-  'npm run --silent token-broker -- token --client acme --service customer-insights': (command) =>
+  'tb token --client acme --service customer-insights': (command) =>
     prints(`${AS_BILLING}\n${command}`, /^fingerprint +[0-9a-f]{16}$/m),
-  'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
+  'tb token --client acme --service customer-insights --json --reveal': (command) =>
     prints(`${AS_BILLING}\n${command}`, /^ {2}"access_token": "[\w-]{43}",$/m),
-  'npm run --silent token-broker -- client list': (command) =>
+  'tb client list': (command) =>
     prints(asOperator(command), /^acme: current [0-9a-f]{8}, .*\n {2}customer-insights +(?:ok|unproven) /m),
-  'npm run --silent token-broker -- client check acme': (command) =>
-    prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
-  'npm run --silent token-broker -- health --run': (command) =>
-    prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
-  'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
-  'npm run --silent token-broker -- client put hooli --create --services customer-insights': (command) =>
+  'tb client check acme': (command) => prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
+  'tb health --run': (command) => prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
+  'tb policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
+  'tb client put hooli --create --services customer-insights': (command) =>
     prints(asOperator(`echo '${JSON.stringify(HOOLI)}' | ${command} --yes`), /^customer-insights +accepted/m),
-  'npm run --silent token-broker -- config dev': (command) => prints(command, /^account +\d{12} +written$/m),
-  'npm run --silent token-broker -- service customer-insights --down': (command) =>
+  'tb config dev': (command) => prints(command, /^account +\d{12} +written$/m),
+  'tb service customer-insights --down': (command) =>
     prints(asOperator(`${command}\n${PUT_NEW} || test $? = 1`), /^customer-insights +unreachable/m),
 } as const satisfies Record<string, (command: string) => Promise<void>>;
 
 /** A client that is new: of every other one a proof is known. */
-const PUT_NEW = `echo '${JSON.stringify(HOOLI)}' | npm run --silent token-broker -- client put cyberdyne --create --yes --services customer-insights`;
+const PUT_NEW = `echo '${JSON.stringify(HOOLI)}' | tb client put cyberdyne --create --yes --services customer-insights`;
 
 const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
 
@@ -56,7 +58,7 @@ const broker = useLocalBroker();
 /** Runs a command in a terminal of its own, on the machine on which `npm start` runs. */
 async function inTerminal(command: string) {
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: new URL(broker().url).port };
-  return promisify(execFile)('sh', ['-e', '-c', command], { cwd: ROOT, env });
+  return promisify(execFile)('sh', ['-e', '-c', `${TB}\n${command}`], { cwd: ROOT, env });
 }
 
 function asOperator(command: string): string {
