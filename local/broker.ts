@@ -81,7 +81,7 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
         ? await startBeside(2, 'the services', (wanted) => startTokenService({ ...accepted, port: wanted }))
         : undefined;
     const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String), folder);
-    const feed = createFeed(Date.now, (service) => (tokenService?.playing.get(service) ?? 'recover') !== 'recover');
+    const feed = createFeed();
     const write = (line: string) => {
       options.write(line);
       feed.audit(line);

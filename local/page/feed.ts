@@ -3,15 +3,14 @@ import { FINDINGS, type Finding, PROBLEMS } from '../../functions/vocabulary.ts'
 import { commandsIn } from '../command-lines.ts';
 import { CHECKERS } from '../config.ts';
 import type { AnsweredRequest } from '../function-url/server.ts';
-import type { OperatorMessage, Outcome, SeenRequest, State, Step } from './messages.ts';
+import type { OperatorMessage, Outcome, SeenRequest } from './messages.ts';
 import { ORIGINS } from './way.ts';
 
 /** Stores recent events for the page: requests to the broker, findings of checks, messages to operators. */
-export function createFeed(now: () => number = Date.now, isFailing = (_service: string) => false) {
+export function createFeed(now: () => number = Date.now) {
   let rows: readonly SeenRequest[] = [];
   let messages: readonly Omit<OperatorMessage, 'commands'>[] = [];
-  const counts = new Map([...ORIGINS.values(), OTHERS].map((name) => [name, 0]));
-  const done = new Set<Step>();
+  const tokens = { all: 0, saved: 0 };
   const lines = new Map<string, string>();
   const findings = new Map<string, Found>();
 
@@ -20,11 +19,6 @@ export function createFeed(now: () => number = Date.now, isFailing = (_service: 
     const run = isCheckers ? rows.find(({ folded, at }) => folded && request.at - at < RUN_GAP_MS) : undefined;
     const row = isCheckers ? fold(request, run?.folded) : request;
     rows = [row, ...rows.filter((seen) => seen !== run)].slice(0, ROWS);
-  }
-
-  function tally(source: string): void {
-    counts.set(source, (counts.get(source) ?? 0) + 1);
-    if (source !== OTHERS) done.add(source === ORIGINS.get('none') ? 'request' : 'memory');
   }
 
   return {
@@ -38,8 +32,10 @@ export function createFeed(now: () => number = Date.now, isFailing = (_service: 
       lines.set(requestId, line);
       for (const oldest of [...lines.keys()].slice(0, -LINES)) lines.delete(oldest);
       const isProof = outcome === 'issued' && more.TokenRequests > 0;
-      tally((outcome === 'issued' && ORIGINS.get(isProof ? 'none' : cache)) || OTHERS);
-      if (operation === 'token' && isFailing(`${pair}`.split('/')[1] ?? '')) done.add('incident');
+      if (outcome === 'issued') {
+        tokens.all += 1;
+        tokens.saved += isProof || cache === 'none' ? 0 : 1;
+      }
       const finding = isProof ? 'accepted' : findingIn(outcome);
       if (pair && finding) findings.set(pair, { id: requestId, finding, at, version: more.credentialVersion });
       add({
@@ -67,8 +63,7 @@ export function createFeed(now: () => number = Date.now, isFailing = (_service: 
     events: (url: string) => ({
       requests: rows,
       messages: messages.map((message) => ({ ...message, commands: commandsIn(message.text, url, {}) })),
-      saved: savedOf(counts),
-      done: [...done],
+      saved: tokens.all ? `${tokens.saved} of ${tokens.all} tokens without a request to the service` : 'no token yet',
     }),
     auditLine: (requestId: string): string | undefined => lines.get(requestId),
     /** Returns the finding of the last check or token request of a pair. */
@@ -88,15 +83,6 @@ const PROBLEM_KINDS: Readonly<Record<string, { readonly finding?: Finding; reado
 function findingIn(outcome: string): Finding | undefined {
   return FINDINGS.find((finding) => finding === outcome) ?? PROBLEM_KINDS[outcome]?.finding;
 }
-
-function savedOf(counts: ReadonlyMap<string, number>): State['saved'] {
-  const [memory = 0, table = 0, requested = 0] = counts.values();
-  const all = memory + table + requested;
-  const text = all ? `${memory + table} of ${all} tokens without a request to the service` : 'no token yet';
-  return { text, counts: [...counts].map(([name, count]) => ({ name, text: `${count}` })) };
-}
-
-const OTHERS = 'other answers';
 
 const ROWS = 30;
 const LINES = 200;

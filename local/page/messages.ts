@@ -13,10 +13,8 @@ export interface State {
   readonly table: string;
   /** The commands that create a client. */
   readonly create: readonly Entry[];
-  /** How many tokens needed no request to a service since the start, and the counts behind it. */
-  readonly saved: { readonly text: string; readonly counts: readonly Entry[] };
-  /** The first steps of a visitor that have happened since the start. */
-  readonly done: readonly Step[];
+  /** How many tokens needed no request to a service since the start. */
+  readonly saved: string;
   /** Newest first, like the messages to the operators. */
   readonly requests: readonly SeenRequest[];
   readonly messages: readonly OperatorMessage[];
@@ -36,9 +34,6 @@ interface PageClient {
   readonly cells: readonly Cell[];
   readonly commands: readonly Entry[];
 }
-
-/** A pair is asked for, then answered from memory, then asked for during an incident. */
-export type Step = 'request' | 'memory' | 'incident';
 
 /** The state of a pair, in the words of `client list`, but `not tried yet` or `failed` for `unproven`. */
 export interface Cell {

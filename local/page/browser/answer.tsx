@@ -39,7 +39,8 @@ export function Answer({ asked, said, shown, ask }: AnswerProps) {
   );
 }
 
-const FIRST = 'Press a cell of the board to see its answer here, and the path of the request.';
+const FIRST =
+  'Press a cell, which is a client on a service: the service issues a token. Press it again: the token comes from memory. Let its service go down, and press once more.';
 const PICTURE =
   'A caller signs a request; the token function takes the token from DynamoDB, or requests it once from the service with the credential from Secrets Manager.';
 

@@ -1,7 +1,7 @@
 import type { TargetedKeyboardEvent } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import type { CallForm, Cell, State, Step } from '../messages.ts';
-import { Choice, Commands, clock } from './parts.tsx';
+import type { CallForm, Cell, State } from '../messages.ts';
+import { Choice, Commands, clock, INCIDENTS } from './parts.tsx';
 
 interface BoardProps {
   readonly state: State;
@@ -10,7 +10,7 @@ interface BoardProps {
 }
 
 /** A table of clients and services. Each cell shows the state of a pair, and asks for the pair upon a click. */
-export function Board({ state: { callers, services, clients, create, done }, chosen, ask }: BoardProps) {
+export function Board({ state: { callers, services, clients, create }, chosen, ask }: BoardProps) {
   const [callerId, chooseCaller] = useState('');
   const [operation, chooseOperation] = useState<'token' | 'check'>('token');
   const [visited, visit] = useState('');
@@ -47,17 +47,18 @@ export function Board({ state: { callers, services, clients, create, done }, cho
 
   const pairButton = (client: string, { service, word, severity, until, since, note, token }: Cell) => {
     const isAllowed = caller?.allowed.includes(`${operation} ${client}/${service}`);
-    const time = (until && ` until ${clock(until)}`) || (since && ` since ${clock(since).slice(0, 5)}`) || '';
+    const time = (until && `until ${clock(until)}`) || (since && `since ${clock(since).slice(0, 5)}`);
     const lives = token?.lives && `token: ${token.lives}`;
-    const [fact = '', ...more] = [isAllowed ? '' : 'no rule', `${word}${time}`, note, lives].filter(Boolean);
+    const [fact = '', ...more] = [isAllowed ? '' : 'no rule', word, time, note, lives].filter(Boolean);
     const notes = more.join(', ');
+    const about = `${client} on ${service}: ${fact} ${notes}`;
     return (
       <button
         type="button"
         class={`cell ${severity} ${isAllowed ? '' : 'no-rule'}`}
-        title={`${client} on ${service}`}
+        title={about}
         tabIndex={pairs[tabStop] === `${client}/${service}` ? 0 : -1}
-        aria-label={`Ask for ${client} on ${service}: ${fact} ${notes}`}
+        aria-label={`Ask for ${about}`}
         aria-pressed={chosen?.client === client && chosen.service === service}
         onFocus={() => visit(`${client}/${service}`)}
         onClick={() => askFor(client, service)}
@@ -80,8 +81,8 @@ export function Board({ state: { callers, services, clients, create, done }, cho
           <thead>
             <tr>
               {[{ name: 'Client' }, ...services].map(({ name, trouble }) => (
-                <th scope="col" key={name} title={name}>
-                  {trouble && <strong class="bad">{trouble}:</strong>} <span>{name}</span>
+                <th scope="col" key={name}>
+                  {trouble && <strong class="bad">{INCIDENTS[trouble] ?? trouble}</strong>} {name}
                 </th>
               ))}
             </tr>
@@ -124,30 +125,8 @@ export function Board({ state: { callers, services, clients, create, done }, cho
           </form>
         </details>
       </div>
-      <Steps steps={done} canFail={services.some(({ plays }) => plays)} />
     </section>
   );
 }
 
 const OPERATIONS = [['token', 'a token'] as const, ['check', 'a check'] as const];
-
-/** The first steps, until all of them have happened. */
-function Steps({ steps, canFail }: { readonly steps: readonly Step[]; readonly canFail: boolean }) {
-  const offered = STEPS.filter(([step]) => canFail || step !== 'incident');
-  if (offered.every(([step]) => steps.includes(step))) return undefined;
-  return (
-    <ol class="steps" aria-label="First steps">
-      {offered.map(([step, text]) => (
-        <li key={step} class={steps.includes(step) ? 'done' : ''}>
-          {text}
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-const STEPS: readonly (readonly [step: Step, text: string])[] = [
-  ['request', 'Press a cell, which is a client on a service: the service issues a token.'],
-  ['memory', 'Press it again: the token comes from memory.'],
-  ['incident', 'Let its service go down and press once more.'],
-];

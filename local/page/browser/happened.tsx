@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { SeenRequest, State } from '../messages.ts';
-import { Choice, Commands, clock, Mark } from './parts.tsx';
+import { Choice, Commands, clock, INCIDENTS, Mark } from './parts.tsx';
 
 type Order = (path: string, form: object) => Promise<string | undefined>;
 
@@ -22,7 +22,7 @@ export function Incidents({ services, table, order }: Pick<State, 'services' | '
           <Choice
             kind={`incident ${plays}`}
             legend={stage}
-            options={Object.entries<string>(stage === 'table' ? TABLE : SERVICE)}
+            options={Object.entries(stage === 'table' ? TABLE : INCIDENTS)}
             value={plays}
             onChoose={(name) => play(stage, name)}
           />
@@ -37,8 +37,6 @@ export function Incidents({ services, table, order }: Pick<State, 'services' | '
   );
 }
 
-/** The incidents of a service and of the table, with words for a reader. */
-const SERVICE = { recover: 'works', slow: 'slow', down: 'down', throttle: 'throttles', reject: 'rejects' };
 const TABLE = { recover: 'works', 'table-down': 'down', 'table-busy': 'throttles', 'table-denied': 'refuses' };
 
 /** The last requests. A row opens its audit line, or the requests that it summarizes. */

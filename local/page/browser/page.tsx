@@ -4,7 +4,7 @@ import type { CallForm, CallReport, State } from '../messages.ts';
 import { Answer, type Shown } from './answer.tsx';
 import { Board } from './board.tsx';
 import { Incidents, Messages, Requests } from './happened.tsx';
-import { clock, Entries } from './parts.tsx';
+import { clock } from './parts.tsx';
 
 /** Renders every value as text. Nothing here writes HTML. */
 function Page() {
@@ -25,8 +25,6 @@ function Page() {
     say(report.message ?? '');
     if (report.way === undefined) return;
     show({ form, report });
-    // On a narrow page the answer is below the board, as page.css says.
-    if (matchMedia('(width < 60rem)').matches) document.getElementById('answer')?.scrollIntoView();
   }
 
   async function order(path: string, form: object): Promise<string | undefined> {
@@ -40,15 +38,10 @@ function Page() {
       <header>
         <h1>Token broker on this machine</h1>
         {!hasEnded && <p role="status">{state ? 'live' : 'connecting'}</p>}
+        <small>{state?.saved}</small>
         <small role="status" title={changes}>
           {changes}
         </small>
-        {state && (
-          <details>
-            <summary>{state.saved.text}</summary>
-            <Entries entries={state.saved.counts} />
-          </details>
-        )}
       </header>
       <main>
         {hasEnded && (

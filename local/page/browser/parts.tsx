@@ -61,6 +61,15 @@ export function Commands({ commands }: { readonly commands: readonly Entry[] }) 
   return <p class="row">{copies}</p>;
 }
 
+/** The incidents of a service, with words for a reader. */
+export const INCIDENTS: Readonly<Record<string, string>> = {
+  recover: 'works',
+  slow: 'slow',
+  down: 'down',
+  throttle: 'throttles',
+  reject: 'rejects',
+};
+
 /** Formats a time of day. */
 export function clock(epochMs: number): string {
   return new Date(epochMs).toLocaleTimeString('en-GB');

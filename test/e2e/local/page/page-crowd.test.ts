@@ -57,7 +57,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
 
     expect(await press(page, LAST)).toBe('issued');
     expect(await answerTop(page)).toBeGreaterThanOrEqual(0);
-    expect(await answerTop(page)).toBeLessThan(height / 2);
+    expect(await answerTop(page)).toBeLessThan(height * 0.6);
     // The head of the board covers no half of a row.
     await cell(page, FIRST).scrollIntoViewIfNeeded();
     expect(await faultsOf(page)).toEqual([]);
@@ -106,11 +106,15 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
     await shows(page, SECOND, 'disabled .*');
     const styles = (selector: string, name: string) =>
       page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).getPropertyValue('${name}')`);
-    const styleOf = (client: string, name: string, part = '') => styles(`[title="${client} on loyalty"] ${part}`, name);
+    const styleOf = (client: string, name: string, part = '') =>
+      styles(`[title^="${client} on loyalty:"] ${part}`, name);
     const [deleted, disabled] = [await styleOf('client-1', '--colour'), await styleOf('client-2', '--colour')];
     expect(deleted).not.toBe(disabled);
     expect(deleted).toBe(await styles(':root', '--passing'));
     expect((await box(cell(page, FIRST).locator('i'))).width).toBeGreaterThan(20);
+    // No text makes a row grow.
+    const heights = await Promise.all([FIRST, SECOND, LAST].map(async (pair) => (await box(cell(page, pair))).height));
+    expect(new Set(heights).size).toBe(1);
     expect(await press(page, FIRST)).toBe('issued');
     await page.getByText('The secret is deleted. Its token serves until a check withdraws it').waitFor();
     await page.getByRole('button', { name: 'Copy client disable client-1' }).waitFor();
@@ -140,23 +144,6 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
     tokenService.behave('loyalty', {});
     expect(await press(page, SECOND)).toBe('issued');
     await head.getByText('down').waitFor({ state: 'detached' });
-  });
-
-  it.each(SCREENS)('moves nothing of the board when the first steps are done at %i by %i', async (...screen) => {
-    const { page } = await openCrowd(...screen);
-    const steps = page.getByRole('list', { name: 'First steps' });
-    await page.locator('header').getByText('no token yet').waitFor();
-    const place = async () => {
-      await page.evaluate('scrollTo(0, 0)');
-      return box(cell(page, FIRST));
-    };
-    const before = await place();
-    await steps.waitFor();
-    await press(page, FIRST);
-    await press(page, FIRST);
-    await steps.waitFor({ state: 'hidden' });
-    await page.locator('header').getByText('1 of 2 tokens').waitFor();
-    expect((await place()).y).toBe(before.y);
   });
 
   it.each(SCREENS)('plays an outage of the table, and shows what was remembered, at %i by %i', async (...screen) => {
