@@ -83,52 +83,41 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['service'], async () => (await import('./local.ts')).addServiceCommand],
 ];
 
-/** The groups of the help. Each has an example of every command, in short for a command with examples of its own. */
+/** The groups of the help, with the commands of each. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Calls:': [
-    'token',
-    'whoami --json',
-    'serve --port 8080',
-    'doctor --client acme --service customer-insights',
-    'audit acme --since 1d',
-  ],
-  'Clients:': [
-    'client list --service customer-insights',
-    'client show acme',
-    'client put acme --expires 2099-03-01',
-    'client check acme --stage AWSPENDING',
-    'client promote acme',
-    'client rollback acme --dry-run',
-    'client disable acme',
-    'client enable acme',
-    'client retry --service customer-insights',
-    'client discard acme --previous',
-    'client delete acme',
-    'client restore acme',
-    'health --watch 5',
-  ],
-  'The deployment:': [
-    'policy arn:aws:iam::444444444444:role/reporting --environment prod',
-    'sealing-key rotate --environment prod',
-    'sealing-key retire --environment prod',
-    'release list --environment prod',
-    'release back --environment prod --dry-run',
-    'config prod',
-  ],
-  'This machine:': ['env operator', 'service customer-insights --down'],
+  'Calls:': ['token', 'whoami', 'serve', 'doctor', 'audit'],
+  'Clients:': ['client', 'health'],
+  'The deployment:': ['policy', 'sealing-key', 'release', 'config'],
+  'This machine:': ['env', 'service'],
+};
+
+/** A value of each argument, for the examples. */
+const VALUES: Readonly<Record<string, string>> = {
+  client: 'acme',
+  service: 'customer-insights',
+  caller: 'operator',
+  environment: 'prod',
+  'role-arn': 'arn:aws:iam::444444444444:role/reporting --environment prod',
+};
+
+/** The options in the examples of some commands. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  audit: '--since 1d',
+  service: '--down',
+  'client put': '--expires 2099-03-01',
+  'client discard': '--previous',
 };
 
 /** Puts a command into its group of the help, and adds an example to it, or to each command below it. */
 function addExamples(command: Command, parent = ''): void {
   const name = `${parent}${command.name()}`;
-  const isOwn = (example: string) => `${example} `.startsWith(`${name} `);
-  for (const [group, examples] of Object.entries(GROUPS)) {
-    const example = examples.find(isOwn);
-    if (example === undefined) continue;
-    if (parent === '') command.helpGroup(group);
-    if (example !== name && command.commands.length === 0) {
-      command.addHelpText('after', `\nExample:\n  $ npm run token-broker -- ${example}`);
-    }
+  const [group] = Object.entries(GROUPS).find(([, names]) => names.includes(name)) ?? [];
+  if (group !== undefined) command.helpGroup(group);
+  const words = command.registeredArguments.map((argument) => VALUES[argument.name()]);
+  const example = ['npm run token-broker --', name, ...words, OPTIONS[name]].filter(Boolean).join(' ');
+  // The command token has examples of its own.
+  if (command.commands.length === 0 && name !== 'token') {
+    command.addHelpText('after', `\nExample:\n  $ ${example}`);
   }
   for (const below of command.commands) addExamples(below, `${name} `);
 }
