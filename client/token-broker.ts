@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import {
   askForCaller,
   askForCheck,
+  askForToken,
   type Check,
   type CheckParameters,
   type IssuedToken,
@@ -19,7 +20,7 @@ import {
   standardAwsCredentials,
 } from './sign.ts';
 import { type Waiting, type WorkLimits, within } from './single-flight.ts';
-import { createCachingSource, createUncachedSource, type TokenSource } from './token-source.ts';
+import { createCachingSource, type TokenSource } from './token-source.ts';
 import { fetchWithToken, useToken } from './with-token.ts';
 
 export interface TokenBrokerOptions {
@@ -99,7 +100,9 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const connection = connectionOf(options);
   const { patienceMs = 30_000, cache = true, credentials } = options;
   const { now, fetch } = connection;
-  const asking = cache ? createCachingSource(connection, credentials === undefined) : createUncachedSource(connection);
+  const asking: TokenSource = cache
+    ? createCachingSource(connection, credentials === undefined)
+    : (request, waiting) => within(now, waiting, (limits) => askForToken(connection, request, limits));
   let renewals = 0;
   let renewal: Promise<unknown> | undefined;
   /** Reads expired AWS credentials anew, and works once more: a program may have rewritten the keys of a profile. */

@@ -8,11 +8,6 @@ import { SingleFlight, type Waiting, within } from './single-flight.ts';
 /** Returns a token of a pair. @throws TokenBrokerError */
 export type TokenSource = (request: TokenRequest, waiting: Waiting) => Promise<IssuedToken>;
 
-/** Asks the broker for every token. */
-export function createUncachedSource(connection: Connection): TokenSource {
-  return (request, waiting) => within(connection.now, waiting, (limits) => askForToken(connection, request, limits));
-}
-
 /** A call, and the connection that signs it. */
 interface CallToSign {
   readonly request: TokenRequest;

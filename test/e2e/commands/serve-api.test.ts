@@ -53,8 +53,6 @@ describe('token-broker serve --api', () => {
   });
 
   it.each([
-    [['--api', 'https://insights.example.com'], /Write SERVICE=URL/],
-    [['--api', 'customer-insights=http://insights.example.com'], /The URL of customer-insights must be an https URL/],
     [['--api', 'a=https://a.example.com', '--api', 'a=https://b.example.com'], /Name each service once/],
     [['--api', 'a=https://user:marked-password@a.example.com'], /must not contain a user name/],
     [['--api', 'a=https://a.example.com', '--api-timeout', '0'], /Give whole seconds, 1 to 3600/],

@@ -9,7 +9,7 @@ import { startUntrustedServer } from '../../support/services/certificates.ts';
 import { issued } from '../../unit/client/broker-answers.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, ended, ROOT } from '../commands/shared/command-line.ts';
-import { GO, JAVA, NODE, PYTHON, runToItsEnd, usePrograms } from './languages/languages.ts';
+import { GO, JAVA, type Language, NODE, PYTHON, runToItsEnd, usePrograms } from './languages/languages.ts';
 import { ROLE, ROLE_VARIABLES, startScriptedBroker } from './scripted-broker.ts';
 
 const LANGUAGES = [NODE, PYTHON, GO, JAVA];
@@ -19,16 +19,20 @@ const CALLERS = readFileSync(join(ROOT, 'docs/callers.md'), 'utf8');
 describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
   describe.skipIf(!language.isThere)('that uses the client or the file to copy', () => {
     it('asks once for all threads, signed with a session token, and keeps the token', async () => {
-      const { variables, asked } = await startScriptedBroker(slowly(() => answerOf(200, token(1))));
-      const order = start(language, variables);
+      const { order, asked } = await play(
+        language,
+        slowly(() => answerOf(200, token(1))),
+      );
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill('token-1'));
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
       expect(asked).toEqual([['/token', { client: 'acme', service: 'x' }]]);
     });
 
     it('says the type and the request of a problem to all who waited, and repeats nothing', async () => {
-      const { variables, asked } = await startScriptedBroker(slowly(() => answerOf(424, PROBLEM)));
-      const order = start(language, variables);
+      const { order, asked } = await play(
+        language,
+        slowly(() => answerOf(424, PROBLEM)),
+      );
       const told = expect.stringMatching(/^credential-rejected\b.*\brequest r-1\b/);
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill(told));
       expect(asked).toHaveLength(1);
@@ -37,8 +41,10 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
     });
 
     it('replaces a refused token once for all threads, and keeps its successor', async () => {
-      const { variables, asked } = await startScriptedBroker(slowly((call) => answerOf(200, token(call + 1))));
-      const order = start(language, variables);
+      const { order, asked } = await play(
+        language,
+        slowly((call) => answerOf(200, token(call + 1))),
+      );
       await order('token', 1, 'acme', 'x');
       expect(await order('token', 20, 'acme', 'x', 'token-1')).toEqual(Array(20).fill('token-2'));
       expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual(['token-2']);
@@ -48,8 +54,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
 
     it('waits once for a service that does not know its new token yet, and returns the same token', async () => {
       const again = answerOf(503, REFUSED_AGAIN, { 'retry-after': '1' });
-      const { variables, asked } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, token(1)) : again));
-      const order = start(language, variables);
+      const { order, asked } = await play(language, (call) => (call === 0 ? answerOf(200, token(1)) : again));
       await order('token', 1, 'acme', 'x');
       const startedAt = performance.now();
       expect(await order('token', 20, 'acme', 'x', 'token-1')).toEqual(Array(20).fill('token-1'));
@@ -59,8 +64,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
 
     it('serves a kept token while the broker cannot reach its table, and names that to others', async () => {
       const away = answerOf(503, { ...PROBLEM, type: 'table-unavailable', retryable: true });
-      const { variables } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, token(1)) : away));
-      const order = start(language, variables);
+      const { order } = await play(language, (call) => (call === 0 ? answerOf(200, token(1)) : away));
       const told = [expect.stringMatching(/^retryable table-unavailable\b/)];
       await order('token', 1, 'acme', 'x');
       expect(await order('token', 1, 'acme', 'y')).toEqual(told);
@@ -76,7 +80,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
         else answerWith(200, token(1, 0))(response, request);
         served.add(socket);
       });
-      const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+      const order = at(language, url);
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
     });
@@ -87,7 +91,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
         if (request.body.includes('hung')) hung.resolve(response);
         else answerWith(200, token(1))(response, request);
       });
-      const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+      const order = at(language, url);
       await order('token', 1, 'acme', 'x');
       await order('begin', 1, 'acme', 'hung');
       const waiting = await hung.promise;
@@ -132,7 +136,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
       const { url } = await answering((...exchange) =>
         answerWith(403, body, { 'x-amzn-ErrorType': refusal })(...exchange),
       );
-      const order = start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+      const order = at(language, url);
       for (const [type, named] of refusals) {
         refusal = type;
         const [told] = await order('token', 1, 'acme', 'x');
@@ -144,8 +148,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
     it('names DNS, TLS and a closed port by the types of their errors', async () => {
       const urls = ['https://broker.invalid', await startUntrustedServer(), 'http://127.0.0.1:10'];
       const told = urls.map(async (TOKEN_BROKER_URL) => {
-        const [outcome] = await start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL })('token', 1, 'acme', 'x');
-        return outcome;
+        return (await at(language, TOKEN_BROKER_URL)('token', 1, 'acme', 'x'))[0];
       });
       const named = language.causes.map((cause) => expect.stringMatching(`^retryable network-error.*\\W${cause}`));
       expect(await Promise.all(told)).toEqual(named);
@@ -164,8 +167,7 @@ describe.each([GO, JAVA])('the file to copy for $title', (language) => {
 
     it('names `refused-again` when the service refuses the call, not the token', async () => {
       const again = answerOf(503, REFUSED_AGAIN, { 'retry-after': '28' });
-      const { variables } = await startScriptedBroker((call) => (call === 0 ? answerOf(200, token(1)) : again));
-      const order = start(language, variables);
+      const { order } = await play(language, (call) => (call === 0 ? answerOf(200, token(1)) : again));
       await order('token', 1, 'acme', 'x');
       expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual([
         expect.stringMatching(/^retryable refused-again/),
@@ -210,7 +212,7 @@ describe.skipIf(!JAVA.isThere)('Lambda freezes Java', () => {
 describe.skipIf(!GO.isThere)('Lambda freezes Go', () => {
   it('a token ends on the wall clock, because the other clock stops meanwhile', async () => {
     const { url } = await answering(answerWith(200, token(1)));
-    const order = start(GO, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+    const order = at(GO, url);
     expect(await order('clock', 1, 'acme', 'x')).toEqual(['wall clock']);
   });
 
@@ -220,7 +222,7 @@ describe.skipIf(!GO.isThere)('Lambda freezes Go', () => {
       if (requests.length === 1) hung.resolve(response);
       else answerWith(200, token(1))(response, request);
     });
-    const order = start(GO, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url });
+    const order = at(GO, url);
     await order('begin', 1, 'acme', 'x');
     const waiting = await hung.promise;
     expect(await order('frozen', 1, 'acme', 'x')).toEqual(['token-1']);
@@ -243,6 +245,17 @@ describe('the examples to copy', () => {
     expect(lines.filter((line) => line.length > 120)).toEqual([]);
   });
 });
+
+/** Starts a program that asks at a URL. */
+function at(language: Language, TOKEN_BROKER_URL: string) {
+  return start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL });
+}
+
+/** Starts a program that asks a broker. */
+async function play(language: Language, answer: (call: number) => unknown) {
+  const { variables, asked } = await startScriptedBroker(answer);
+  return { order: start(language, variables), asked };
+}
 
 /** The n-th token of a broker. */
 function token(n: number, expires_in = 3_600) {

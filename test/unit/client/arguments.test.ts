@@ -10,24 +10,21 @@ const untyped = (call: object): Record<string, (...args: readonly unknown[]) => 
 
 describe('a first slip in a call', () => {
   const example = '{ client: "acme", service: "customer-insights" }';
+  const members = 'client, service, minTtl, signal, deadline';
 
   it.each<[string, readonly unknown[], string]>([
     ['token', [], `client is missing or is not a name. Call token(${example})`],
-    ['token', ['acme', 'customer-insights'], `client is missing or is not a name. Call token(${example})`],
-    ['token', [{ client: 'acme' }], `service is missing or is not a name. Call token(${example})`],
-    ['token', [{ ...PAIR, client: '' }], `client is missing or is not a name. Call token(${example})`],
+    ['token', ['acme', 'customer-insights'], 'client is missing or is not a name.'],
+    ['token', [{ client: 'acme' }], 'service is missing or is not a name.'],
+    ['token', [{ ...PAIR, client: '' }], 'client is missing or is not a name.'],
     [
       'token',
       [{ ...PAIR, min_ttl: 60 }],
-      `min_ttl is not one of its members: client, service, minTtl, signal, deadline, refused. Call token(${example})`,
+      `min_ttl is not one of its members: ${members}, refused. Call token(${example})`,
     ],
-    [
-      'fetch',
-      ['https://example.com'],
-      `client is missing or is not a name. Call fetch(url, { method: "GET" }, ${example})`,
-    ],
+    ['fetch', ['https://example.com'], `Call fetch(url, { method: "GET" }, ${example})`],
     ['withToken', [PAIR], `a function is missing. Call withToken(${example}, async ({ accessToken }) => { … })`],
-    ['withToken', [{ ...PAIR, refused: 'x' }, () => 1], 'refused is not one of its members: client, service, minTtl,'],
+    ['withToken', [{ ...PAIR, refused: 'x' }, () => 1], `refused is not one of its members: ${members}. `],
   ])('is a TypeError that shows how to call %s: %j', async (name, args, message) => {
     const { broker, server } = await startClientWorld([]);
     const called = untyped(broker)[name]?.(...args);

@@ -204,16 +204,6 @@ describe('withToken', () => {
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
   });
 
-  it('calls the function once more with the same token after a short wait', async () => {
-    const { broker, waits } = await startWorlds([], goodAnswer(1), problem('refused-again', { 'retry-after': '3' }));
-    const used: string[] = [];
-    await broker.withToken(PAIR, async ({ fingerprint }) => {
-      used.push(fingerprint);
-      if (used.length === 1) throw new TokenRefused();
-    });
-    expect([used, waits]).toEqual([[fingerprint(1), fingerprint(1)], [3_000]]);
-  });
-
   it('throws the second refusal', async () => {
     const { broker, asked } = await startWorlds([]);
     const refusals = [new TokenRefused('first'), new TokenRefused('second', { cause: 'UNAUTHENTICATED' })];

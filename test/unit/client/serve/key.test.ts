@@ -53,33 +53,22 @@ describe('the file of a key', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it.each(['of a server that has ended', 'of a server whose port another server has', 'of its own port'])(
-    'replaces a key %s',
-    async (kind) => {
-      const [server, other, ending] = [await start(), await start(), await start()];
-      await ending.close(0);
-      const ports = { 'of a server that has ended': ending.port, 'of its own port': server.port };
+  it('replaces a key of a server that has ended, of its own port, and of a port that another server has now', async () => {
+    const [server, other, ending] = [await start(), await start(), await start()];
+    await ending.close(0);
+    for (const { port } of [ending, server, other]) {
       const path = join(temporaryFolder(), 'key');
-      writeFileSync(path, keyOf({ ...ports, 'of a server whose port another server has': other.port }[kind] ?? 0));
-      const { remove } = await writeKeyFile(path, server);
+      writeFileSync(path, keyOf(port));
+      await writeKeyFile(path, server);
       expect(readFileSync(path, 'utf8')).toBe(server.key);
       expect(readdirSync(dirname(path))).toEqual(['key']);
-      await remove();
-    },
-  );
+    }
+  });
 
   it('does not send an old key to the program that has its port now, whatever that answers', async () => {
-    const answers: readonly Answer[] = [
-      answerWith(200, { ok: true }),
-      answerWith(200, { ok: true }, { 'x-token-broker-proof': '' }),
-      (response, request) =>
-        answerWith(
-          200,
-          {},
-          { 'x-token-broker-proof': `${request.headers['x-token-broker-challenge']}` },
-        )(response, request),
-      answerWith(401, {}),
-    ];
+    const proving = (proof: unknown) => answerWith(200, {}, { 'x-token-broker-proof': `${proof}` });
+    const echo: Answer = (...exchange) => proving(exchange[1].headers['x-token-broker-challenge'])(...exchange);
+    const answers = [answerWith(200, { ok: true }), proving(''), echo, answerWith(401, {})];
     for (const answer of answers) {
       const program = await startLoopbackServer(answer);
       onTestFinished(program.close);
