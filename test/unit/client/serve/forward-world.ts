@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import { onTestFinished } from 'vitest';
+import { connect } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { onTestFinished, vi } from 'vitest';
 import type { Forwarding } from '../../../../client/serve/forward.ts';
 import { startServer } from '../../../../client/serve/server.ts';
 import { parseApi } from '../../../../client/serve/target.ts';
@@ -56,4 +58,24 @@ export async function startForwarding({ base = '', api = ok, silenceMs = 60_000,
 /** An API that reads the body and answers with it. */
 function ok(request: IncomingMessage, response: ServerResponse): void {
   request.pipe(response);
+}
+
+/** Returns the first part of what a server answers to a text, or nothing if it closes the connection. */
+export async function beginningOf(port: number, sent: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  socket.write(sent);
+  for await (const data of socket) return `${data}`;
+  return '';
+}
+
+/** Lets what is under way on this machine go on. */
+export async function turns(): Promise<void> {
+  for (let n = 0; n < 20; n += 1) await turn();
+}
+
+/** Stops the timers of the test until it moves them. */
+export function stopTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
 }

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type RequestToSend, send } from '../../../support/requests.ts';
-import { KEY, PREFIX, startForwarding } from './forward-world.ts';
+import { beginningOf, KEY, PREFIX, startForwarding, stopTimers, turns } from './forward-world.ts';
 
 const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 const PAIR = { client: 'acme', service: 'customer-insights' };
@@ -84,7 +84,7 @@ describe('a call', () => {
     ['the offer of h2c', ['Connection', 'Upgrade, HTTP2-Settings', 'Upgrade', 'h2c', 'HTTP2-Settings', 'AAEAAEAA']],
   ])('loses the headers of its connection: %s', async (_, headers) => {
     const world = await startForwarding();
-    const answer = await sendRaw(world.port, 'POST', [...headers, 'Content-Length', '5'], 'hello');
+    const answer = await sendHello(world.port, 'POST', headers);
     expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n.*hello/s);
     expect(world.received[0]?.headers).toEqual({
       ...{ host: new URL(world.apiUrl).host, 'accept-encoding': 'identity', authorization: 'Bearer fake-token-1' },
@@ -109,13 +109,13 @@ describe('a call', () => {
     ['CONNECT', [], undefined],
   ])('%s with %j is answered with %s, and nothing is sent', async (method, headers, status) => {
     const world = await startForwarding();
-    expect(await sendRaw(world.port, method, headers, '')).toMatch(status ? `HTTP/1.1 ${status} ` : /^$/);
+    expect(await beginningOf(world.port, headOf(method, headers))).toMatch(status ? `HTTP/1.1 ${status} ` : /^$/);
     expect([world.received, world.fake.requests]).toEqual([[], []]);
   });
 
   it('expects 100-continue, which this server answers', async () => {
     const world = await startForwarding();
-    const answer = await sendRaw(world.port, 'PUT', ['Expect', '100-continue', 'Content-Length', '5'], 'hello');
+    const answer = await sendHello(world.port, 'PUT', ['Expect', '100-continue']);
     expect(answer).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
     expect(world.received[0]?.headers).not.toHaveProperty('expect');
   });
@@ -127,7 +127,7 @@ describe('a call', () => {
     ['QUERY', [], '0'],
   ])('%s without a body, with %j, has the length %s', async (method, headers, length) => {
     const world = await startForwarding();
-    expect(await sendRaw(world.port, method, headers, '')).toMatch('HTTP/1.1 200 ');
+    expect(await beginningOf(world.port, headOf(method, headers))).toMatch('HTTP/1.1 200 ');
     const { 'content-length': sent, 'transfer-encoding': coding } = world.received[0]?.headers ?? {};
     expect([sent, coding]).toEqual([length, undefined]);
   });
@@ -165,8 +165,7 @@ describe('an answer', () => {
 
   // @see nodejs/undici#447, envoyproxy/envoy#8662
   it('of 20 MB streams through as fast as the caller reads, and no faster, also after a pause of minutes', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopTimers();
     const chunk = Buffer.alloc(64 * 1024, 'x');
     let sent = 0;
     const world = await startForwarding({
@@ -377,8 +376,7 @@ describe('the end of a call', () => {
   it('is 502 when the API stays silent for too long, and a cut when it falls silent later, and is sent once', async () => {
     for (const isLater of [false, true]) {
       const reached = Promise.withResolvers<void>();
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-      onTestFinished(() => void vi.useRealTimers());
+      stopTimers();
       const world = await startForwarding({
         api: ({ method }, response) => {
           if (method === 'GET') return void response.end();
@@ -392,7 +390,7 @@ describe('the end of a call', () => {
       await reached.promise;
       const begun = isLater ? await answer : undefined;
       if (begun) await once(begun, 'data');
-      for (let n = 0; n < 20; n += 1) await turn();
+      await turns();
       vi.advanceTimersByTime(60_000);
       if (begun) await expect(once(begun, 'end')).rejects.toThrow('aborted');
       else expect((await answer).statusCode).toBe(502);
@@ -403,21 +401,19 @@ describe('the end of a call', () => {
   });
 
   it('is 400 when the caller pauses in its body for too long, because the API waits for it', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopTimers();
     const world = await startForwarding({ api: (request) => void request.resume() });
     const answer = open(world, { method: 'PUT', headers: { ...BEARER, 'content-length': 200_000 } }, (request) =>
       request.write(Buffer.alloc(100_000)),
     );
     while (world.received.length === 0) await turn();
-    for (let n = 0; n < 20; n += 1) await turn();
+    await turns();
     vi.advanceTimersByTime(60_000);
     expect((await answer).statusCode).toBe(400);
   });
 
   it('is not before the end of a stream that says something each minute, also for hours', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopTimers();
     let write: (text: string) => void = () => undefined;
     const world = await startForwarding({
       api: (_, response) => {
@@ -449,7 +445,7 @@ describe('the end of a call', () => {
       },
     });
     await call(world, { method });
-    for (let n = 0; n < 20; n += 1) await turn();
+    await turns();
     expect(await call(world, { method })).toMatchObject({ status });
     expect(calls - 1).toBe(sent);
   });
@@ -489,18 +485,22 @@ async function open({ url }: World, options = {}, sendBody = (request: ClientReq
   return answer;
 }
 
-/** Sends exactly these headers, and returns the whole answer. */
-async function sendRaw(port: number, method: string, headers: readonly string[], body: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
+/** The head of a call with exactly these headers and the key. */
+function headOf(method: string, headers: readonly string[]): string {
   const lines = headers.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${headers[index + 1]}`] : []));
   const head = [`${method} ${PREFIX}/x HTTP/1.1`, 'Host: localhost', `X-Token-Broker-Key: ${KEY}`, ...lines];
-  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+  return `${head.join('\r\n')}\r\n\r\n`;
+}
+
+/** Sends exactly these headers with the body `hello`, and returns the answer until it repeats the body. */
+async function sendHello(port: number, method: string, headers: readonly string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  socket.write(`${headOf(method, [...headers, 'Content-Length', '5'])}hello`);
   let answer = '';
   for await (const part of socket) {
     answer += part;
-    const isWhole = /^HTTP\/1\.1 [2-5].*\r\n\r\n.*(\}|hello)/ms.test(answer);
-    if (isWhole || /\r\n0\r\n\r\n$|content-length: 0\r\n|417/i.test(answer)) break;
+    if (answer.includes('hello')) break;
   }
   return answer;
 }

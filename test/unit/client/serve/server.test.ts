@@ -5,8 +5,8 @@ import { TokenBrokerError } from '../../../../client/index.ts';
 import { startServer } from '../../../../client/serve/server.ts';
 import { createFakeBroker } from '../../../../client/testing.ts';
 import { type RequestToSend, send } from '../../../support/requests.ts';
+import { beginningOf, KEY } from './forward-world.ts';
 
-const KEY = 'a-key-of-at-least-thirty-two-characters';
 const FORM = 'application/x-www-form-urlencoded';
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const GRANT = { grant_type: 'client_credentials', scope: PAIR.service };
@@ -362,14 +362,4 @@ async function reusable(port: number) {
   };
   expect(await ask()).not.toMatch(/connection: close/i);
   return { socket, ask };
-}
-
-/** The first of what a server answers to a text. */
-async function beginningOf(port: number, sent: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
-  socket.write(sent);
-  return new Promise((resolve, reject) => {
-    socket.once('data', (data) => resolve(`${data}`)).once('error', reject);
-  });
 }
