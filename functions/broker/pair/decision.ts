@@ -73,8 +73,11 @@ export function decideIssue(view: View, { pair, service }: Call, request: IssueR
 }
 
 /** The service answered a refusal with the same token. It may do so from a cache, so a later refusal counts again. */
-function isAllThereIs({ sameTokenAgain }: StoredToken, { forcedAt }: PairRecord, now: number): boolean {
-  return sameTokenAgain && now - forcedAt < SAME_TOKEN_INTERVAL_MS;
+function isAllThereIs(token: StoredToken, { forcedAt }: PairRecord, now: number): boolean {
+  // The token's age at the last refusal: the pauses double.
+  const ageMs = forcedAt - (token.expiresAt - token.lifetimeSeenMs);
+  const intervalMs = Math.min(MAX_SAME_TOKEN_INTERVAL_MS, Math.max(SAME_TOKEN_INTERVAL_MS, ageMs));
+  return token.sameTokenAgain && now - forcedAt < intervalMs;
 }
 
 /** @throws Problem `refused-again` for a token that is too new to be replaced */
@@ -105,6 +108,7 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
 /** The shortest time between two requests that replace a refused token. */
 const FORCE_INTERVAL_MS = 30_000;
 const SAME_TOKEN_INTERVAL_MS = 60_000;
+const MAX_SAME_TOKEN_INTERVAL_MS = 300_000;
 /** A service may need this long to spread a new token. A replacement would only begin the delay again. */
 const SETTLING_MS = 5_000;
 /** The same from the start of the token request. Later leases change the time of the publication. */

@@ -142,6 +142,16 @@ describe('a refused token', () => {
       'force',
       { record: { ...SAME, forcedAt: now - 60_000 } },
     ],
+    ...[
+      [200, 399.999, 'shared'] as const,
+      [200, 400, 'force'] as const,
+      [1_000, 1_299.999, 'shared'] as const,
+      [1_000, 1_300, 'force'] as const,
+    ].map(([forced, seconds, step]): [string, string, Changes] => [
+      `that was all the service had at ${forced} s: the pause is as long as its age, five minutes at most`,
+      step,
+      { now: START + seconds * SECOND_MS, record: { ...SAME, forcedAt: START + forced * SECOND_MS } },
+    ]),
     ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
     ['is replaced once in 30 s, and the caller is told when', 'refused-again 30', { record: { forcedAt: now } }],
     ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],
