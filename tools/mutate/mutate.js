@@ -43,6 +43,8 @@ await new Stryker({
   tsconfigFile: 'none',
   disableTypeChecks: false,
   concurrency: 2,
+  // The time of a busy machine for all tests.
+  dryRunTimeoutMinutes: 30,
   incremental: true,
   // One for each set of tests.
   incrementalFile: `coverage/mutants/${folders.join('+').replaceAll('/', '-')}.json`,
