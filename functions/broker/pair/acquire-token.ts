@@ -7,9 +7,8 @@ import type { Step, View } from './decision.ts';
 import type { PairMemory } from './memory.ts';
 import type { ObtainToken } from './obtain-token.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
-import type { PairRecord, StoredToken } from './record.ts';
-import { isIssuable, isProven, waitProblem, withoutFutureTimes } from './record.ts';
-import { type CallTerms, type PairStore, StoreUnavailable, type TaggedRecord } from './store.ts';
+import { isIssuable, isProven, type PairRecord, type StoredToken, waitProblem, withoutFutureTimes } from './record.ts';
+import { type CallTerms, type PairStore, StoreUnavailable, type TaggedRecord, tableProblem } from './store.ts';
 import { leased, settled, withdrawn } from './transitions.ts';
 
 interface Dependencies extends SecretSource {
@@ -243,19 +242,10 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 }
 
-/** The problem of a call that needs the table. */
-function tableProblem({ message, retryMs, cause }: StoreUnavailable): Problem {
-  const retryAfterSeconds = Math.max(MIN_RETRY_S, Math.ceil(retryMs / 1_000));
-  const detail = `The broker cannot reach its table: ${message}.`;
-  return new Problem('table-unavailable', detail, { retryAfterSeconds, cause });
-}
-
 /** The first and the longest time between two polls of a waiting call. */
 const FIRST_POLL_MS = 50;
 const MAX_POLL_MS = 500;
 /** Repeated writes of an outcome are this far apart, and up to twice as far, while the store does not answer. */
 const SETTLE_POLL_MS = 50;
-/** Waiting calls hold the function's concurrency, so callers should come back later. */
-const MIN_RETRY_S = 5;
 /** Without the table an instance notices within this time that the secret was taken away. */
 const SECRET_TRUST_MS = 60_000;

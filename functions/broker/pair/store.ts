@@ -1,4 +1,5 @@
 import type { Pair } from '../pair.ts';
+import { Problem } from '../problem.ts';
 import type { PairRecord } from './record.ts';
 
 /** The shared store of records. Every call ends by its deadline or throws `StoreUnavailable`. */
@@ -46,3 +47,13 @@ export class StoreUnavailable extends Error {
     this.retryMs = options.retryMs ?? 0;
   }
 }
+
+/** Returns the problem of a call that needs the table. */
+export function tableProblem({ message, retryMs, cause }: StoreUnavailable): Problem {
+  const retryAfterSeconds = Math.max(MIN_RETRY_S, Math.ceil(retryMs / 1_000));
+  const detail = `The broker cannot reach its table: ${message}.`;
+  return new Problem('table-unavailable', detail, { retryAfterSeconds, cause });
+}
+
+/** Waiting calls hold the function's concurrency, so callers should come back later. */
+const MIN_RETRY_S = 5;
