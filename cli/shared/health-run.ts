@@ -14,6 +14,7 @@ interface PairFinding {
   readonly client: string;
   readonly service: string;
   readonly finding: string;
+  readonly cause?: string | undefined;
 }
 
 /** Invokes the health function once, as its schedule does. @throws CommandFailure also when the run itself fails */
@@ -38,7 +39,7 @@ function readRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
   const failed = missed.filter(({ reason, failure }) => reason === 'failed' && failure !== 'secrets-unavailable');
   return {
     pairs: [
-      ...checked.map(({ pair, finding }) => ({ ...pair, finding })),
+      ...checked.map(({ pair, finding, cause }) => ({ ...pair, finding, cause })),
       ...missed.map(({ pair, reason, failure = reason }) => ({ ...pair, finding: failure })),
     ],
     faults: [
@@ -51,7 +52,7 @@ function readRun({ checked, missed, probe }: z.output<typeof HEALTH_RUN>) {
 const PAIR = z.object({ client: z.string(), service: z.string() });
 /** The members of the function's answer that are read here. */
 const HEALTH_RUN = z.object({
-  checked: z.array(z.object({ pair: PAIR, finding: z.string() })),
+  checked: z.array(z.object({ pair: PAIR, finding: z.string(), cause: z.string().optional() })),
   missed: z.array(
     z.object({ pair: PAIR, reason: z.string(), failure: z.string().optional(), detail: z.string().optional() }),
   ),
@@ -65,16 +66,18 @@ const RUN_MS = 13 * 60_000;
 export function findingsTable(pairs: readonly PairFinding[], shell?: Shell): string {
   const services = [...new Set(pairs.map(({ service }) => service))].toSorted();
   const rows = [...Map.groupBy(pairs, ({ client }) => client)].map(([client, own]) => {
-    const findings = new Map(own.map(({ service, finding }) => [service, finding]));
+    const findings = new Map(own.map((pair) => [pair.service, findingText(pair)]));
     // The client does not have every service.
     return [client, ...services.map((service) => findings.get(service) ?? '-')];
   });
   return tableText(['CLIENT', ...services], rows, shell);
 }
 
+const findingText = ({ finding, cause }: PairFinding) => (cause === undefined ? finding : `${finding} (${cause})`);
+
 /** Returns the number of pairs, in total and by finding. */
 export function summaryOf(pairs: readonly PairFinding[]): string {
-  const found = Map.groupBy(pairs, ({ finding }) => finding);
+  const found = Map.groupBy(pairs, findingText);
   const groups = [...found.keys()].toSorted().map((finding) => `${found.get(finding)?.length} ${finding}`);
   return `${pairs.length} ${pairs.length === 1 ? 'pair' : 'pairs'}${groups.length === 0 ? '' : `: ${groups.join(', ')}`}`;
 }

@@ -39,7 +39,7 @@ const LINES =
   );
 
 const WELL =
-  /^Looking at the stack of dev in account 1{12}, region eu-west-1, at \d{4}-\d\d-\d\dT[\d:.]+Z, which takes at most three minutes\.\nCLIENT {2}customer-insights\nacme {4}accepted\nNothing is wrong\.\n$/;
+  /^Looking at the stack of dev in account 1{12}, region eu-west-1, at \d{4}-\d\d-\d\dT[\d:.]+Z, which takes at most three minutes\.\nCLIENT {2}customer-insights\nacme {4}accepted \(lifetime-cut\)\nNothing is wrong\.\n$/;
 
 const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
 const XML_DENIED = { status: 403, body: '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' };
@@ -98,7 +98,7 @@ const UNPROTECTED = member(
 );
 
 const RUN = {
-  checked: [{ pair: { client: 'acme', service: 'customer-insights' }, finding: 'accepted' }],
+  checked: [{ pair: { client: 'acme', service: 'customer-insights' }, finding: 'accepted', cause: 'lifetime-cut' }],
   missed: [],
   probe: { condition: 'denied', said: 'access-denied' },
 };
