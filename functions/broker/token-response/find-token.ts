@@ -73,9 +73,11 @@ function searchedMember({ content, all }: Members, print: PrintPath): FoundMembe
   throw new UnusableAnswer(`its members ${members} have different values; name the token in response.tokenMember.`);
 }
 
-/** Removes white space around the token, and the `Bearer ` that some services send before it. */
+/** Removes white space and the marks of a JSON text around the token, and the `Bearer ` before it. */
 function withoutScheme(value: unknown): unknown {
-  return typeof value === 'string' ? value.replace(/^\s*(?:bearer\s+)?/i, '').trimEnd() : value;
+  if (typeof value !== 'string') return value;
+  const text = value.replace(/^\s*(?:bearer\s+)*/i, '').trimEnd();
+  return text.replace(/^"([^"]*)"$/, '$1');
 }
 
 /** Returns why a value is no token. Accepts 1 to 65 536 visible ASCII characters (RFC 6749 A.12, RFC 6750 §2.1). */
@@ -84,11 +86,13 @@ function flawOf(token: unknown): string | undefined {
   if (token === '') return 'is empty';
   if (NOTHING.test(token)) return 'is a word for nothing';
   if (token.length > 65_536) return 'is longer than 64 KiB';
+  if (/[<>"]/.test(token)) return 'contains an angle bracket or a quotation mark';
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'contains a space, a control character or a character beyond ASCII';
 }
 
 /** Texts that a service, or its own client, writes when it has no token. */
-const NOTHING = /^(?:null|undefined|none|nil|nan|false|true|n\/a|0|-1|\*+)$/i;
+const NOTHING =
+  /^(?:null|undefined|none|nil|nan|false|true|ok|error|failed|failure|denied|forbidden|unauthori[sz]ed|invalid|expired|bearer|basic|n\/a|\(null\)|-?\d{1,3}|[*{}[\]]+)$/i;
 
 /** Returns whether a value with an ambiguous name is a token: a JWT, or an opaque word unlike `Unauthorized`. */
 function looksLikeToken(value: unknown): boolean {

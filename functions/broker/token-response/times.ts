@@ -39,7 +39,8 @@ export function readMoment(value: unknown): number | undefined {
 /** Reads a number that is too large for a length as a moment. As a length, 10⁹ seconds are 31 years. */
 function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning): ReadTime {
   if (!Number.isFinite(number)) return UNREADABLE;
-  const compact = readDate(`${number}`.replace(COMPACT, '$1-$2-$3T$4:$5:$6'), [ISO_8601]);
+  const [, year, month, day, hours = '00', minutes = '00', seconds = '00'] = COMPACT.exec(`${number}`) ?? [];
+  const compact = readDate(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}`, [ISO_8601]);
   if (!Number.isNaN(compact.ms)) return compact;
   if (number >= FIRST_EPOCH_NANOSECONDS) return momentOf(number / 1e6);
   if (number >= FIRST_EPOCH_MICROSECONDS) return momentOf(number / 1e3);
@@ -55,14 +56,15 @@ const FIRST_EPOCH_MILLISECONDS = 1e12;
 /** The year 2001, too. */
 const FIRST_EPOCH_MICROSECONDS = 1e15;
 const FIRST_EPOCH_NANOSECONDS = 1e18;
-const COMPACT = /^((?:19|20)\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/;
+const COMPACT = /^((?:19|20)\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?$/;
 
 /** Reads dates as services write them: ISO 8601 and those of HTTP. A date without a time is its first moment. */
 function readDate(text: string, forms: readonly RegExp[] = [ISO_8601, ...HTTP_FORMS]): ReadTime {
   const { groups = {} } = forms.map((form) => form.exec(text)).find((match) => match !== null) ?? {};
   const { date, day, month, year, time = '00:00', zone } = groups;
   const monthNumber = MONTHS.indexOf(month?.toLowerCase() ?? '') + 1;
-  const fullYear = year?.padStart(4, '20');
+  // RFC 850 has two digits, and its dates are older than RFC 1123.
+  const fullYear = year?.padStart(4, Number(year) < 80 ? '20' : '19');
   const isoDate = date ?? (day && `${fullYear}-${String(monthNumber).padStart(2, '0')}-${day.padStart(2, '0')}`);
   const offset = zone?.replace(/^[a-z]+$/i, 'Z').replace(/^([+-]\d\d)$/, '$1:00') ?? 'Z';
   const ms = isoDate ? Date.parse(`${isoDate}T${time}${offset}`) : Number.NaN;

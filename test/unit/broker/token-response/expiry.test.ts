@@ -118,7 +118,14 @@ describe('a member that says when the token expires', () => {
   // @see superdesk/superdesk-core#2381
   describe('without a time zone', () => {
     const LOCAL = [
-      ...['2026-01-01T02:30:00', '2026-01-01 02:30', '2026-01-02', 'Thu, 01 Jan 2026 02:30:00', '20260101023000'],
+      ...[
+        '2026-01-01T02:30:00',
+        '2026-01-01 02:30',
+        '2026-01-02',
+        'Thu, 01 Jan 2026 02:30:00',
+        '20260101023000',
+        '202601010230',
+      ],
       'Thu Jan  1 02:30:00 2026',
     ];
 
@@ -136,7 +143,7 @@ describe('a member that says when the token expires', () => {
       onTestFinished(() => parse.mockRestore());
       const answer = { settings: { ...LONG.settings, response: { lifetimeMember: 'expires' } } };
       expect(LOCAL.map((expires) => expiryOf({ expires }, answer))).toEqual(
-        [9_000, 9_000, 86_400, 9_000, 9_000, 9_000].map((seconds) => `response ${seconds}`),
+        [9_000, 9_000, 86_400, 9_000, 9_000, 9_000, 9_000].map((seconds) => `response ${seconds}`),
       );
       expect(parse.mock.calls.flat()).toEqual(expect.arrayContaining(['2026-01-02T00:00Z', '2026-01-01T02:30:00Z']));
       expect(parse.mock.calls.flat().filter((text) => !text.endsWith('Z'))).toEqual([]);
@@ -317,7 +324,7 @@ describe('the expiry of a JWT', () => {
     ['names no algorithm', jwt({ exp }, { typ: 'JWT' })],
     ['names an algorithm that is no text', jwt({ exp }, { alg: 256 })],
     ['has claims that are no object', jwt(null)],
-    ['has claims that are no base64', `${header}.{"exp":${exp}}.s`],
+    ['has claims that are no base64', `${header}.{exp:${exp}}.s`],
   ])('is not looked for in a text that %s', (_, token) => {
     expect(expiryOf({ access_token: token })).toBe('assumed 300');
   });

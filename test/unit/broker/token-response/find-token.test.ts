@@ -108,7 +108,10 @@ describe('the text of a token', () => {
     ['BEARER   tok-1', 'tok-1'],
     ['Bearertok-1', 'Bearertok-1'],
     // @see bytedance/deer-flow#5066, requests/requests-oauthlib#255
-    ...['tok-1\n', ' tok-1', 'Bearer\ttok-1\r\n'].map((text): [string, string] => [text, 'tok-1']),
+    ...['tok-1\n', ' tok-1', 'Bearer\ttok-1\r\n', '"tok-1"', 'Bearer bearer "tok-1"'].map((text): [string, string] => [
+      text,
+      'tok-1',
+    ]),
     ...['t', '!~', 't'.repeat(65_536)].map((text): [string, string] => [text, text]),
   ])('may be this (%#)', (text, token) => {
     expect(found({ token: text })).toBe(token);
@@ -120,11 +123,15 @@ describe('the text of a token', () => {
     ['', 'is empty'],
     ['Bearer ', 'is empty'],
     // @see omnibear/omnibear#8, jhipster/generator-jhipster#383
-    ...['null', 'Undefined', 'NONE', 'false', 'Bearer null', '0', '-1', '********'].map((word): [unknown, string] => [
-      word,
-      'is a word for nothing',
+    ...['null', 'Undefined', 'NONE', 'false', 'Bearer null', '404', '-1', '********', '{}', 'OK'].map(
+      (word): [unknown, string] => [word, 'is a word for nothing'],
+    ),
+    // @see wso2/product-is#18780
+    ...['<html>', '<error/>', 'a"b'].map((text): [unknown, string] => [
+      text,
+      'contains an angle bracket or a quotation mark',
     ]),
-    ...['Unauthorized', 'AUTH_FAILED'].map((word): [unknown, string] => [word, 'reads like an error']),
+    ...['request_error', 'AUTH_FAILED'].map((word): [unknown, string] => [word, 'reads like an error']),
     ['t'.repeat(65_537), 'is longer than 64 KiB'],
     ...['a b', 'a\r\nb: c', '\u007f', 'ä', '\0', 'tok-1Bearer x', 'Basic tok-1'].map((text): [unknown, string] => [
       text,
