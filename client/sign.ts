@@ -55,7 +55,7 @@ export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials
   let readSince = 0;
   return async (options) => {
     const now = Date.now();
-    if (kept !== undefined && !options?.forceRefresh && now < endOf(kept) - EARLY_MS) return kept;
+    if (kept && !options?.forceRefresh && now < endOf(kept) - EARLY_MS) return kept;
     // The callers meanwhile wait for the new credentials, too.
     kept = undefined;
     if (reading === undefined || now - readSince >= READ_LIMIT_MS) reading = read(options);

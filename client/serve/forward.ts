@@ -95,7 +95,9 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
       let isSettled = false;
       const fail = (reason: string) => {
         isSettled = true;
-        const facts = { retryable: true, advice: networkAdvice(reason, url) };
+        const isUnsent = /^(ECONNREFUSED|ENOTFOUND|EAI_)/.test(reason);
+        const retryable = isUnsent || IDEMPOTENT.test(method);
+        const facts = { retryable, advice: networkAdvice(reason, url) };
         reject(new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, facts));
       };
       const timer = setTimeout(() => {
@@ -113,10 +115,9 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
           resolve(answer.pause().on('data', refresh));
         })
         .on('error', (error) => {
-          // The API may close an idle connection at the moment when a call takes it (RFC 9110 §9.2.2).
+          // The API may close an idle connection at the moment when a call takes it.
           const isStale = outgoing.reusedSocket && Object(error).code === 'ECONNRESET' && body !== undefined;
-          const isRepeatable = isStale && /^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method);
-          if (isRepeatable && !isRepeated && !isSettled) resolve(send(call, token, true));
+          if (isStale && IDEMPOTENT.test(method) && !isRepeated && !isSettled) resolve(send(call, token, true));
           else fail(safeCause(error).message);
         })
         .on('close', () => {
@@ -153,6 +154,9 @@ interface Call {
   readonly body: Buffer | undefined;
   readonly signal: AbortSignal;
 }
+
+/** Methods whose call may be carried out twice (RFC 9110 §9.2.2). */
+const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/;
 
 /** The type of the failure of an API. */
 export const UNREACHABLE = 'api-unreachable';

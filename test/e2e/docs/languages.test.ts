@@ -202,7 +202,7 @@ describe.skipIf(!JAVA.isThere)('Lambda freezes Java', () => {
       if (requests.length === 1) response.writeHead(200, { 'content-length': '500' }).write('{"acc');
       else answerWith(200, token(1))(response, request);
     });
-    const order = start(JAVA, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url, LIMIT: 'PT1S' });
+    const order = start(JAVA, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url, LIMIT: 'PT5S' });
     const told = expect.stringMatching(/^retryable network-error\b.*Timeout/);
     expect(await order('token', 1, 'acme', 'x')).toEqual([told]);
     expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);

@@ -65,6 +65,7 @@ describe('keepAwsCredentials', () => {
   it.each<[string, () => Promise<AwsCredentials>]>([
     // @see aws/aws-sdk-js-v3#1196
     ['hangs, as after a freeze', () => new Promise(() => undefined)],
+    ['returns null', async () => JSON.parse('null')],
     [
       'throws at once',
       () => {
@@ -77,6 +78,7 @@ describe('keepAwsCredentials', () => {
     const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE')).mockImplementationOnce(fail);
     const kept = keepAwsCredentials(read);
     kept().catch(() => undefined);
+    await new Promise(setImmediate);
     vi.setSystemTime(NOW + 20_000);
     expect([await kept(), await kept()]).toEqual([keys('ONE'), keys('ONE')]);
     expect(read).toHaveBeenCalledTimes(2);
