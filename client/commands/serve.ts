@@ -50,7 +50,7 @@ export function addServeCommand(program: Command, shell: Shell): void {
         }).catch(NO_PORT);
         let file: Awaited<ReturnType<typeof writeKeyFile>> | undefined;
         try {
-          if (given === undefined) file = await writeKeyFile(options.keyFile, server).catch(explainKeyFile);
+          if (given === undefined) file = await writeKeyFile(options.keyFile, server).catch(NO_KEY_FILE);
           if (json) printJson(shell, { url: server.url, key_file: file?.file });
           else shell.stdout.write(usage(server.url, file?.file, options));
           if (!shell.signal.aborted) await once(shell.signal, 'abort');
@@ -97,15 +97,14 @@ ${curl} -d grant_type=client_credentials -d scope=SERVICE ${url}/token\n`;
   return [place, ...apis, ...(token ? [tokens] : [])].join('');
 }
 
-const failWith = (type: string, detail: string, advice: string) => (error: unknown) =>
-  Promise.reject(new CommandFailure(type, `${detail} (${safeCause(error).message})`, advice));
-const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port.');
-const NO_KEY_FILE = failWith('key-file-failed', 'The key cannot be written', 'Give --key-file in a folder of yours.');
-
-const explainKeyFile = (error: unknown) => {
-  if (!(error instanceof KeyFileRefused)) return NO_KEY_FILE(error);
+const failWith = (type: string, detail: string, advice: string) => (error: unknown) => {
+  if (!(error instanceof KeyFileRefused)) {
+    throw new CommandFailure(type, `${detail} (${safeCause(error).message})`, advice);
+  }
   throw new CommandFailure('key-file-refused', error.message, 'Give --key-file another name, or delete the file.');
 };
+const NO_PORT = failWith('port-unavailable', 'It cannot listen on the port', 'Give another --port.');
+const NO_KEY_FILE = failWith('key-file-failed', 'The key cannot be written', 'Give --key-file in a folder of yours.');
 
 const help = (run: string) => `
 The key is in TOKEN_BROKER_SERVE_KEY. Without it, a file contains a new key until the end.

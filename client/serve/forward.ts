@@ -95,8 +95,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
       let isSettled = false;
       const fail = (reason: string) => {
         isSettled = true;
-        const isUnsent = /^(ECONNREFUSED|ENOTFOUND|EAI_)/.test(reason);
-        const retryable = isUnsent || IDEMPOTENT.test(method);
+        const retryable = IDEMPOTENT.test(method) || /^(ECONNREFUSED|ENOTFOUND|EAI_)/.test(reason);
         const facts = { retryable, advice: networkAdvice(reason, url) };
         reject(new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, facts));
       };
