@@ -119,7 +119,7 @@ export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
         'kms:ViaService': ['dynamodb', 'secretsmanager', 'sns', 'sqs'].map(via),
       },
     }),
-    statement('LendToTheTable', ofAccount, ['CreateGrant'], {
+    statement('LendToTheTable', ofAccount, 'CreateGrant', {
       StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': via('dynamodb') },
       Bool: { 'kms:GrantIsForAWSResource': 'true' },
     }),
@@ -132,44 +132,18 @@ export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
   return new PolicyDocument({ statements });
 }
 
-/** Creates a statement of a key's policy, in which `*` means this key. */
-function statement(sid: string, principal: IPrincipal, uses: readonly string[], conditions = {}): PolicyStatement {
-  const actions = uses.map((use) => `kms:${use}`);
+/** Creates a statement of a key's policy, in which `*` means this key. `uses` have spaces between them. */
+function statement(sid: string, principal: IPrincipal, uses: string, conditions = {}): PolicyStatement {
+  const actions = uses.split(' ').map((use) => `kms:${use}`);
   return new PolicyStatement({ sid, principals: [principal], actions, resources: ['*'], conditions });
 }
 
-const DATA_KEY_USE = ['Decrypt', 'GenerateDataKey'];
+const DATA_KEY_USE = 'Decrypt GenerateDataKey';
 
-const ENVELOPE_USE = [
-  ...DATA_KEY_USE,
-  'DescribeKey',
-  'Encrypt',
-  'GenerateDataKeyWithoutPlaintext',
-  'ReEncryptFrom',
-  'ReEncryptTo',
-];
+const ENVELOPE_USE = `${DATA_KEY_USE} DescribeKey Encrypt GenerateDataKeyWithoutPlaintext ReEncryptFrom ReEncryptTo`;
 
 const ADMINISTRATION = [
-  'CancelKeyDeletion',
-  'CreateAlias',
-  'DeleteAlias',
-  'DescribeKey',
-  'DisableKey',
-  'DisableKeyRotation',
-  'EnableKey',
-  'EnableKeyRotation',
-  'GetKeyPolicy',
-  'GetKeyRotationStatus',
-  'ListGrants',
-  'ListKeyPolicies',
-  'ListKeyRotations',
-  'ListResourceTags',
-  'PutKeyPolicy',
-  'RevokeGrant',
-  'RotateKeyOnDemand',
-  'ScheduleKeyDeletion',
-  'TagResource',
-  'UntagResource',
-  'UpdateAlias',
-  'UpdateKeyDescription',
-];
+  'CancelKeyDeletion CreateAlias DeleteAlias DescribeKey DisableKey DisableKeyRotation EnableKey EnableKeyRotation',
+  'GetKeyPolicy GetKeyRotationStatus ListGrants ListKeyPolicies ListKeyRotations ListResourceTags PutKeyPolicy',
+  'RevokeGrant RotateKeyOnDemand ScheduleKeyDeletion TagResource UntagResource UpdateAlias UpdateKeyDescription',
+].join(' ');
