@@ -198,6 +198,22 @@ describe('a lease whose write went unanswered', () => {
     expect(versionsSent()).toEqual(['v1']);
   });
 
+  it('that is found with too little time to send in is left to run out, and the call takes another at once', async () => {
+    const { acquire, sent, slept, clock } = createPairWorld({
+      onReplace: async (write, { n, clock }) => {
+        const written = await write();
+        if (n > 1) return written;
+        clock.now += LEASE_MS - 800;
+        return SILENT();
+      },
+    });
+
+    expect(await acquire(requestWhenFree)).toBe(FINGERPRINT);
+    expect(sent).toMatchObject([{ deadline: clock.now + 4_000 }]);
+    // It does not wait for the end of a lease of its own.
+    expect(slept).toEqual([25, 50]);
+  });
+
   it('is not used once an operator has disabled the client', async () => {
     const { acquire, sent } = createPairWorld({
       onReplace: async (write, { shared }) => {
