@@ -22,8 +22,13 @@ export const ROLE_VARIABLES = {
 export async function startScriptedBroker(answer: (call: number) => unknown) {
   const asked: (readonly [path: string, members: Readonly<Record<string, unknown>>])[] = [];
   const handler: FunctionUrlSettings['handler'] = async ({ rawPath, body }) =>
-    answer(asked.push([rawPath, JSON.parse(body ?? '{}')]) - 1);
+    answer(asked.push([rawPath, membersOf(body ?? '{}')]) - 1);
   const { url, close } = await startFunctionUrl({ handler, callers: [ROLE], port: 0 });
   onTestFinished(close);
   return { variables: { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url }, asked };
+}
+
+/** Returns the members of JSON or, as curl sends them, of a form. */
+function membersOf(body: string): Readonly<Record<string, unknown>> {
+  return body.startsWith('{') ? JSON.parse(body) : Object.fromEntries(new URLSearchParams(body));
 }
