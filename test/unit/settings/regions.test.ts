@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 const NO_URLS = 'has no Lambda Function URLs, which the broker needs';
 
 describe('a region', () => {
-  it.each([
+  it.each<[string, string | undefined]>([
     ['eu-west-1', undefined],
     ['cn-north-1', undefined],
     ['eu-central-2', NO_URLS],
@@ -18,6 +18,8 @@ describe('a region', () => {
     ['us-iso-east-1', 'is in a partition of AWS that the broker does not support'],
     ['eusc-de-east-1', 'is in a partition of AWS that the broker does not support'],
     ['Ireland', 'must be an AWS region such as eu-west-1'],
+    ['europe-west-1', 'must be an AWS region such as eu-west-1'],
+    ['eu-west-1a', 'must be an AWS region such as eu-west-1'],
   ])('%s: %s', (region, fault) => expect(regionFault(region)).toBe(fault));
 
   it('has the partition and the domain that the CDK knows, wherever the broker can run', () => {

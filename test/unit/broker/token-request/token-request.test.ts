@@ -112,11 +112,6 @@ describe('a token request', () => {
     expect((await request([failure('connect')], { frozenMs: 3_690 })).sent).toHaveLength(2);
   });
 
-  it('leaves to a repeat the rest of the time for all attempts', async () => {
-    const { sent } = await request([failure('connect')], { attemptMs: 2_000, random: 0 });
-    expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([4_000, 2_000]);
-  });
-
   it.each([
     ['begins', 300, 2],
     ['does not begin', 299, 1],
