@@ -40,7 +40,7 @@ const MOST_WORDS: Readonly<Record<string, number>> = {
   'docs/security.md': 3_600,
   'docs/stored.md': 700,
   'docs/ten-minutes.md': 600,
-  'docs/token-endpoints.md': 562,
+  'docs/token-endpoints.md': 600,
 };
 const MOST_WORDS_OF_ALL = 26_000;
 const linksIn = (text: string) => [...text.matchAll(/\]\(([^)]+)/g)].map(([, link = '']) => link);
