@@ -48,7 +48,7 @@ export const FIGURES: readonly Figure[] = [
   { name: 'init ÷ init of `calls`', limit: 1.23, of: ratio(({ initCpuMs }) => initCpuMs) },
   { name: 'memory after the first token ÷ `calls`', limit: 1.05, of: ratio(({ residentBytes }) => residentBytes) },
   { name: 'memory hit ÷ a look into a map', limit: 10, of: memoryHit },
-  { name: 'token bundle, in kB', limit: 87.1, of: ({ bundleBytes }) => bundleBytes / 1_000 },
+  { name: 'token bundle, in kB', limit: 87.5, of: ({ bundleBytes }) => bundleBytes / 1_000 },
 ];
 
 /** Measures from the start of the process until its first answer. */
