@@ -20,7 +20,7 @@ export function readStatus(answer: Answer, receivedAt: number, service: Service)
   if (isSuccess(status)) return undefined;
   const shape = shapeOf(response, content, print);
   const answered = `The token endpoint answered ${status}`;
-  if (status === 429 || (status >= 500 && status <= 599)) {
+  if (status === 429 || isFailure(status)) {
     const maxSeconds = status === 429 ? MAX_BAN_SECONDS : MAX_RETRY_AFTER_SECONDS;
     const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt, maxSeconds);
     const problem = new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape });
@@ -38,6 +38,7 @@ export function readStatus(answer: Answer, receivedAt: number, service: Service)
 }
 
 const isSuccess = (status: number) => status >= 200 && status <= 299;
+const isFailure = (status: number) => status >= 500 && status <= 599;
 const isRefusal = (status: number) => status >= 400 && status <= 499 && status !== 408 && status !== 429;
 
 /** Returns whether an answer definitively rejects the credential, which is then not sent again (RFC 6749 §5.2). */
@@ -48,9 +49,11 @@ function isRejected(
   { rejectedOn403, rejectedOn }: Service,
 ): boolean {
   if (status === 401 || (status === 403 && rejectedOn403)) return true;
-  if (isStructured && error === 'invalid_client' && (isSuccess(status) || status === 400)) return true;
+  const isHeard = isSuccess(status) || isRefusal(status);
+  // A proxy, which answers 502 to 504, writes no such error.
+  if (isStructured && error === 'invalid_client' && (isHeard || status === 500)) return true;
   const isNamed = typeof error === 'string' && rejectedOn?.includes(error) === true;
-  return isNamed && (isSuccess(status) || isRefusal(status));
+  return isNamed && (isHeard || isFailure(status));
 }
 
 /** Returns an error if it is registered (RFC 6749 §5.2). Any other text may contain a secret. */

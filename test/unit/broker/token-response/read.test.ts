@@ -127,7 +127,7 @@ const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   [400, { body: { error: 'unsupported_grant_type' } }, '(unsupported_grant_type): it'],
   [400, { body: { error: 'unauthorized_client' } }, '(unauthorized_client): it does not accept the credential'],
   [402, {}, '402: check authUrl'],
-  [403, { body: { error: 'invalid_client' } }, 'set rejectedOn403'],
+  [403, {}, 'set rejectedOn403'],
   [404, { body: LEAKED, settings: { rejectedOn403: true } }, 'Check tokenPath'],
   [405, { headers: { allow: 'LEAK' } }, 'it does not accept POST'],
   [411, {}, "411: it expects a body. Set parametersIn to 'body'"],
@@ -153,6 +153,10 @@ describe('an answer that is no token', () => {
     expect([type, shape?.status]).toEqual(['token-endpoint-error', status]);
     expect(detail).toContain(says);
     expect(read(answer).outcome).toBe(status >= 400 && status <= 499 && status !== 408 ? 'held' : 'failed');
+  });
+
+  it.each([429, 502, 503])('with status %i and invalid_client has failed, as a proxy may have answered', (status) => {
+    expect(read({ status, body: { error: 'invalid_client' } }).outcome).toBe('failed');
   });
 
   it.each([429, 500, 503, 599])('with status %i has failed, even with a token', (status) => {
@@ -234,7 +238,9 @@ describe('an answer that is no token', () => {
     [200, { body: { error: 'invalid_client', access_token: null } }],
     [200, { type: 'text/html', body: '{"error":"invalid_client"}' }],
     ...[200, 400].map((status): [number, Partial<Answer>] => [status, { type: FORM, body: 'error=invalid_client' }]),
-    ...[200, 400, 403, 422].map((status): [number, Partial<Answer>] => [
+    // @see nuts-foundation/nuts-node#4190, ging/fiware-idm#43
+    ...[403, 404, 422, 500].map((status): [number, Partial<Answer>] => [status, { body: { error: 'invalid_client' } }]),
+    ...[200, 400, 403, 422, 500, 503].map((status): [number, Partial<Answer>] => [
       status,
       { body: { error: 'bad_login' }, settings: REJECTED_ON },
     ]),
