@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import type { View } from '../../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import type { SecretStage } from '../../../../functions/vocabulary.ts';
@@ -128,6 +129,16 @@ it('the secret of the last minute counts for a token without the table, and no o
   }
   expect(readStages).toHaveLength(2);
 });
+
+it.each<SecretReading>([STOPPED(), { outcome: 'missing' }, { outcome: 'deleted' }])(
+  'a secret that was %o takes the token from memory',
+  async (stop) => {
+    const { ask, memory } = createPairWorld({ reads: [SILENT], secret: () => stop });
+    await memory.remember(PAIR, async () => ({ record: { ...EMPTY_RECORD, token }, tag: 'a' }));
+    expect(await ask()).toMatch(/^(client-disabled|credential-missing)$/);
+    expect(memory.last(PAIR).token).toBeUndefined();
+  },
+);
 
 it('a check of AWSPENDING that finds none takes no token from memory', async () => {
   const { acquire, memory } = createPairWorld({ record: { token }, secret: () => ({ outcome: 'missing' }) });
