@@ -1,9 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import type { ClientName, ServiceName } from '../../functions/broker/pair.ts';
+import type { ClientName, Pair, ServiceName } from '../../functions/broker/pair.ts';
 import { type Behaviour, INCIDENTS, type Incident } from '../incidents.ts';
 import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
-import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
 
 /**
  * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name.
@@ -80,6 +80,13 @@ export async function startTokenService(options: TokenServiceOptions) {
   };
 }
 
+/** A client's credential, as in the client's secret. */
+interface AcceptedCredential {
+  readonly client: ClientName;
+  readonly client_id: string;
+  readonly secret: string;
+}
+
 export interface TokenServiceOptions {
   /** The credentials that each service accepts. The list may be empty. */
   readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
@@ -109,3 +116,49 @@ const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'B
 
 /** A service, or `undefined` for all services without a behaviour of their own. */
 type Target = ServiceName | undefined;
+
+/** Checks credentials and stores the tokens issued for them in memory. */
+function createTokenIssuer({
+  credentials,
+  acceptedSecret,
+  lifetimeSeconds,
+  now,
+}: Required<Omit<TokenServiceOptions, 'port' | 'acceptedSecret'>> & Pick<TokenServiceOptions, 'acceptedSecret'>) {
+  const tokens = new Map<string, Pair & { readonly expiresAt: number }>();
+  const everyCredential = Object.values(credentials).flat();
+
+  return {
+    /** Returns the client, even of a rejected credential if its id is known. `ok` means that the service accepts it. */
+    authenticate(service: ServiceName, authorization: string | undefined) {
+      const [clientId, secret = ''] = parseBasic(authorization);
+      const accepted = credentials[service]?.find((pair) => pair.client_id === clientId && pair.secret === secret);
+      const client = everyCredential.find(({ client_id }) => client_id === clientId)?.client;
+      const isAccepted = acceptedSecret?.test(secret) ?? false;
+      return { client: client ?? (isAccepted ? clientId : undefined), ok: isAccepted || accepted !== undefined };
+    },
+    /** Returns a new token. */
+    issue({ service, client }: Pair): string {
+      const token = randomBytes(32).toString('base64url');
+      tokens.set(token, { service, client, expiresAt: now() + lifetimeSeconds * 1_000 });
+      return token;
+    },
+    /** Returns the client of a token that this service accepts. */
+    ownerOf(service: ServiceName, authorization = ''): ClientName | undefined {
+      const token = tokens.get(authorization.replace(/^Bearer /, ''));
+      return token?.service === service && now() < token.expiresAt ? token.client : undefined;
+    },
+    /** Revokes every token of the service so far. */
+    revoke(service: ServiceName): void {
+      for (const [token, of] of tokens) if (of.service === service) tokens.set(token, { ...of, expiresAt: 0 });
+    },
+    issued: (token: string): boolean => tokens.has(token),
+  };
+}
+
+/** RFC 7617: everything after the first colon is the secret. */
+function parseBasic(authorization = ''): readonly [clientId?: string, secret?: string] {
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization)?.[1];
+  if (encoded === undefined) return [];
+  const [clientId = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
+  return secret.length === 0 ? [] : [clientId, secret.join(':')];
+}
