@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import {
   ACME,
   answered,
+  CLEANSING,
+  GLOBEX,
   INITECH,
   play,
   press,
@@ -14,8 +16,6 @@ import {
   way,
 } from './page-visitor.ts';
 
-const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };
-const GLOBEX = { client: 'globex', service: 'customer-insights' };
 const HOOLI = { client: 'hooli', service: 'customer-insights' };
 
 const { open } = useBrowser();

@@ -12,6 +12,7 @@ import {
   answered,
   cell,
   connected,
+  GLOBEX,
   INITECH,
   PAIRS,
   press,
@@ -22,7 +23,6 @@ import {
 } from './page-visitor.ts';
 import { textOf } from './page-world.ts';
 
-const GLOBEX = { client: 'globex', service: 'customer-insights' };
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 
 /** The callers' keys and the clients' credentials. */

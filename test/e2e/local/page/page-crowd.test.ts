@@ -1,9 +1,9 @@
 import type { Locator, Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig, roleArn } from '../../../../local/config.ts';
+import { startTokenService } from '../../../../local/token-service/server.ts';
 import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 import { runCommandLine } from '../../commands/shared/command-line.ts';
-import { CLIENTS, startCrowd } from './page-crowd.ts';
 import {
   answered,
   cell,
@@ -25,16 +25,35 @@ const FIRST = { client: 'client-1', service: 'loyalty' };
 const SECOND = { client: 'client-2', service: 'loyalty' };
 const LAST = { client: 'client-40', service: 'loyalty' };
 
+const SERVICES = ['customer-insights', 'merchant-payment-cleansing', 'loyalty'];
+/** In natural order, which is not the order of their letters. */
+const CLIENTS = Array.from({ length: 40 }, (_, index) => `client-${index + 1}`);
+
+/** The page of a broker with forty clients of three services. The caller `billing` may act for three of the clients. */
+async function openCrowd(width: number, height: number) {
+  const credentials = Object.fromEntries(SERVICES.map((service) => [service, []]));
+  const tokenService = await startTokenService({ credentials, acceptedSecret: /^good-/ });
+  onTestFinished(tokenService.close);
+  const { callers } = exampleConfig(String);
+  const config = {
+    services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
+    accessRules: [
+      { role: roleArn('billing'), clients: CLIENTS.slice(0, 3), services: 'all' },
+      { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
+    ],
+    callers,
+    credentials: Object.fromEntries(
+      CLIENTS.toSorted().map((client) => [client, { client_id: client, secret: 'good-1', services: 'all' }]),
+    ),
+  };
+  const { page, broker } = await open({ viewport: { width, height } }, await startBrokerHere(config));
+  return { page, broker, tokenService };
+}
+
 const SCREENS: readonly (readonly [width: number, height: number])[] = [
   [1280, 800],
   [390, 844],
 ];
-
-async function openCrowd(width: number, height: number) {
-  const { broker, tokenService } = await startCrowd();
-  const { page } = await open({ viewport: { width, height } }, broker);
-  return { page, broker, tokenService };
-}
 
 /** Where an element is on the screen. */
 async function box(element: Locator) {

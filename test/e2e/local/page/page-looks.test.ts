@@ -4,6 +4,7 @@ import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 import {
   ACME,
   answered,
+  CLEANSING,
   faultsOf,
   INITECH,
   PAIRS,
@@ -17,8 +18,6 @@ import {
 } from './page-visitor.ts';
 
 const { open } = useBrowser();
-
-const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };
 
 /** What a designer, a screen reader and a keyboard meet, one after the other; each leaves the page as the next one finds it. */
 const STATES: readonly (readonly [name: string, show: (page: Page) => Promise<unknown>])[] = [

@@ -29,6 +29,8 @@ const PATIENCE_MS = 100_000;
 
 export const ACME = { client: 'acme', service: 'customer-insights' };
 export const INITECH = { client: 'initech', service: 'customer-insights' };
+export const GLOBEX = { client: 'globex', service: 'customer-insights' };
+export const CLEANSING = { client: 'acme', service: 'merchant-payment-cleansing' };
 
 /** In the order of the page. */
 export const PAIRS = ['acme', 'globex', 'initech'].flatMap((client) =>
