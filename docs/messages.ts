@@ -20,25 +20,27 @@ Made from the code by [messages.ts](messages.ts). \`tb\` is the command line aft
 
 ## Messages and findings
 
-Health sends these, and \`client check\` finds them. Each message says what to do after the first command.
+Health sends these, and \`client check\` finds them.
 
 ${tableOf(['message', 'it means', 'first'], OBSERVATIONS.map(messageRow))}
 
 ## Problems
 
-A caller gets these as \`type\` of an answer that is no token.
+A caller gets these as \`type\` of an answer that is no token. After a 424
+send the operators its \`request_id\`: they follow the link.
 
 ${tableOf(['problem', 'status', 'it means', 'first'], (Object.keys(PROBLEMS) as ProblemType[]).map(problemRow))}
 
 ## Alarms
 
-The name of an alarm begins with \`token-broker-\` and ends with the environment. [Alarms](alarms.md#alarms) says more.
+The name of an alarm begins with \`token-broker-\` and ends with the environment. [Alarms](alarms.md#alarms) says more,
+also about [\`service-level\`](alarms.md#the-service-level).
 
 ${tableOf(['alarm', 'it means', 'first'], Object.entries({ ...ALARMS, ...NEW_VERSION_ALARMS, ...TRAIL_ALARMS }).map(alarmRow))}
 
 ## Warnings
 
-Members of \`warnings\` in an audit line, each with its metric. \`tb audit <client>\` shows the lines.
+Members of \`warnings\` in an audit line, which \`tb audit <client>\` shows, and their metrics.
 
 ${tableOf(['warning', 'metric', 'it means'], (Object.keys(WARNING_METRICS) as Warning[]).map(warningRow))}
 
@@ -49,17 +51,16 @@ ${tableOf(
   Object.entries(EXIT_CODES).map(([code, row]) => [code, ...row]),
 )}
 
-## Ten words
+## Words
 
 ${tableOf(['word', 'it means'], Object.entries(WORDS))}
 `;
 }
 
 function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [header, header.map(() => '---'), ...rows];
-  return lines
-    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |`)
-    .join('\n');
+  const lineOf = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |`;
+  return [lineOf(header), `|${'---|'.repeat(header.length)}`, ...rows.map(lineOf)].join('\n');
 }
 
 const pair = { client: '<client>', service: '<service>' };
@@ -85,24 +86,25 @@ function messageRow(observation: Observation): readonly string[] {
   const [command = '', section = ''] = FIRST[anchor] ?? [];
   const [title = ''] = (headline ?? '').split(': <client>');
   const name = title === 'ended' ? 'ended, ends-within-…' : title;
+  const alarm = observation.kind === 'probe' ? `<br>\`${anchor}\`` : '';
   const first = [command && `\`tb ${command}\``, section && linkTo(...split(section))].filter(Boolean).join('<br>');
-  return [`<a id="${anchor}"></a>\`${name}\``, quoted(sentence), first || '-'];
+  return [`<a id="${anchor}"></a>\`${name}\`${alarm}`, quoted(sentence), first || '-'];
 }
 
 /** The first command and the section of the guides for each message, by its anchor. */
 const FIRST: Readonly<Record<string, readonly [command: string, section: string]>> = {
   rejected: ['client check <client>', 'A rejected credential (runbook)'],
-  throttled: ['client check <client>', 'A rejected credential (runbook)'],
+  throttled: ['client check <client>', 'A service incident (runbook)'],
   unreachable: ['health', 'A service incident (runbook)'],
   misconfigured: ['doctor --client <client> --service <service>', 'A service incident (runbook)'],
   'secret-missing': ['client show <client>', 'Restore a deleted secret (runbook)'],
-  'secret-malformed': ['client rollback <client>', 'Onboard a client (runbook)'],
-  disabled: ['client show <client>', 'A leaked credential (runbook)'],
+  'secret-malformed': ['client show <client>', 'Onboard a client (runbook)'],
+  disabled: ['client show <client>', 'Enable again (runbook)'],
   ended: ['client show <client>', 'A credential that ends (runbook)'],
   'end-malformed': ['client put <client> --expires <day>', 'A credential that ends (runbook)'],
   'end-mistagged': ['client put <client> --expires <day>', 'A credential that ends (runbook)'],
   'service-incident': ['health', 'A service incident (runbook)'],
-  'broker-incident': ['doctor --client <client> --service <service>', 'Without the table (alarms)'],
+  'broker-incident': ['doctor --stack', 'Without the table (alarms)'],
   'probe-not-denied': ['release back --dry-run', 'Go back to an earlier version (runbook)'],
   'probe-unproven': ['doctor --stack', 'Prove the stack (deploy)'],
   'probe-denied': ['audit <client> --since 1d', 'Audit lines (alarms)'],
@@ -155,20 +157,26 @@ const WARNINGS: Readonly<Record<Warning, string>> = {
   'lifetime-cut':
     'the answer has a longer life time than `maxLifetimeSeconds`, which counted: it may be in milliseconds (`response.lifetimeUnit`)',
   'classical-tls':
-    'TLS with a service stood only without a post-quantum key exchange: a firewall or the service drops its larger first message',
+    'TLS stood only without a post-quantum key exchange: a firewall or the service drops its larger first message',
   'expiry-without-zone':
-    'the answer has only a local time without a zone as expiry, which did not count: set `tokenLifetimeSeconds`, or name the member in `response.lifetimeMember` if it is in UTC',
+    'the only expiry in the answer names no time zone and did not count: set `tokenLifetimeSeconds`, or for UTC `response.lifetimeMember`',
 };
 
 const WORDS = {
   client: 'the party whose credential the broker keeps, such as `acme`',
   caller: 'the AWS role that signed the request',
-  service: 'the issuer of the token',
-  pair: 'one client on one service: each has its own token, latches and checks',
-  'may act for': 'an access rule lets the caller get tokens of this client on this service',
-  latch: 'a service rejected this version: it is sent at most twice more, then no more until `client retry`',
-  hold: 'a service answered this version with an error: it waits for up to an hour',
-  pause: 'a service failed: nothing is sent for the pair for up to five minutes',
-  lease: 'the right to make the one token request of a pair: 6 s, in the table',
+  service: 'the issuer of tokens',
+  pair: 'one client on one service, with its own token',
+  'may act for': 'an access rule lets the caller get tokens of this pair',
+  finding: 'the result of a check',
+  proof: 'the evidence of a finding: a token request, or the reason to send none',
   proven: 'a service issued a token for this version',
+  pending: 'stored, not in use (`AWSPENDING`)',
+  trial: 'a check of a version not in use',
+  fingerprint: "the beginning of a token's SHA-256, for logs",
+  latch: 'a service rejected this version: at most two more requests, until `client retry` or a new version',
+  hold: 'a service answered this version with an error or, unproven, with silence: it waits up to an hour',
+  pause: 'a service failed: nothing is sent for the pair, five minutes at most',
+  lease: 'the right to the one token request of a pair, for 6 s',
+  probe: 'a role without an access rule, which must be refused',
 };

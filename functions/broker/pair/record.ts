@@ -34,7 +34,7 @@ export interface VisibleToken extends Pick<ServiceToken, 'tokenType' | 'expiresA
   readonly lifetimeSeenMs: number;
   /** One instance at a time tries to obtain a successor after this moment. */
   readonly refreshAt: number;
-  /** The service issued this token again after it was refused. Further refusals of it are ignored. */
+  /** The service issued this token again after it was refused. Refusals of it count again after a pause. */
   readonly sameTokenAgain: boolean;
 }
 
