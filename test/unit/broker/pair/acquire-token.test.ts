@@ -115,6 +115,18 @@ it('a renewal whose living token has ended meanwhile is followed by another look
   expect(tableReads).toHaveLength(2);
 });
 
+it.each([
+  [undefined, START],
+  ['AWSCURRENT', 0],
+] as const)(
+  'the lease of a call about %s counts as an attempt at %i, and a forced one as forced',
+  async (stage, at) => {
+    const { acquire, recordNow } = createPairWorld({ renewals: [FAILED] });
+    await acquire([{ ...REQUEST, forced: true }], exampleCall({ stage }));
+    expect(recordNow()).toMatchObject({ attemptedAt: at, forcedAt: START });
+  },
+);
+
 it('a token that ended while its instance was frozen is for no caller', async () => {
   const { acquire, recordNow } = createPairWorld({
     onReplace: async (write, { n, clock }) => {
