@@ -97,7 +97,8 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     const happened = page.getByRole('region', { name: 'Recent requests' });
     const [run, ...others] = await happened.locator('details').all();
     expect(others).toEqual([]);
-    expect(await run?.innerText()).toMatch(/ schedule: 11 accepted, 3 rejected, probe: 1 access-denied$/);
+    const counted = / schedule: 11 accepted, 3 rejected, probe: 1 access-denied$/;
+    await expect.poll(() => run?.innerText(), { timeout: 20_000 }).toMatch(counted);
     await run?.locator('summary').click();
     const check = happened.locator('details details').filter({ hasText: 'acme/customer-insights' }).first();
     await check.locator('summary').click();
