@@ -41,6 +41,7 @@ describe('a failure of AWS', () => {
   const ASKED = ['secretsmanager:ListSecrets', 'eu-west-1'] as const;
 
   it.each([
+    ['NoStandIn', 'aws-stand-in'],
     ['AccessDeniedException', 'aws-access-denied'],
     ['ExpiredTokenException', 'aws-credentials-expired'],
     ['InvalidSignatureException', 'aws-credentials-invalid'],
