@@ -39,15 +39,15 @@ interface Figure {
 
 /** The figures of a run, with their limits and targets. */
 export const FIGURES: readonly Figure[] = [
-  start('broker', 'sdk', 'full', 0.82, 0.76),
+  start('broker', 'sdk', 'full', 0.8, 0.76),
   start('broker', 'sdk', 'small', 0.56, 0.53),
   start('table hit', 'sdk', 'full', 0.72, 0.68),
   start('table hit', 'sdk', 'small', 0.41),
-  start('broker', 'calls', 'full', 1.25, 1.2),
-  start('broker', 'calls', 'waiting', 1.12),
-  { name: 'init ÷ init of `calls`', limit: 1.23, of: ratio(({ initCpuMs }) => initCpuMs) },
+  start('broker', 'calls', 'full', 1.3, 1.2),
+  start('broker', 'calls', 'waiting', 1.18, 1.12),
+  { name: 'init ÷ init of `calls`', limit: 1.31, target: 1.22, of: ratio(({ initCpuMs }) => initCpuMs) },
   { name: 'memory after the first token ÷ `calls`', limit: 1.05, of: ratio(({ residentBytes }) => residentBytes) },
-  { name: 'memory hit ÷ a look into a map', limit: 10, of: memoryHit },
+  { name: 'memory hit ÷ a look into a map', limit: 4.2, of: memoryHit },
   { name: 'token bundle, in kB', limit: 87.5, of: ({ bundleBytes }) => bundleBytes / 1_000 },
 ];
 
