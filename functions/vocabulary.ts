@@ -42,8 +42,14 @@ export type SecretStage = (typeof SECRET_STAGES)[number];
 
 /** The results of a check. `misconfigured` means that the service answers, but without a token. */
 export const FINDINGS = [
-  ...(['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const),
-  ...(['secret-missing', 'secret-malformed', 'disabled'] as const),
+  'accepted',
+  'rejected',
+  'throttled',
+  'unreachable',
+  'misconfigured',
+  'secret-missing',
+  'secret-malformed',
+  'disabled',
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 

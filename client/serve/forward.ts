@@ -160,8 +160,8 @@ const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/;
 /** The type of the failure of an API. */
 export const UNREACHABLE = 'api-unreachable';
 
-/** Takes no proxy, which would read the token of a call without TLS. Node's own may take that of HTTP_PROXY. */
-const LOOPBACK = new Agent({ keepAlive: true, timeout: 5_000 });
+/** Takes no proxy, which would read the token of a call without TLS. Node's own agent may take that of HTTP_PROXY. */
+const LOOPBACK = new Agent({ keepAlive: true, timeout: 5_000, proxyEnv: {} });
 
 /** The limit of a body that can be sent twice. */
 const MAX_KEPT_BYTES = 64 * 1024;

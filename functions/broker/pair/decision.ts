@@ -74,7 +74,7 @@ export function decideIssue(view: View, { pair, service }: Call, request: IssueR
 
 /** The service answered a refusal with the same token. It may do so from a cache, so a later refusal counts again. */
 function isAllThereIs(token: StoredToken, { forcedAt }: PairRecord, now: number): boolean {
-  // The token's age at the last refusal: the pauses double.
+  // The pause is as long as the token was old at the last refusal, so the pauses double.
   const ageMs = forcedAt - (token.expiresAt - token.lifetimeSeenMs);
   const intervalMs = Math.min(MAX_SAME_TOKEN_INTERVAL_MS, Math.max(SAME_TOKEN_INTERVAL_MS, ageMs));
   return token.sameTokenAgain && now - forcedAt < intervalMs;

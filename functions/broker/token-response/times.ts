@@ -39,14 +39,19 @@ export function readMoment(value: unknown): number | undefined {
 /** Reads a number that is too large for a length as a moment. As a length, 10⁹ seconds are 31 years. */
 function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning): ReadTime {
   if (!Number.isFinite(number)) return UNREADABLE;
-  const [, year, month, day, hours = '00', minutes = '00', seconds = '00'] = COMPACT.exec(`${number}`) ?? [];
-  const compact = readDate(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}`, [ISO_8601]);
+  const compact = readCompact(number);
   if (!Number.isNaN(compact.ms)) return compact;
   if (number >= FIRST_EPOCH_NANOSECONDS) return momentOf(number / 1e6);
   if (number >= FIRST_EPOCH_MICROSECONDS) return momentOf(number / 1e3);
   if (number >= FIRST_EPOCH_MILLISECONDS) return momentOf(number);
   const isEpoch = number >= FIRST_EPOCH_SECONDS && (isMoment || unitMs >= SECOND_MS);
   return isEpoch ? momentOf(number * SECOND_MS) : lengthOf(number * unitMs);
+}
+
+/** Reads the digits of a date, such as 20260101 or 20260101003000, as a moment without a time zone. */
+function readCompact(number: number): ReadTime {
+  const [isCompact, year, month, day, hours = '00', minutes = '00', seconds = '00'] = COMPACT.exec(`${number}`) ?? [];
+  return isCompact ? readDate(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}`, [ISO_8601]) : UNREADABLE;
 }
 
 const SECOND_MS = 1_000;
@@ -63,7 +68,7 @@ function readDate(text: string, forms: readonly RegExp[] = [ISO_8601, ...HTTP_FO
   const { groups = {} } = forms.map((form) => form.exec(text)).find((match) => match !== null) ?? {};
   const { date, day, month, year, time = '00:00', zone } = groups;
   const monthNumber = MONTHS.indexOf(month?.toLowerCase() ?? '') + 1;
-  // RFC 850 has two digits, and its dates are older than RFC 1123.
+  // RFC 850 writes two digits of the year. From 80 on they are of the last century.
   const fullYear = year?.padStart(4, Number(year) < 80 ? '20' : '19');
   const isoDate = date ?? (day && `${fullYear}-${String(monthNumber).padStart(2, '0')}-${day.padStart(2, '0')}`);
   const offset = zone?.replace(/^[a-z]+$/i, 'Z').replace(/^([+-]\d\d)$/, '$1:00') ?? 'Z';

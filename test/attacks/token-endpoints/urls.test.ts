@@ -1,7 +1,8 @@
+import { execFile } from 'node:child_process';
 import { isIP } from 'node:net';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { describe, expect, it } from 'vitest';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { buildTokenRequest } from '../../../functions/broker/token-request/token-request.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
@@ -64,19 +65,23 @@ describe('at run time', () => {
 
   it('a connection goes to the configured host, also when the variables name a proxy', async () => {
     const [proxy, service] = [await serve({}), await serve({ onRequest: end(http(200, '')) })];
-    for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY']) {
-      vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`);
-    }
-    vi.stubEnv('NODE_USE_ENV_PROXY', '1');
-    onTestFinished(() => void vi.unstubAllEnvs());
-
-    const send = createHttpsSender();
-    const authUrl = `http://127.0.0.1:${service.port}`;
-    const request = buildTokenRequest(exampleService({ authUrl }), CREDENTIAL);
-    const { status } = await send(request, { timeoutMs: 5_000, maxBodyBytes: 10 });
-    expect([status, service.requests.length, proxy.connections()]).toEqual([200, 1, 0]);
+    const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY'];
+    const proxied = names.map((name) => [name, `http://127.0.0.1:${proxy.port}`]);
+    // Node reads the variables when it starts.
+    const options = { env: { ...Object.fromEntries(proxied), NODE_USE_ENV_PROXY: '1' } };
+    const args = ['--input-type=module', '-e', SEND_ONCE, `http://127.0.0.1:${service.port}/token`];
+    const { stdout } = await promisify(execFile)(process.execPath, args, options);
+    expect([stdout, service.requests.length, proxy.connections()]).toEqual(['200', 1, 0]);
   });
 });
+
+/** A program that sends a request to the URL that it is given, and prints the status. */
+const SEND_ONCE = `
+import { createHttpsSender } from ${JSON.stringify(new URL('../../../functions/aws/https/sender.ts', import.meta.url))};
+const request = { method: 'POST', url: new URL(process.argv[1]), headers: {}, body: '' };
+const { status } = await createHttpsSender()(request, { timeoutMs: 60_000, maxBodyBytes: 10 });
+process.stdout.write(String(status));
+`;
 
 function faultsWith(member: string, value: unknown): string[] {
   return faultsIn(() => parseEnvironment('dev', changed(exampleForm(), `services/customer-insights/${member}`, value)));
