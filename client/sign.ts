@@ -1,4 +1,4 @@
-import { Sha256 } from '../functions/sha256.ts';
+import { type SigningKey, signPost } from '../functions/sigv4.ts';
 import { isLoopback } from '../functions/vocabulary.ts';
 import { failure, safeCause } from './error.ts';
 
@@ -9,27 +9,16 @@ export interface Signing {
 }
 
 /** Returns the headers of a signed JSON POST to the broker. @throws TokenBrokerError `aws-credentials-unavailable` */
-export async function sign(signing: Signing, path: string, body: string): Promise<Readonly<Record<string, string>>> {
-  const { protocol, hostname, host } = signing.endpoint.url;
+export async function sign({ endpoint, clock, ...signing }: Signing, path: string, body: string) {
   const credentials = await readCredentials(signing.credentials);
-  // A bundle that leaves the AWS SDK out may leave this package out, too.
-  const { SignatureV4 } = await import('@smithy/signature-v4').catch(failWithCredentials);
-  const signer = new SignatureV4({ service: 'lambda', region: signing.endpoint.region, credentials, sha256: Sha256 });
-  const accept = 'application/json, application/problem+json';
-  const unsigned = { host, 'content-type': 'application/json', accept };
-  const { headers } = await signer.sign(
-    { method: 'POST', protocol, hostname, path, headers: unsigned, body },
-    { signingDate: new Date(signing.clock.now()) },
-  );
-  const { host: _writtenByFetch, ...sent } = headers;
+  const named = { 'content-type': 'application/json', accept: 'application/json, application/problem+json' };
+  const how = { credentials, scope: [endpoint.region, 'lambda'], now: clock.now() } as const;
+  const { host: _writtenByFetch, ...sent } = signPost(new URL(path, endpoint.url), named, body, how);
   return sent;
 }
 
 /** The AWS credentials that sign requests, in the shape of the AWS SDK. */
-export interface AwsCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string | undefined;
+export interface AwsCredentials extends SigningKey {
   readonly expiration?: Date | undefined;
 }
 

@@ -1,6 +1,6 @@
-import { createHash, createHmac } from 'node:crypto';
 import { parseJsonObject, textOf } from '../broker/json.ts';
 import type { SendHttp } from '../broker/token-request/send-http.ts';
+import { type SigningKey, signPost } from '../sigv4.ts';
 import { urlSuffixOf } from '../vocabulary.ts';
 import { AwsRefusal } from './calls.ts';
 
@@ -12,19 +12,13 @@ export const CODEDEPLOY: Api = ['codedeploy', 'CodeDeploy_20141006', '1.1', 'AWS
 export const DYNAMODB: Api = ['dynamodb', 'DynamoDB_20120810', '1.0', 'AWS_ENDPOINT_URL_DYNAMODB'];
 export const SECRETS: Api = ['secretsmanager', 'secretsmanager', '1.1', 'AWS_ENDPOINT_URL_SECRETS_MANAGER'];
 
-interface Credentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string | undefined;
-}
-
 export interface Access {
   readonly send: SendHttp;
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
   /** The environment of the broker, for AWS's records of the call. */
   readonly environment: string;
-  readonly credentials?: Credentials | undefined;
+  readonly credentials?: SigningKey | undefined;
 }
 
 /**
@@ -51,7 +45,8 @@ export function createJsonApi(
   return async (operation: string, input: object, signal: AbortSignal) => {
     const body = JSON.stringify(input, bytesToBase64);
     const named = { 'content-type': `application/x-amz-json-${json}`, 'x-amz-target': `${prefix}.${operation}` };
-    const signed = sign(url, named, body, [region, service], access.credentials ?? credentialsOfVariables());
+    const credentials = access.credentials ?? credentialsOfVariables();
+    const signed = signPost(url, named, body, { credentials, scope: [region, service] });
     // Outside the signature, because a proxy may change it.
     const headers = { ...signed, 'user-agent': userAgent };
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
@@ -75,44 +70,8 @@ const RELEASE = process.env.TOKEN_BROKER_RELEASE ?? 'local';
  */
 const ANSWER_LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 } as const;
 
-/**
- * Returns the headers of a signed POST (Signature Version 4).
- *
- * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
- */
-function sign(
-  { host, pathname }: URL,
-  named: Headers,
-  body: string,
-  place: readonly [region: string, service: string],
-  { accessKeyId, secretAccessKey, sessionToken }: Credentials,
-): Headers {
-  const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-  const headers: Headers = {
-    ...named,
-    host,
-    'x-amz-content-sha256': sha256(body),
-    'x-amz-date': time,
-    ...(sessionToken && { 'x-amz-security-token': sessionToken }),
-  };
-  const names = Object.keys(headers).toSorted();
-  const lines = names.map((name) => `${name}:${headers[name]}`);
-  const request = ['POST', pathname, '', ...lines, '', names.join(';'), sha256(body)].join('\n');
-  const steps = [time.slice(0, 8), ...place, 'aws4_request'];
-  const scope = steps.join('/');
-  const key = steps.reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`);
-  const signature = hmac(key, ['AWS4-HMAC-SHA256', time, scope, sha256(request)].join('\n')).toString('hex');
-  const credential = `Credential=${accessKeyId}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
-  return { ...headers, authorization: `AWS4-HMAC-SHA256 ${credential}` };
-}
-
-type Headers = Readonly<Record<string, string>>;
-
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
-const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
-
 /** Lambda passes the credentials of a function's role in these variables and nowhere else. */
-function credentialsOfVariables(): Credentials {
+function credentialsOfVariables(): SigningKey {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = process.env;
   if (!accessKeyId || !secretAccessKey) {
     throw Object.assign(new Error('The environment variables contain no credentials.'), { name: 'NoCredentials' });

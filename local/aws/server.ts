@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { UNSET_LOCAL } from '../../client/commands/failure.ts';
-import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
+import type { SigningKey } from '../../functions/sigv4.ts';
+import { SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
 import { type HttpAnswer, headerValue, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
 
 /** A key that the stand-ins of AWS accept. */

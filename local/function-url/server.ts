@@ -3,9 +3,10 @@ import type { ServerResponse } from 'node:http';
 import type { LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
 import { z } from 'zod';
 import { isRecord } from '../../functions/broker/json.ts';
+import type { SigningKey } from '../../functions/sigv4.ts';
 import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
 import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
-import { type SigningKey, SigV4Refusal, verifySigV4 } from './sigv4.ts';
+import { SigV4Refusal, verifySigV4 } from './sigv4.ts';
 
 /** Stands in for a Lambda Function URL with `AWS_IAM`, in us-east-1. Refuses calls and runs the handler as AWS does. */
 export async function startFunctionUrl(settings: FunctionUrlSettings) {

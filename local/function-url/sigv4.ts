@@ -1,15 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
+import { Sha256Node } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
-import { Sha256 } from '../../functions/sha256.ts';
+import type { SigningKey } from '../../functions/sigv4.ts';
 import { headerValue, type ReceivedRequest } from '../loopback.ts';
-
-/** The AWS key of a caller. The key of an assumed role has a `sessionToken`. */
-export interface SigningKey {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string | undefined;
-}
 
 /** The scope, the keys and the clock for the check of a signature. */
 export interface Verifier<Key extends SigningKey> {
@@ -113,7 +107,7 @@ async function resign(
   // A hash from the sender is optional, but must match the received body.
   if ((headerValue(request, 'x-amz-content-sha256') ?? bodyHash) !== bodyHash) return undefined;
   const credentials = { accessKeyId, secretAccessKey };
-  const signer = new SignatureV4({ region, service, credentials, sha256: Sha256, applyChecksum: false });
+  const signer = new SignatureV4({ region, service, credentials, sha256: Sha256Node, applyChecksum: false });
   try {
     const values = signedHeaders.map((name) => [name, headerValue(request, name)] as const);
     const entries = values.flatMap(([name, value]) => (value === undefined ? [] : [[name, utf8(value)] as const]));

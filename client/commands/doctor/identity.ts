@@ -1,6 +1,5 @@
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
-import { SignatureV4 } from '@smithy/signature-v4';
-import { Sha256 } from '../../../functions/sha256.ts';
+import { signPost } from '../../../functions/sigv4.ts';
 import { ASSUMED_ROLE_ARN, urlSuffixOf } from '../../../functions/vocabulary.ts';
 import { type Endpoint, safeCause } from '../../index.ts';
 import { aborted, emptyProfile } from '../failure.ts';
@@ -59,15 +58,12 @@ export async function identify(shell: Shell, credentials: Credentials, { url, re
 async function askSts(shell: Shell, region: string, credentials: Credentials) {
   const standIn = shell.env.AWS_ENDPOINT_URL_STS || shell.env.AWS_ENDPOINT_URL;
   const url = new URL('/', standIn || `https://sts.${region}.${urlSuffixOf(region)}`);
-  const { protocol, hostname, host } = url;
-  const sent = { method: 'POST', body: 'Action=GetCallerIdentity&Version=2011-06-15' };
-  const headers = { host, 'content-type': 'application/x-www-form-urlencoded' };
+  const body = 'Action=GetCallerIdentity&Version=2011-06-15';
+  const named = { 'content-type': 'application/x-www-form-urlencoded' };
+  const { host: _writtenByFetch, ...headers } = signPost(url, named, body, { credentials, scope: [region, 'sts'] });
   try {
-    const signer = new SignatureV4({ service: 'sts', region, credentials, sha256: Sha256 });
-    const signed = await signer.sign({ ...sent, protocol, hostname, path: '/', headers });
-    const { host: _writtenByFetch, ...fields } = signed.headers;
     const signal = AbortSignal.any([shell.signal, AbortSignal.timeout(10_000)]);
-    const response = await fetch(url, { ...sent, headers: fields, redirect: 'manual', signal });
+    const response = await fetch(url, { method: 'POST', body, headers, redirect: 'manual', signal });
     return { word: `${response.status}`, text: await response.text() };
   } catch (error) {
     if (shell.signal.aborted) throw aborted();

@@ -19,7 +19,7 @@ describe('the packed client', () => {
   it('is built by packing, is small, and holds only what callers need', () => {
     expect(statSync(packed.tarball).size).toBeLessThanOrEqual(75_000);
     const files = execFileSync('tar', ['-tzf', packed.tarball], { encoding: 'utf8' }).trim().split('\n');
-    const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/(vocabulary|sha256|broker\/json))\.d\.ts$/;
+    const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/(vocabulary|sigv4|broker\/json))\.d\.ts$/;
     const programs = ['cjs/index.js', 'cjs/package.json', 'cjs/testing.js', 'esm/commands.js', 'esm/index.js'];
     expect(files.filter((file) => !typings.test(file)).toSorted()).toEqual([
       'package/README.md',

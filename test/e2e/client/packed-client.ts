@@ -12,7 +12,7 @@ export async function installPackedClient() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
   const [clone, project] = [join(folder, 'clone'), join(folder, 'project')];
   const filter = (path: string) => !path.endsWith('client/dist');
-  const functions = ['vocabulary.ts', 'service-url.ts', 'sha256.ts', 'broker'].map((name) => `functions/${name}`);
+  const functions = ['vocabulary.ts', 'service-url.ts', 'sigv4.ts', 'broker'].map((name) => `functions/${name}`);
   for (const needed of ['client', ...functions, 'package.json', 'tsconfig.json']) {
     cpSync(join(ROOT, needed), join(clone, needed), { recursive: true, filter });
   }

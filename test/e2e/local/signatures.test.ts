@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
+import type { SigningKey } from '../../../functions/sigv4.ts';
 import { createTables } from '../../../local/aws/dynamodb.ts';
 import { createLogs } from '../../../local/aws/logs.ts';
 import { createSecrets } from '../../../local/aws/secrets-manager.ts';
 import { serveAws } from '../../../local/aws/server.ts';
-import type { SigningKey } from '../../../local/function-url/sigv4.ts';
 import { sign } from '../../support/aws/signers.ts';
 import { EXAMPLE_KEY } from '../../support/processes/stand-ins.ts';
 import { send } from '../../support/requests.ts';

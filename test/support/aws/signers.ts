@@ -1,9 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { Sha256Node } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { AwsV4Signer } from 'aws4fetch';
-import { Sha256 } from '../../../functions/sha256.ts';
-import type { SigningKey } from '../../../local/function-url/sigv4.ts';
+import type { SigningKey } from '../../../functions/sigv4.ts';
 
 export interface RequestToSign {
   readonly method: string;
@@ -85,5 +85,5 @@ async function signWithSmithy(
   const { protocol, hostname, pathname: path, searchParams } = new URL(url);
   const query = Object.fromEntries([...searchParams.keys()].map((name) => [name, searchParams.getAll(name)]));
   const request = { method, protocol, hostname, path, query, headers: { ...headers }, body };
-  return (await new SignatureV4({ ...how, sha256: Sha256 }).sign(request, { signingDate })).headers;
+  return (await new SignatureV4({ ...how, sha256: Sha256Node }).sign(request, { signingDate })).headers;
 }

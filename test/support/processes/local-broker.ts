@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import type { Pair } from '../../../functions/broker/pair.ts';
-import type { SigningKey } from '../../../local/function-url/sigv4.ts';
+import type { SigningKey } from '../../../functions/sigv4.ts';
 import { listen } from '../../../local/loopback.ts';
 import { shellFile } from '../../../local/shell.ts';
 import { sign } from '../aws/signers.ts';

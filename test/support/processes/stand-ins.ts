@@ -1,9 +1,9 @@
 import { onTestFinished, vi } from 'vitest';
 import type { Message } from '../../../functions/health/rules/messages.ts';
+import type { SigningKey } from '../../../functions/sigv4.ts';
 import { createTables } from '../../../local/aws/dynamodb.ts';
 import { createSecrets } from '../../../local/aws/secrets-manager.ts';
 import { type AwsKey, type StandInOptions, serveAws } from '../../../local/aws/server.ts';
-import type { SigningKey } from '../../../local/function-url/sigv4.ts';
 import { type LoopbackServer, serve } from '../../../local/loopback.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS } from '../example.ts';

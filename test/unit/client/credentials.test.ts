@@ -166,17 +166,6 @@ describe('AWS credentials that have expired', () => {
   });
 });
 
-it('a bundle that leaves @smithy/signature-v4 out fails with aws-sdk-missing', async () => {
-  vi.doMock('@smithy/signature-v4', () => {
-    throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
-  });
-  vi.resetModules();
-  onTestFinished(() => void vi.doUnmock('@smithy/signature-v4'));
-  const { createTokenBroker } = await import('../../../client/index.ts');
-  const broker = createTokenBroker({ url: 'http://127.0.0.1:9', credentials: keys('ONE') });
-  await expect(broker.token(PAIR)).rejects.toMatchObject({ type: 'aws-sdk-missing' });
-});
-
 it('20 calls with one signal cause no warning of listeners', async () => {
   const warn = vi.spyOn(process, 'emitWarning');
   onTestFinished(() => warn.mockRestore());
