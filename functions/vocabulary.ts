@@ -53,19 +53,14 @@ export const FINDINGS = [
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 
-/**
- * The causes of the finding `throttled`. `service`: it answered 429. `rejected-versions`: too many within the hour.
- * `another-version`: tried within the last 30 s. `single-active-token`: a new token would end the token in use.
- */
-export const THROTTLE_CAUSES = ['service', 'rejected-versions', 'another-version', 'single-active-token'] as const;
-export type ThrottleCause = (typeof THROTTLE_CAUSES)[number];
+/** The causes of the finding `throttled`. */
+export type ThrottleCause = keyof typeof THROTTLED_ADVICE;
 
 /**
  * All causes beside a finding. `not-accepted`: the service answered 500 to a version that it never accepted.
  * `lifetime-cut`: the token is accepted, and its life time is longer than the maximum of the settings.
  */
-export const CHECK_CAUSES = [...THROTTLE_CAUSES, 'not-accepted', 'lifetime-cut'] as const;
-export type CheckCause = (typeof CHECK_CAUSES)[number];
+export type CheckCause = ThrottleCause | 'not-accepted' | 'lifetime-cut';
 
 /** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for no request. */
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
@@ -242,7 +237,9 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
   disabled: 'Once the client may be used again, run `client enable <client>`.',
 };
 
-const THROTTLED_ADVICE: Readonly<Record<ThrottleCause, string>> = {
+/** The operator's remedy for each cause of the finding `throttled`. */
+export const THROTTLED_ADVICE = {
+  /** The service asked for a later request, for example with 429. */
   service:
     'Check again later: the service has received too many token requests, which says nothing about the credential.',
   'rejected-versions':
@@ -250,7 +247,7 @@ const THROTTLED_ADVICE: Readonly<Record<ThrottleCause, string>> = {
   'another-version': 'Check again after half a minute: the broker tries one new version of a pair every 30 s.',
   'single-active-token':
     'Check again when the token in use has expired: a new token would end it (`singleActiveToken`).',
-};
+} as const;
 
 const EXPIRED_ADVICE =
   'The credential has expired: get its successor from the service, and store it with `client put <client>`.';

@@ -43,7 +43,9 @@ export interface ShapeMember {
 
 /** Returns the finding that a failed token request proves, or `undefined` if it proves nothing about the credential. */
 export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {
-  return type === 'token-endpoint-unavailable' && shape?.status === 429 ? 'throttled' : PROBLEMS[type].finding;
+  // An available service that answers 4xx asked for a later request.
+  const isThrottle = type === 'token-endpoint-unavailable' && shape !== undefined && shape.status < 500;
+  return isThrottle ? 'throttled' : PROBLEMS[type].finding;
 }
 
 /** Returns the places of a defect: the last lines that are all stack frames. A message can look like a frame. */

@@ -1,6 +1,7 @@
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
-import type { Answer } from './members.ts';
+import type { Answer, FoundMember } from './members.ts';
+import { plainName } from './names.ts';
 import { type PrintPath, shapeOf } from './shape.ts';
 import { parseHttpDate } from './times.ts';
 
@@ -11,18 +12,22 @@ export type Refusal =
   /** Held: a repetition cannot help, and may count as a failed log-in. Failed: the request may succeed later. */
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem };
 
-/** Returns the meaning of an answer that is no success, or `undefined`. Every other 4xx but 408 and 429 is held. */
+/**
+ * Returns the meaning of an answer that is no success, or `undefined`. A 4xx with `Retry-After` counts as 429, which
+ * some services write as 403, 420 or 430. Every other 4xx but 408 is held.
+ */
 export function readStatus(answer: Answer, receivedAt: number, service: Service): Refusal | undefined {
   const { response, content, members, print } = answer;
   const { status, headers } = response;
   const [error] = members.errors;
-  if (isRejected(status, error, content.isStructured, service)) return { outcome: 'rejected' };
+  const askedSeconds = readRetryAfter(headers['retry-after'] ?? '', receivedAt);
+  const isThrottle = status === 429 || (isOf4xx(status) && askedSeconds !== undefined);
+  if (isRejected(answer, service, isThrottle)) return { outcome: 'rejected' };
   if (isSuccess(status)) return undefined;
   const shape = shapeOf(response, content, print);
   const answered = `The token endpoint answered ${status}`;
-  if (status === 429 || isFailure(status)) {
-    const maxSeconds = status === 429 ? MAX_BAN_SECONDS : MAX_RETRY_AFTER_SECONDS;
-    const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt, maxSeconds);
+  if (isThrottle || isFailure(status)) {
+    const retryAfterSeconds = askedSeconds && Math.min(askedSeconds, isThrottle ? MAX_BAN_SECONDS : MAX_WAIT_SECONDS);
     const problem = new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape });
     return { outcome: 'failed', problem };
   }
@@ -34,27 +39,36 @@ export function readStatus(answer: Answer, receivedAt: number, service: Service)
   const advice = isRedirect ? redirected(headers.location, service, print) : ofStatus;
   const detail = `${answered}${known ? ` (${known})` : ''}: ${advice}`;
   const problem = new Problem('token-endpoint-error', detail, { shape });
-  return { outcome: isRefusal(status) ? 'held' : 'failed', problem };
+  return { outcome: isOf4xx(status) && status !== 408 ? 'held' : 'failed', problem };
 }
 
 const isSuccess = (status: number) => status >= 200 && status <= 299;
 const isFailure = (status: number) => status >= 500 && status <= 599;
-const isRefusal = (status: number) => status >= 400 && status <= 499 && status !== 408 && status !== 429;
+const isOf4xx = (status: number) => status >= 400 && status <= 499;
 
 /** Returns whether an answer definitively rejects the credential, which is then not sent again (RFC 6749 §5.2). */
 function isRejected(
-  status: number,
-  error: unknown,
-  isStructured = false,
-  { rejectedOn403, rejectedOn }: Service,
+  { response: { status }, content, members }: Answer,
+  service: Service,
+  isThrottle: boolean,
 ): boolean {
-  if (status === 401 || (status === 403 && rejectedOn403)) return true;
-  const isHeard = isSuccess(status) || isRefusal(status);
+  const { rejectedOn403, rejectedOn } = service;
+  if (status === 401 || (status === 403 && rejectedOn403 && !isThrottle)) return true;
+  const isHeard = isSuccess(status) || (isOf4xx(status) && status !== 408 && status !== 429);
   // A proxy, which answers 502 to 504, writes no such error.
-  if (isStructured && error === 'invalid_client' && (isHeard || status === 500)) return true;
+  if (content.isStructured && members.all.some(isInvalidClient) && (isHeard || status === 500)) return true;
+  const [error] = members.errors;
   const isNamed = typeof error === 'string' && rejectedOn?.includes(error) === true;
   return isNamed && (isHeard || isFailure(status));
 }
+
+/** Returns whether a member is the registered error, in any case, also in an object such as `error` or `fault`. */
+function isInvalidClient({ path, value, around }: FoundMember): boolean {
+  const isWord = typeof value === 'string' && /^invalid_client$/i.test(value);
+  return isWord && around.length <= 2 && ERROR_NAMES.has(plainName(path.at(-1) ?? ''));
+}
+
+const ERROR_NAMES: ReadonlySet<string> = new Set(['error', 'errorcode', 'code', 'type']);
 
 /** Returns an error if it is registered (RFC 6749 §5.2). Any other text may contain a secret. */
 export function oauthErrorOf(error: unknown): string | undefined {
@@ -70,18 +84,18 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
  * Returns the longest of the waits in `retry-after` headers, in whole seconds. Each is a number or an HTTP date
  * (RFC 9110 §10.2.3).
  */
-function parseRetryAfter(header: string, now: number, maxSeconds: number): number | undefined {
+function readRetryAfter(header: string, now: number): number | undefined {
   const waits = (header.match(/[A-Z][a-z]{2,8}, [^,]+|[^,\s][^,]*/g) ?? []).map((text) => {
     const wait = text.trim();
     const [, seconds] = /^"?(\d+(?:\.\d*)?) ?(?:s|secs?|seconds)?"?$/i.exec(wait) ?? [];
     return Math.ceil(seconds === undefined ? (parseHttpDate(wait) - now) / 1_000 : Number(seconds));
   });
   const seconds = Math.max(0, ...waits.filter((wait) => !Number.isNaN(wait)));
-  return seconds > 0 ? Math.min(seconds, maxSeconds) : undefined;
+  return seconds > 0 ? seconds : undefined;
 }
 
-/** Limits the wait. After a short incident, a service may ask for hours. The wait of a 429 is the ban itself. */
-const MAX_RETRY_AFTER_SECONDS = 300;
+/** Limits the wait. After a short incident, a service may ask for hours. The wait of a throttle is the ban itself. */
+const MAX_WAIT_SECONDS = 300;
 const MAX_BAN_SECONDS = 3_600;
 
 /** Names the path of a redirect to the same host, if each of its steps is a plain word and no value of the answer. */

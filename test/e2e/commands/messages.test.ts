@@ -6,7 +6,7 @@ import { mapConcurrently, noteProgress } from '../../../cli/shared/checks.ts';
 import { tableText } from '../../../cli/shared/table.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
-import { FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
+import { FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE, THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
 import { runCommandLine } from './shared/command-line.ts';
 
 describe('the advice on a problem', () => {
@@ -27,7 +27,7 @@ describe('the advice on a problem', () => {
 });
 
 it('throttled has an advice for each cause, and only rejected versions are a reason for client retry', () => {
-  const advices = THROTTLE_CAUSES.map((cause) => [cause, findingAdvice('throttled', { cause })] as const);
+  const advices = Object.keys(THROTTLED_ADVICE).map((cause) => [cause, findingAdvice('throttled', { cause })] as const);
   expect(new Set(advices.map(([, advice]) => advice)).size).toBe(4);
   expect(advices.filter(([, advice]) => advice.includes('client retry')).map(([cause]) => cause)).toEqual([
     'rejected-versions',

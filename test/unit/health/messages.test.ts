@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { messagesPage } from '../../../docs/messages.ts';
 import type { Observation } from '../../../functions/health/rules/evaluate.ts';
 import { messageOf } from '../../../functions/health/rules/messages.ts';
-import { FINDINGS, THROTTLE_CAUSES } from '../../../functions/vocabulary.ts';
+import { FINDINGS, THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
 import { HOUR_MS, PAIR, START } from '../../support/example.ts';
 import { clientsNamed } from './health-world.ts';
 
@@ -28,7 +28,7 @@ const observationsOf = (pair: { readonly client: string; readonly service: strin
 
 it('a message says who, what, since when, which version, and what to do', async () => {
   const observations = observationsOf(PAIR);
-  const throttled = [...THROTTLE_CAUSES].map((cause) => {
+  const throttled = Object.keys(THROTTLED_ADVICE).map((cause) => {
     return { kind: 'pair', pair: PAIR, condition: 'throttled', cause, ...look } as const;
   });
   const expired = {

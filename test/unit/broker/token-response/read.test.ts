@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { findingOfProblem } from '../../../../functions/broker/problem.ts';
 import { START } from '../../../support/example.ts';
 import { type Answer, bytesOf, jwt, problemOf, read, tokenOf } from './token-answers.ts';
 
@@ -119,7 +120,9 @@ const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   ),
   [400, { type: 'text/html', body: '<html>LEAK</html>' }, '400: it does not accept'],
   [400, { body: { error: 'LEAK', error_description: 'LEAK' } }, '400: it does not accept'],
-  [400, { body: { error: { code: 'invalid_client' } } }, '400: '],
+  [400, { body: { message: 'invalid_client' } }, '400: it does not accept'],
+  [400, { body: { error: { description: 'invalid_client', code: 'an invalid_client' } } }, '400: it does not accept'],
+  [400, { body: { fault: { detail: { code: 'invalid_client' } } } }, '400: it does not accept'],
   [400, { type: 'text/plain', body: 'error=invalid_client' }, '400 (invalid_client): it does not accept the cred'],
   [400, { body: { error: 'invalid_request' } }, '400 (invalid_request): it does not accept'],
   [400, { body: { error: 'invalid_scope' } }, '(invalid_scope): it does'],
@@ -188,10 +191,18 @@ describe('an answer that is no token', () => {
     expect(problemOf({ status: 503, headers: { 'retry-after': value }, body: '' }).retryAfterSeconds).toBe(seconds);
   });
 
-  it('has an hour for the wait of a 429, which is the ban itself', () => {
-    const wait = (seconds: number) =>
-      problemOf({ status: 429, headers: { 'retry-after': `${seconds}` }, body: '' }).retryAfterSeconds;
-    expect([wait(3_599.5), wait(86_400)]).toEqual([3_600, 3_600]);
+  // @see googleapis/google-oauth-java-client#57, Automattic/wordpress-activitypub#3236, Bandwidth/node-bandwidth#110
+  it.each([400, 403, 408, 420, 429, 430])('with status %i waits for an hour, which is the ban itself', (status) => {
+    const answer = (seconds: number): Answer => ({
+      status,
+      headers: { 'retry-after': `${seconds}` },
+      body: { error: 'invalid_request' },
+      settings: { rejectedOn403: true },
+    });
+    expect(read(answer(60)).outcome).toBe('failed');
+    const problems = [60, 3_599.5, 86_400].map((seconds) => problemOf(answer(seconds)));
+    expect(problems.map(({ retryAfterSeconds }) => retryAfterSeconds)).toEqual([60, 3_600, 3_600]);
+    expect(problems.map(({ type, shape }) => findingOfProblem(type, shape))).toEqual(Array(3).fill('throttled'));
   });
 
   it.each([
@@ -233,6 +244,14 @@ describe('an answer that is no token', () => {
     [401, { body: LEAKED }],
     [400, { body: { error: 'invalid_client', error_description: 'LEAK' } }],
     [400, { type: 'application/problem+json', body: { error: 'invalid_client' } }],
+    [400, { headers: { 'retry-after': '60' }, body: { error: 'invalid_client' } }],
+    [401, { headers: { 'retry-after': '60' } }],
+    ...[{ error: 'INVALID_CLIENT' }, { ErrorCode: 'invalid_client' }, { fault: { code: 'invalid_client' } }].map(
+      (body): [number, Partial<Answer>] => [400, { body }],
+    ),
+    ...[{ error: { code: 'invalid_client' } }, { errors: [{ code: 'invalid_client' }] }].map(
+      (body): [number, Partial<Answer>] => [400, { body }],
+    ),
     [403, { settings: { rejectedOn403: true } }],
     // @see casdoor/casdoor#2964
     [200, { body: { error: 'invalid_client', access_token: null } }],
