@@ -162,8 +162,8 @@ function checkPart(member: string, value: unknown): string {
   return value;
 }
 
-/** Control characters, half characters and those without a glyph, except the joiners of some scripts and of emoji. */
-const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+/** Characters that look like nothing or like a blank, except the blank itself and joiners of scripts and of emoji. */
+const HIDDEN = /(?![ \u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Z}\u2800]/u;
 
 /**
  * Refuses a colon in a raw client id: the service would split it. @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for

@@ -119,6 +119,9 @@ it.each([
 it.each([
   // @see aelassas/servy#963, sourcegraph/sourcegraph-public-snapshot#17869
   ['secret', 'hunter2\u200b', 'U+200B'],
+  ['secret', 'hun\u00a0ter2', 'U+00A0'],
+  ['secret', 'hun\u3000ter2', 'U+3000'],
+  ['secret', 'hun\u2800ter2', 'U+2800'],
   ['client_id', '\ufeffid-1234', 'U+FEFF'],
   ['secret', 'hun\u00adter2', 'U+00AD'],
   ['password', '\u202ahunter2\u202c', 'U+202A'],
