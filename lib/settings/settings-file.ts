@@ -27,7 +27,10 @@ export function readSettings(): SettingsFile {
   if (name.trim() === '') throw new SettingsError(UNNAMED);
   // Without `--`, npm would let a command continue with the settings of the checkout.
   if (process.env.npm_config_settings !== undefined) throw new SettingsError(TAKEN);
-  const { data, faults } = check(fileSchema, load(file));
+  const loaded = load(file);
+  const { data, faults } = check(fileSchema, loaded);
+  const names = Object.keys(loaded ?? {});
+  if (names.includes('default') && !names.includes('environments')) throw new SettingsError(BY_DEFAULT);
   if (data === undefined) throw new SettingsError(faults);
   const { organisation, environments } = data;
   const { permissionsBoundary, bootstrapQualifier } = organisation;
@@ -45,6 +48,7 @@ export function readSettings(): SettingsFile {
 
 const UNNAMED =
   'The name of the settings file is empty (--settings or its variable): name a file, or unset it to use lib/environments.ts';
+const BY_DEFAULT = 'The file exports the environments by default: write export const environments = …';
 const TAKEN = 'npm has taken --settings for itself: write npm run deploy -- <environment> --settings <file>';
 
 /** The members of the context that concern the bootstrap. */

@@ -55,6 +55,12 @@ describe('the file of the settings', () => {
       'await 0; export const environments = {};',
       /loaded: require\(\) cannot .* top-level await/,
     ],
+    [
+      'that exports by default',
+      'a.mts',
+      'export default { dev: {} };',
+      /by default: write export const environments = …$/,
+    ],
     ['without environments', 'a.ts', WITHOUT, inOnePlace('environments: is missing')],
     ['with a list', 'a.json', '{ "environments": [] }', inOnePlace('environments: must be an object')],
     ['with none', 'a.json', '{"environments":{}}', inOnePlace('environments: must have at least one environment')],
