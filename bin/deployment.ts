@@ -140,6 +140,8 @@ async function clearFailedCreation(shell: Shell, opened: OpenedStack): Promise<b
 async function hasProvisionedInstances(shell: Shell, environment: Environment, opened: OpenedStack) {
   const { name, region, provisionedConcurrency } = environment;
   const { cloudformation, StackName, send } = opened;
+  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment: name, region });
+  const FunctionName = functionName(name);
   try {
     const { TemplateBody = '' } = await cloudformation.getTemplate({ StackName }, send);
     const [, deployed = '0'] = /"ProvisionedConcurrentExecutions": *"?(\d+)/.exec(TemplateBody) ?? [];
@@ -148,8 +150,7 @@ async function hasProvisionedInstances(shell: Shell, environment: Environment, o
       note(shell, `${change}: deploy it alone, with canary: 'off'. Together with a new version it may get stuck.`);
     }
     if (deployed === '0' || provisionedConcurrency === 0) return true;
-    const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment: name, region });
-    await lambda.getProvisionedConcurrencyConfig({ FunctionName: functionName(name), Qualifier: ALIAS }, send);
+    await lambda.getProvisionedConcurrencyConfig({ FunctionName, Qualifier: ALIAS }, send);
     return true;
   } catch (error) {
     if (!isRefused(error)) throw error;
@@ -158,15 +159,21 @@ async function hasProvisionedInstances(shell: Shell, environment: Environment, o
       note(shell, `The provisioned instances were not checked (${error.message}): ${rights}.`);
       return true;
     }
-    note(
-      shell,
-      `error: the provisioned instances of ${name} were deleted by hand, so CloudFormation would fail: nothing was done. Put them back, and deploy again:`,
-    );
-    const put = `aws lambda put-provisioned-concurrency-config --function-name ${functionName(name)} --qualifier ${ALIAS}`;
+    const gone = `error: the provisioned instances of ${name} were deleted by hand, so CloudFormation would fail`;
+    const reserved = await lambda.getFunctionConcurrency({ FunctionName }, send).catch(() => undefined);
+    if (reserved?.ReservedConcurrentExecutions === 0) {
+      note(shell, `${gone}, and the broker was stopped: nothing was done. ${STOPPED}`);
+      return false;
+    }
+    note(shell, `${gone}: nothing was done. Put them back, and deploy again:`);
+    const put = `aws lambda put-provisioned-concurrency-config --function-name ${FunctionName} --qualifier ${ALIAS}`;
     note(shell, `${put} --provisioned-concurrent-executions ${provisionedConcurrency} --region ${region}`);
     return false;
   }
 }
+
+/** Lambda provisions no instance of a function without concurrency. */
+const STOPPED = 'docs/runbook.md, "Stop the broker", step 3, says how to turn it on, or how to keep it off and deploy.';
 
 /** Runs health once. Without a canary, nothing else calls the new version before a caller does. */
 async function proveDeployed(shell: Shell, environment: Environment, isFirst: boolean): Promise<number> {

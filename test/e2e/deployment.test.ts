@@ -225,6 +225,16 @@ describe('npm run deploy with provisioned concurrency', () => {
     ]);
   });
 
+  it('names no command that Lambda refuses where the broker was stopped, and none that starts it', async () => {
+    const { deployTo, state } = await startWorld(DEPLOYED, undefined, { inTemplate: 3 });
+    state.concurrency = { unreserved: 1_000, own: { 'token-broker-dev': 0 } };
+    const { exitCode, told } = await deployTo(THREE);
+    const stopped = expect.stringMatching(
+      / and the broker was stopped: nothing was done\. docs\/runbook\.md, "Stop the/,
+    );
+    expect({ exitCode, told }).toEqual({ exitCode: 2, told: [stopped] });
+  });
+
   it.each([
     ['they are there', DEPLOYED, THREE, { inTemplate: 3, isThere: true }],
     ['there is no stack yet', undefined, THREE, { inTemplate: 0 }],
