@@ -262,15 +262,18 @@ export const LIFETIME_CUT_ADVICE =
 const ROLLBACK_ADVICE =
   'First run `client rollback <client>`: it puts the previous version back into use, if there is one.';
 
-/** Returns the operator's remedy for a finding. A broker of an earlier release names no cause. */
+/**
+ * Returns the operator's remedy for a finding. A broker of an earlier release names no cause. `mayRollBack`: a previous
+ * version may replace the current version.
+ */
 export function findingAdvice(
   finding: Exclude<Finding, 'accepted'>,
-  about: { readonly cause?: string | undefined; readonly stage?: SecretStage; readonly isExpired?: boolean } = {},
+  about: { readonly cause?: string | undefined; readonly mayRollBack?: boolean; readonly isExpired?: boolean } = {},
 ): string {
-  const { cause = '', stage = 'AWSCURRENT', isExpired } = about;
+  const { cause = '', mayRollBack = true, isExpired } = about;
   if (finding === 'rejected' && isExpired) return EXPIRED_ADVICE;
   if (finding === 'unreachable' && cause === 'not-accepted') return NOT_ACCEPTED_ADVICE;
   const advice = FINDING_ADVICE[finding];
-  if (finding === 'secret-malformed' && stage === 'AWSCURRENT') return `${ROLLBACK_ADVICE} ${advice}`;
+  if (finding === 'secret-malformed' && mayRollBack) return `${ROLLBACK_ADVICE} ${advice}`;
   return (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause)) || advice;
 }

@@ -11,6 +11,7 @@ const SHELL_VARIABLES = [
   'TOKEN_BROKER_ENVIRONMENT',
   'TOKEN_BROKER_SERVICES',
   'TOKEN_BROKER_CLIENT_HEADERS',
+  'TOKEN_BROKER_AUTH_URLS',
   'AWS_REGION',
   // The AWS CLI and Python's SDK only read this name.
   'AWS_DEFAULT_REGION',
@@ -45,6 +46,9 @@ export function shellVariables(
     TOKEN_BROKER_SERVICES: Object.keys(config.services).join(' '),
     TOKEN_BROKER_CLIENT_HEADERS: Object.entries(config.services)
       .flatMap(([name, { clientHeaders = [] }]) => clientHeaders.map((header) => `${name}:${header}`))
+      .join(' '),
+    TOKEN_BROKER_AUTH_URLS: Object.entries(config.services)
+      .map(([name, { authUrl }]) => `${name}:${authUrl}`)
       .join(' '),
     AWS_DEFAULT_REGION: process.env.AWS_REGION,
     AWS_ACCESS_KEY_ID: accessKeyId,

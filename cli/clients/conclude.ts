@@ -95,6 +95,7 @@ type Verdict = 'accepted' | 'other-version' | 'forceable' | 'needs-consent' | 'f
  */
 function verdictOn(check: PairCheck, version: string): Verdict {
   if ('failure' in check) return check.failure.retryable ? 'forceable' : 'final';
+  if (check.finding === 'untried') return 'needs-consent';
   const { finding, cause, version: checked } = check;
   const isUnread = checked === undefined && (finding === 'disabled' || finding === 'secret-malformed');
   if (checked !== version && !isUnread) return 'other-version';
@@ -133,7 +134,10 @@ function nextStep({ version, stage, checks }: Outcome, isPromoted: boolean): str
 function stateOf({ version, checks }: Omit<Outcome, 'stage'>): string {
   const rejecting = checks.filter((check) => findingOf(check) === 'rejected').map(({ service }) => service);
   const untried = checks.filter((check) => !isTried(check, version));
-  const reasons = untried.map((check) => `${check.service} (${findingOf(check)})`);
+  const reasons = untried.map((check) => {
+    const finding = findingOf(check);
+    return finding === 'untried' ? check.service : `${check.service} (${finding})`;
+  });
   const parts = [
     ...(rejecting.length > 0 ? [`rejected by ${rejecting.join(', ')}`] : []),
     ...(reasons.length > 0 ? [`untried on ${reasons.join(', ')}`] : []),

@@ -14,7 +14,7 @@ import { duplicateMember, isRecord, type Members, parseJsonObject } from '../../
 import { servicesOf } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
-import { settingsOf } from '../shared/settings.ts';
+import { localWords, settingsOf } from '../shared/settings.ts';
 import { ask } from './confirm.ts';
 
 /** Reads a new secret: asks at a terminal, where the secret is hidden, otherwise reads JSON from standard input. */
@@ -28,11 +28,9 @@ export async function readCredential(shell: Shell, headers: readonly string[] = 
 }
 
 /** Returns the names of the headers whose values a client's secret contains for the services. */
-export function headersOf({ env }: Shell, environment: string, services: readonly string[]): readonly string[] {
+export function headersOf(shell: Shell, environment: string, services: readonly string[]): readonly string[] {
   const settings = settingsOf(environment)?.services;
-  // The variable of `npm start` names each header behind its service.
-  const local = (env.TOKEN_BROKER_CLIENT_HEADERS ?? '').split(' ').map((word) => word.split(':'));
-  const localOf = (service: string) => local.flatMap(([name, header]) => (name === service && header ? [header] : []));
+  const localOf = (service: string) => localWords(shell, 'TOKEN_BROKER_CLIENT_HEADERS', service);
   return [...new Set(services.flatMap((name) => settings?.[name]?.clientHeaders ?? localOf(name)))];
 }
 

@@ -188,8 +188,8 @@ async function withFindings(
 /** Prints the reasons of malformed secrets, with the command that helps first. */
 function noteMalformed(shell: Shell, clients: readonly Listed[], environment: string): void {
   for (const secret of clients) {
-    const stage = versionWith('AWSPREVIOUS', secret) === undefined ? 'AWSPENDING' : 'AWSCURRENT';
-    const advice = withNames(findingAdvice('secret-malformed', { stage }), { ...secret, environment });
+    const mayRollBack = versionWith('AWSPREVIOUS', secret) !== undefined;
+    const advice = withNames(findingAdvice('secret-malformed', { mayRollBack }), { ...secret, environment });
     for (const [detail = '', pairs] of Map.groupBy(secret.pairs ?? [], ({ detail }) => detail)) {
       const names = pairs.map(({ service }) => service).join(', ');
       if (detail !== '') note(shell, `${secret.client} on ${names}: ${detail} ${advice}`);

@@ -111,7 +111,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const stored = { text, services, expiries, versionId: version };
     const stage = await (before ? secrets.add(before, stored) : secrets.create(client, stored, kmsKeyId));
     note(shell, `Checking it on ${names.join(', ')}.`);
-    const checks = await askInTurn(shell, broker, pairs, stage, options.force);
+    const checks = await askInTurn(shell, broker, pairs, stage, options);
     await conclude(shell, secrets, options, { version, stage, checks }, before, services);
     noteEncoding(shell, checks, prepared.differs);
   } catch (error) {

@@ -34,7 +34,7 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
         if (service === undefined) checkEndpoints(shell, options, ['SECRETS_MANAGER'], command);
         const broker = connect(shell, options, command);
         const pairs = service === undefined ? await pairsOf(shell, options) : [{ client, service }];
-        const checks = await askInTurn(shell, broker, pairs, stage);
+        const checks = await askInTurn(shell, broker, pairs, stage, options);
         if (json) printJson(shell, { environment, client, stage, checks: checks.map((check) => checkMembers(check)) });
         else printChecks(shell, checks, environment);
         if (!checks.every((check) => findingOf(check) === 'accepted')) shell.exitCode = 1;
@@ -72,7 +72,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
           const changes = [`makes version ${version} of ${client} current, ${conditionOf(options)}`, ...services];
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         } else for (const change of services) note(shell, `Promoting it ${change}.`);
-        const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
+        const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', options);
         await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks }, secret);
       }),
     );

@@ -5,23 +5,59 @@ import { type Check, type TokenBroker, TokenBrokerError } from '../../client/ind
 import type { Pair } from '../../functions/broker/pair.ts';
 import { findingAdvice, LIFETIME_CUT_ADVICE, type SecretStage } from '../../functions/vocabulary.ts';
 import { pause } from './operate.ts';
+import { addressOf } from './settings.ts';
 import { tableText } from './table.ts';
 
-/** The result of checking a pair: a finding, or the failure. */
-export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
+/** The result of checking a pair: a finding, the failure, or the reason not to ask. */
+export type PairCheck = Check | Untried | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
+
+/** A pair whose check would send a version that another service at the same address has rejected. */
+interface Untried extends Pair {
+  readonly stage: SecretStage;
+  readonly finding: 'untried';
+  readonly detail: string;
+}
+
+/**
+ * Checks the pairs of a client. Sends a version that is not in use to each address once first, because its services
+ * may share the account, which rejected log-ins lock. `force` asks all at once, and continues without a broker.
+ */
+export async function askInTurn(
+  shell: Shell,
+  broker: TokenBroker,
+  pairs: readonly Pair[],
+  stage: SecretStage,
+  { environment, force = false }: { readonly environment: string; readonly force?: boolean },
+): Promise<readonly PairCheck[]> {
+  const ask = (some: readonly Pair[]) => askPatiently(shell, broker, some, stage, force);
+  // The event of a version that comes into use makes health check all services at once, and callers ask too.
+  if (force || stage === 'AWSCURRENT') return ask(pairs);
+  const addressIn = ({ service }: Pair) => addressOf(shell, environment, service);
+  const first = new Map(pairs.toReversed().map((pair) => [addressIn(pair), pair]));
+  const asked = await ask(pairs.filter((pair) => first.get(addressIn(pair)) === pair));
+  const rejecting = asked.filter((check) => findingOf(check) === 'rejected');
+  const rejectingAt = new Map(rejecting.map((check) => [addressIn(check), check.service]));
+  const isAsked = ({ service }: Pair) => asked.some((check) => check.service === service);
+  const later = await ask(pairs.filter((pair) => !isAsked(pair) && !rejectingAt.has(addressIn(pair))));
+  return pairs.map((pair) => {
+    const untried = `not tried: ${rejectingAt.get(addressIn(pair))} at the same address rejected it`;
+    const check = [...asked, ...later].find(({ service }) => service === pair.service);
+    return check ?? { ...pair, stage, finding: 'untried', detail: untried };
+  });
+}
 
 /**
  * Checks pairs like `askForChecks`, and again those that are throttled for at most half a minute. The broker tries a
  * version that is not current only once in that time, so that attempts do not lock an account.
  */
-export async function askInTurn(...asked: Parameters<typeof askForChecks>): Promise<readonly PairCheck[]> {
+async function askPatiently(...asked: Parameters<typeof askForChecks>): Promise<readonly PairCheck[]> {
   const [shell, broker, , stage, isForced] = asked;
   const checks = await askForChecks(...asked);
   const waiting = checks.filter((check) => findingOf(check) === 'throttled' && secondsToWait(check) <= LONGEST_WAIT);
   if (waiting.length === 0) return checks;
   const seconds = Math.max(...waiting.map(secondsToWait));
   const names = waiting.map(({ service }) => service).join(', ');
-  const isTurn = waiting.every((check) => 'finding' in check && check.cause === 'another-version');
+  const isTurn = waiting.every((check) => 'cause' in check && check.cause === 'another-version');
   const rule = isTurn ? 'the broker tries one new version of a pair every 30 s' : 'the broker must wait';
   note(shell, `${names}: ${rule}; asking again in ${seconds} s.`);
   await pause(shell, seconds * 1_000);
@@ -32,7 +68,7 @@ export async function askInTurn(...asked: Parameters<typeof askForChecks>): Prom
 const LONGEST_WAIT = 30;
 
 function secondsToWait(check: PairCheck): number {
-  return ('finding' in check ? check.retryAfterSeconds : undefined) ?? Number.POSITIVE_INFINITY;
+  return ('retryAfterSeconds' in check ? check.retryAfterSeconds : undefined) ?? Number.POSITIVE_INFINITY;
 }
 
 /**
@@ -109,7 +145,7 @@ export function findingOf(check: PairCheck): string {
 
 /** Returns whether the service judged this version: only then does the finding say whether the credential works. */
 export function isTried(check: PairCheck, version: string): boolean {
-  return 'finding' in check && check.version === version && /^(accepted|rejected)$/.test(check.finding);
+  return 'version' in check && check.version === version && /^(accepted|rejected)$/.test(check.finding);
 }
 
 /** Returns the members of a check with the names of the wire. `promoted` adds whether this version was tried. */
@@ -117,6 +153,7 @@ export function checkMembers(check: PairCheck, promoted?: string): Readonly<Reco
   const { client, service, stage } = check;
   const tried = promoted === undefined ? undefined : isTried(check, promoted);
   if ('failure' in check) return { client, service, stage, tried, problem: asProblem(check.failure) };
+  if (check.finding === 'untried') return { ...check, tried };
   const { finding, detail, cause, version, checkedAt, provenBy, expiresAt, credentialExpiresAt, retryAfterSeconds } =
     check;
   return {
@@ -133,22 +170,24 @@ export function checkMembers(check: PairCheck, promoted?: string): Readonly<Reco
 export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string, promoted?: string): void {
   const rows = checks.map((check) => {
     const evidence =
-      'failure' in check
-        ? ['-', '-', '-']
-        : [shortVersion(check.version), check.provenBy, timeText(check.checkedAt, shell)];
+      'checkedAt' in check
+        ? [shortVersion(check.version), check.provenBy, timeText(check.checkedAt, shell)]
+        : ['-', '-', '-'];
     const tried = promoted === undefined ? [] : [isTried(check, promoted) ? 'tried' : 'untried'];
     return [check.service, findingOf(check), ...tried, ...evidence];
   });
   const header = ['SERVICE', 'FINDING', ...(promoted === undefined ? [] : ['TRIED']), 'VERSION'];
   shell.stdout.write(tableText([...header, 'PROVEN BY', 'CHECKED AT'], rows, shell));
-  for (const [advice, about] of Map.groupBy(checks, (check) => adviceOn(check, environment))) {
+  const adviceFor = (check: PairCheck) => adviceOn(check, environment, promoted !== undefined);
+  for (const [advice, about] of Map.groupBy(checks, adviceFor)) {
     if (advice !== undefined) note(shell, `${about.map(({ service }) => service).join(', ')}: ${advice}`);
   }
 }
 
-function adviceOn(check: PairCheck, environment: string): string | undefined {
+function adviceOn(check: PairCheck, environment: string, isNew: boolean): string | undefined {
   const about = { environment, client: check.client };
   if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
+  if (check.finding === 'untried') return `${check.detail}.`;
   if (check.finding === 'accepted') {
     if (check.cause === 'lifetime-cut') return LIFETIME_CUT_ADVICE;
     return check.provenBy === 'traffic' ? `not asked now: proof of ${timeText(check.checkedAt)}` : undefined;
@@ -156,9 +195,16 @@ function adviceOn(check: PairCheck, environment: string): string | undefined {
   const seconds = secondsToWait(check);
   const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
   const isExpired = Date.parse(check.credentialExpiresAt ?? '') <= Date.now();
-  const advice = withNames(findingAdvice(check.finding, { ...check, isExpired }), about);
-  return `${check.detail ? `${check.detail} ` : ''}${advice}${check.finding === 'throttled' ? until : ''}`;
+  const isDoubtful = check.finding === 'misconfigured' && (isNew || check.stage === 'AWSPENDING');
+  const reason = isDoubtful ? MAY_BE_WRONG : check.detail;
+  const mayRollBack = check.stage === 'AWSCURRENT';
+  const advice = withNames(findingAdvice(check.finding, { ...check, mayRollBack, isExpired }), about);
+  return `${reason ? `${reason} ` : ''}${advice}${check.finding === 'throttled' ? until : ''}`;
 }
+
+/** A version that was never accepted may be the fault, whatever the service answers. */
+const MAY_BE_WRONG =
+  'Some services answer a wrong secret with a redirect or 403 (then set rejectedOn403): compare the credential with its source first.';
 
 /** Returns enough of a version's id to distinguish it from others. */
 export function shortVersion(versionId: string | undefined): string {

@@ -80,3 +80,15 @@ export function checkService(shell: Shell, service: string | undefined, environm
   if (configured.includes(service)) return;
   command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
 }
+
+/** Returns the address of a service, which the services of an identity provider share. */
+export function addressOf(shell: Shell, environment: string, service: string): string {
+  const [local = service] = localWords(shell, 'TOKEN_BROKER_AUTH_URLS', service);
+  return settingsOf(environment)?.services[service]?.authUrl ?? local;
+}
+
+/** Returns what a variable of `npm start` says about a service. Each word begins with a service and a colon. */
+export function localWords({ env }: Shell, variable: string, service: string): readonly string[] {
+  const words = (env[variable] ?? '').split(' ').filter((word) => word.startsWith(`${service}:`));
+  return words.map((word) => word.slice(service.length + 1));
+}

@@ -46,7 +46,10 @@ it('npm start -- --config FILE asks services of its own, each in the dialect tha
   expect(await ask(broker, ME, { client: 'colon', service: 'raw' })).toMatchObject(cut);
   expect(await ask(broker, ME, { client: 'plain', service: 'own' })).toMatchObject({ status: 200 });
 
-  expect(broker.callers.me).toMatchObject({ TOKEN_BROKER_CLIENT_HEADERS: 'keyed:X-Api-Key keyed:x-id' });
+  expect(broker.callers.me).toMatchObject({
+    TOKEN_BROKER_CLIENT_HEADERS: 'keyed:X-Api-Key keyed:x-id',
+    TOKEN_BROKER_AUTH_URLS: expect.stringMatching(/(?:^| )keyed:http:/),
+  });
 
   const { stdout, ...ended } = await broker.end();
   expect(ended).toMatchObject({ exitCode: 0, stderr: '' });

@@ -61,6 +61,36 @@ describe('client put', () => {
     expect(JSON.parse(stdout)).toMatchObject({ environment: 'local', ...stored, checks });
   });
 
+  const SHARED = { TOKEN_BROKER_AUTH_URLS: SERVICES.map((name) => `${name}:https://idp.example.com`).join(' ') };
+
+  it('sends a credential once to the services of one address while it is rejected there', async ({ world }) => {
+    const rejections = () => world.tokenService.requests.filter(({ ok }) => !ok).length;
+    const result = await world.run(PUT, { input: WRONG, env: SHARED });
+    const state = /although it is rejected by customer-insights, untried on merchant-payment-cleansing\.\n$/;
+    const untried =
+      /customer-insights +rejected +tried .*\nmerchant-payment-cleansing +untried +untried +- .*AWSPENDING/s;
+    expect(result).toEqual(ended(1, untried, state));
+    expect(result.stderr).toMatch(/^merchant-\S+: not tried: customer-insights at the same address rejected it\.$/m);
+    expect(rejections()).toBe(1);
+    world.letHalfAMinutePass();
+    const { checks } = await world.json('client promote acme', { env: SHARED });
+    expect(checks[1]).toMatchObject({ service: CLEANSING, finding: 'untried', tried: false });
+    expect(rejections()).toBe(1);
+    await world.run('client promote acme --force --yes', { env: SHARED });
+    expect(rejections()).toBe(2);
+    expect((await world.run(PUT, { input: NEW, env: SHARED })).exitCode).toBe(0);
+  });
+
+  it.for([302, 403])(
+    'says after a %i that the credential may be wrong, until it is in use',
+    async (status, { world }) => {
+      world.tokenService.respondWith(INSIGHTS, { status, headers: { location: '/login?error=1' } });
+      const doubt = /customer-insights: Some services answer a wrong secret with a redirect or 403 .* Compare authUrl/;
+      expect(await world.run(PUT, { input: NEW })).toEqual(ended(1, /misconfigured/, doubt));
+      expect((await world.run('client check acme')).stderr).toMatch(/^customer-insights: Compare authUrl/m);
+    },
+  );
+
   it('promotes no credential that one service rejects, or the operator may not check', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 503 });
     const half = /customer-insights +accepted .*\nmerchant-payment-cleansing +unreachable .*AWSPENDING/s;
@@ -115,8 +145,8 @@ describe('client put', () => {
     expect(await plan(WRONG)).toEqual([expect.any(String)]);
     const both = [expect.any(String), expect.stringMatching(BLANK), expect.stringMatching(OTHER)];
     expect(await plan({ ...NEW, secret: 'marked ' })).toEqual(both);
-    expect((await plan({ ...OLD, secret: 'mar\u00a0ked\u200d' }))?.join()).toMatch(
-      /invisible U\+00A0, U\+200D in the client_id/,
+    expect((await plan({ ...OLD, secret: 'mar\ufe0fked\u200d' }))?.join()).toMatch(
+      /invisible U\+FE0F, U\+200D in the client_id/,
     );
     expect((await plan(NEW))?.join()).toMatch(OTHER);
     expect((await plan(OLD, world.stranger))?.join()).toMatch(
