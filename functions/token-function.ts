@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTime, withTimeLimit } from './aws/calls.ts';
+import { withTimeLimit } from './aws/calls.ts';
 import { createDynamoDB, type DynamoDB } from './aws/dynamodb.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
@@ -87,7 +87,6 @@ export function createTokenFunction(options: Options) {
     principalOrgId,
     rulesDigest: log.rulesDigest,
     audit: createAuditLog(log),
-    inTime,
     now,
   });
 

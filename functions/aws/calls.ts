@@ -46,13 +46,6 @@ export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Pr
 
 const MAX_BACKOFF_MS = 50;
 
-/** Returns the result of `work`, or `undefined` if it takes longer than `clockMs`. A later result is lost. */
-export function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<Result | undefined> {
-  const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(late.resolve, Math.max(0, clockMs), undefined);
-  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
-}
-
 /**
  * Returns only an error's code or name: messages and hidden members of an SDK's errors quote the answer. Answers can
  * set names, too. A name that does not look like an error's becomes `unknown`: it may be a client id or a passphrase.

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { newTrace } from '../../functions/broker/audit.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
-import { BILLING, MINUTE_MS, SECOND_MS } from '../support/example.ts';
+import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { fleetOf } from '../support/fleet/fleet.ts';
 
 const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
@@ -30,18 +29,6 @@ it('a pause that memory has costs no instance a token of its own, beside one tha
   surroundings.answer = () => new Problem('token-endpoint-unavailable', 'down', { retryAfterSeconds: 300 });
   await askOne({}, instance);
   for (let n = 0; n < 2; n += 1) expect((await askOne({}, other)).issue).toBeDefined();
-});
-
-it('a call does not share the end of one that began long before it in the same instance', async () => {
-  const { clock, shared, createInstance } = fleetOf(0);
-  const { pair } = ISSUE_REQUEST;
-  shared.change(pair, (record) => ({ ...record, lease: { id: 'dead', until: clock.now() + 3 * SECOND_MS } }));
-  const { broker, issue } = createInstance();
-  const old = broker.issue(BILLING, ISSUE_REQUEST, clock.now() + SECOND_MS, newTrace());
-  const [last, next] = await clock.run(Promise.allSettled([old, issue()]));
-
-  expect(last).toMatchObject({ reason: { type: 'token-endpoint-timeout' } });
-  expect(next).toMatchObject({ value: { cache: 'none' } });
 });
 
 it('wrong credentials cost three requests each, AWSCURRENT and AWSPREVIOUS, in a week', async () => {

@@ -1,4 +1,3 @@
-import { inTime } from '../../functions/aws/calls.ts';
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
@@ -75,7 +74,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
   };
   const { accessRules, principalOrgId } = world;
   const settings = { accessRules, principalOrgId, rulesDigest: RULES_DIGEST };
-  const endpoint = createTokenEndpoint({ broker, ...settings, audit, inTime, now: () => clock.now });
+  const endpoint = createTokenEndpoint({ broker, ...settings, audit, now: () => clock.now });
 
   return {
     world,

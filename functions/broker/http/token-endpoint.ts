@@ -2,7 +2,6 @@ import { PROBLEMS } from '../../vocabulary.ts';
 import { type Audit, type AuditRecord, newTrace } from '../audit.ts';
 import { type AccessRule, accessDenied, type Caller, rulesOf } from '../authorize.ts';
 import type { CheckRequest, CheckResult } from '../check-credential.ts';
-import { answerEnd } from '../pair/deadlines.ts';
 import type { Issue } from '../pair/decision.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
@@ -41,14 +40,12 @@ interface Dependencies {
   /** Identifies the access rules. Only roles that have a rule see it. */
   readonly rulesDigest?: string | undefined;
   readonly audit: Audit;
-  /** Returns the result of `work`, or `undefined` after `ms`. */
-  readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
   readonly now: () => number;
 }
 
 /** Answers requests and writes one audit record for each. Only this file turns a problem into HTTP. Never throws. */
 export function createTokenEndpoint(dependencies: Dependencies) {
-  const { broker, accessRules, principalOrgId, rulesDigest, audit, inTime, now } = dependencies;
+  const { broker, accessRules, principalOrgId, rulesDigest, audit, now } = dependencies;
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const { requestId, method, path, contentType, body, caller, signer, sourceIp } = request;
@@ -56,9 +53,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
     const tokenBody = isToken ? readTokenBody(contentType, body) : undefined;
     const record: Draft = { requestId, caller, signer, sourceIp, trace: newTrace() };
     try {
-      // Bounds the wait for a request that another call has started. The deadline bounds only this call's own work.
-      const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, tokenBody, record));
-      if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE, { retryAfterSeconds: 1 });
+      const answer = await answerTo(request, tokenBody, record);
       audit({ ...record, outcome: answer.outcome, milliseconds: now() - startedAt });
       return answer.response;
     } catch (error) {
@@ -114,7 +109,6 @@ export function createTokenEndpoint(dependencies: Dependencies) {
   }
 }
 
-const LATE = 'No answer came in time.';
 const OPAQUE = 'The broker failed. Tell its operators the request_id.';
 const NO_QUERY = 'Query parameters are not supported: send members in the body.';
 

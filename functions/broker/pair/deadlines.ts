@@ -15,14 +15,12 @@ import { MAX_CLOCK_DIFFERENCE_MS, type PairRecord } from './record.ts';
  *   │            0.5 s before the lease ends for clocks that differ
  *   14.5 s     `callDeadline`: no step begins after it
  *   14.7 s     `lastWriteEnd`: the outcome of a token request is written, even if the request took all the time
- *   14.75 s    `answerEnd`: the caller learns that no answer came in time
  *   15 s       Lambda ends the invocation
  * ```
  */
 
 export const callDeadline = (now: number, remainingMs: number) => now + remainingMs - ANSWER_RESERVE_MS;
 export const lastWriteEnd = (deadline: number) => deadline + LAST_WRITE_MS;
-export const answerEnd = (deadline: number) => deadline + ANSWER_RESERVE_MS / 2;
 
 export const leaseMs = ({ requestTimeoutMs }: Pick<Service, 'requestTimeoutMs'>) => requestTimeoutMs + LEASE_RESERVE_MS;
 export const requestEnd = (leaseUntil: number, deadline: number) =>

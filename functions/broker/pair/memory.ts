@@ -14,9 +14,9 @@ export class PairMemory {
     this.#now = now;
   }
 
-  /** Returns the record that the table had less than `forMs` ago. */
-  trusted(pair: Pair, forMs = TRUST_MS): PairRecord | undefined {
-    return isWithin(forMs, this.#entryOf(pair).readAt, this.#now()) ? this.last(pair) : undefined;
+  /** Returns the record that the table had less than a minute ago. */
+  trusted(pair: Pair): PairRecord | undefined {
+    return isWithin(TRUST_MS, this.#entryOf(pair).readAt, this.#now()) ? this.last(pair) : undefined;
   }
 
   /** Returns the last record, with the latest `attemptedAt` of all that were remembered. */

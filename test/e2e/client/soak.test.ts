@@ -107,8 +107,7 @@ function createSoakWorld(lifetimeSeconds: number) {
 }
 
 function endpointOf({ broker, now }: Instance) {
-  const inTime = <T>(_ms: number, work: T) => work;
-  const endpoint = createTokenEndpoint({ broker, accessRules: [], audit: () => undefined, inTime, now });
+  const endpoint = createTokenEndpoint({ broker, accessRules: [], audit: () => undefined, now });
   const request = { requestId: 'request-1', method: 'POST', path: '/token', query: '', caller: BILLING };
   return (text: string) => {
     const body = new TextEncoder().encode(text);

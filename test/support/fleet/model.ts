@@ -104,8 +104,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
         const isServed = living !== undefined && living === livingToken(pair, host) && !hosts.hasAnyClockJumped();
         // An instance that never saw the token waits in vain without the table, and others read the secret first.
         const gone = world.deletedAt(pair.client) === undefined ? [] : ['credential-missing'];
-        // Calls of one instance share a look, which may have begun before this call.
-        const isWithoutTable = hosts.failedAt(host.number) >= startedAt - LONGEST_CALL_MS;
+        const isWithoutTable = hosts.failedAt(host.number) >= startedAt;
         const isExcused = isWithoutTable && ['table-unavailable', ...gone].includes(answer.type);
         // Memory may still hold the flag of an operator.
         const isWrong = isServed && answer.type !== 'client-disabled' && !isExcused;

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { AwsRefusal, inTime, isConditionFailed, withRetry, withTimeLimit } from '../../../functions/aws/calls.ts';
+import { AwsRefusal, isConditionFailed, withRetry, withTimeLimit } from '../../../functions/aws/calls.ts';
 import { stopTime } from './https/https-sending.ts';
 
 const never = () => new Promise<never>(() => undefined);
@@ -96,16 +96,6 @@ describe('a call that can be repeated', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(call).toHaveBeenCalledTimes(2);
   });
-});
-
-it('waits for work in time, also when it fails, and returns undefined when it is late', async () => {
-  stopTime();
-  expect(await inTime(100, Promise.resolve('answer'))).toBe('answer');
-  await expect(inTime(100, Promise.reject(new TypeError('no')))).rejects.toThrow(TypeError);
-  expect(vi.getTimerCount()).toBe(0);
-  const waiting = [100, -1].map((clockMs) => inTime(clockMs, never()));
-  await vi.advanceTimersByTimeAsync(100);
-  expect(await Promise.all(waiting)).toEqual([undefined, undefined]);
 });
 
 it('an answer of the status 400 alone says that the condition of a write failed', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { BrokerRequest } from '../../../../functions/broker/http/token-endpoint.ts';
 import { shortDigest } from '../../../../functions/variables.ts';
 import { createBrokerWorld, exchange, RULES_DIGEST } from '../../../support/broker-world.ts';
@@ -69,21 +69,6 @@ describe('the audit line of a request', () => {
     expect(audited).toEqual([expect.objectContaining({ ...always, outcome, ...record })]);
     expect(audited[0]?.expirySource).toBe(status === 200 ? 'response' : undefined);
   });
-});
-
-it('answers a request with a problem shortly after its deadline when nothing else answers it, and says when to ask again', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const answered = vi.fn();
-  const { post } = createBrokerWorld({ secret: () => new Promise(() => undefined) });
-  post(PAIR).then(answered);
-
-  await vi.advanceTimersByTimeAsync(10_249);
-  expect(answered).not.toHaveBeenCalled();
-  await vi.advanceTimersByTimeAsync(1);
-  const json = expect.objectContaining({ type: 'token-endpoint-timeout', detail: 'No answer came in time.' });
-  const headers = expect.objectContaining({ 'retry-after': '1' });
-  expect(answered).toHaveBeenCalledWith(expect.objectContaining({ status: 504, headers, json }));
 });
 
 describe('POST /check', () => {
