@@ -38,12 +38,13 @@ export function outcomeOf(call: Call, request: LeasedRequest, obtained: Obtained
 
 type Failure = Extract<Obtained, { readonly problem: unknown }>;
 
-/** Holds a version that was never accepted after a 500 or a redirect, which some services answer to a wrong secret. */
+/** Holds a version that was never accepted after an answer that some services give to a wrong secret. */
 function doubted(failure: Failure): Failure {
   const { type, shape } = failure.problem;
   const { status = 0 } = shape ?? {};
   if (status === 500) return { outcome: 'held', problem: new Problem(type, NOT_ACCEPTED, { shape }) };
-  return status >= 300 && status <= 399 ? { ...failure, outcome: 'held' } : failure;
+  const isPlainThrottle = status === 408 || status === 429;
+  return status >= 300 && status <= 499 && !isPlainThrottle ? { ...failure, outcome: 'held' } : failure;
 }
 
 /** The detail of the problem after a 500. */
@@ -61,9 +62,10 @@ function nextWait({ outcome, problem, isUnheard }: Failure, last: Wait | undefin
   const maxUnheardMs = before < MANY_UNHEARD ? MAX_UNHEARD_PAUSE_MS : MAX_PAUSE_MS;
   const maxHeardMs = shape?.status === 429 ? MAX_PAUSE_MS : MAX_OWN_PAUSE_MS;
   const maxMs = isHeard ? maxHeardMs : isSafelyUnheard ? maxUnheardMs : MAX_HOLD_MS;
+  const ownMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** before);
   const askedMs =
-    isHeard && retryAfterSeconds !== undefined ? Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) : undefined;
-  const until = at + (askedMs ?? Math.min(maxMs, FIRST_WAIT_MS * 2 ** before));
+    !isUnheard && retryAfterSeconds !== undefined ? Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) : undefined;
+  const until = at + (isHeard ? (askedMs ?? ownMs) : Math.max(ownMs, askedMs ?? 0));
   return { until, step: before + 1, problem: { type, detail, shape }, ...(isUnheard && { unheard: true }) };
 }
 

@@ -93,6 +93,13 @@ it.each([302, 307])('a %i, such as one to a log-in page, holds a version that wa
   expect(recordNow().pause).toBeUndefined();
 });
 
+it('a 403 that asks for a short wait holds a version that was never accepted, because it may be the fault', async () => {
+  const answered = failed({ shape: { ...SHAPE, status: 403 }, retryAfterSeconds: 10 });
+  const { seconds, recordNow } = await waitsOf(answered, {}, 13);
+  expect(seconds).toEqual([10, 10, 10, 10, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 3_600]);
+  expect(recordNow().pause).toBeUndefined();
+});
+
 it.each([
   ['half a second before the lease ends', 10_000, undefined, 5_500],
   ['200 ms after the call at the latest', 5_000, undefined, 5_200],
