@@ -3,17 +3,27 @@ import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createTokenBroker } from '../../../client/index.ts';
+import { startFunctionUrl } from '../../../local/function-url/server.ts';
+import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
+import { PAIR } from '../../support/example.ts';
 import { blocks } from '../../support/readme.ts';
 import { startUntrustedServer } from '../../support/services/certificates.ts';
 import { issued } from '../../unit/client/broker-answers.ts';
-import { answerWith } from '../../unit/client/loopback-server.ts';
+import { answerWith, type LoopbackServer, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { KEY, PREFIX, startForwarding } from '../../unit/client/serve/forward-world.ts';
 import { answering, ended, ROOT } from '../commands/shared/command-line.ts';
 import { GO, JAVA, type Language, NODE, PYTHON, runToItsEnd, usePrograms } from './languages/languages.ts';
 import { ROLE, ROLE_VARIABLES, startScriptedBroker } from './scripted-broker.ts';
 
 const LANGUAGES = [NODE, PYTHON, GO, JAVA];
-const start = usePrograms(LANGUAGES);
+let proxy: LoopbackServer;
+beforeAll(async () => {
+  proxy = await startLoopbackServer(answerWith(200, token(1)));
+});
+afterAll(() => proxy.close());
+const at = usePrograms(LANGUAGES, ({ proxied }) => ({ ...ROLE_VARIABLES, ...proxied?.(proxy.url) }));
 const CALLERS = readFileSync(join(ROOT, 'docs/callers.md'), 'utf8');
 
 describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
@@ -52,14 +62,26 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
       expect(asked.map(([, members]) => members.refused)).toEqual([undefined, token(1).fingerprint]);
     });
 
-    it('waits once for a service that does not know its new token yet, and returns the same token', async () => {
-      const again = answerOf(503, REFUSED_AGAIN, { 'retry-after': '1' });
-      const { order, asked } = await play(language, (call) => (call === 0 ? answerOf(200, token(1)) : again));
-      await order('token', 1, 'acme', 'x');
+    it('waits once for a service that does not know its new token yet, and repeats with the same token', async () => {
+      const { url, clock, audited } = await startBroker(() => exchange(200, { access_token: 'token-1' }));
+      const order = at(language, url);
+      await order('token', 1, ...BOTH);
+      clock.now += 4_000;
       const startedAt = performance.now();
-      expect(await order('token', 20, 'acme', 'x', 'token-1')).toEqual(Array(20).fill('token-1'));
+      expect(await order('token', 20, ...BOTH, 'token-1')).toEqual(Array(20).fill('token-1'));
       expect(performance.now() - startedAt).toBeGreaterThan(990);
-      expect(asked).toHaveLength(2);
+      expect(audited.map(({ outcome }) => outcome)).toEqual(['issued', 'refused-again']);
+    });
+
+    it('hands on a refusal when the broker stands by the token, because the service refuses the call', async () => {
+      const { url, clock } = await startBroker();
+      const order = at(language, url);
+      await order('token', 1, ...BOTH);
+      clock.now += 10_000;
+      expect(await order('token', 1, ...BOTH, 'token-1')).toEqual(['token-2']);
+      clock.now += 10_000;
+      expect(await order('token', 1, ...BOTH, 'token-2')).toEqual([expect.stringMatching(language.handsOn)]);
+      expect(await order('token', 1, ...BOTH)).toEqual(['token-2']);
     });
 
     it('serves a kept token while the broker cannot reach its table, and names that to others', async () => {
@@ -102,22 +124,21 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
 
     it('hands out a token with every character that a broker issues', async () => {
       const access_token = 'ab"cd\\ef!~';
-      const { variables } = await startScriptedBroker(() => answerOf(200, { ...token(1), access_token }));
-      expect(await start(language, variables)('token', 1, 'acme', 'x')).toEqual([access_token]);
+      const { order } = await play(language, () => answerOf(200, { ...token(1), access_token }));
+      expect(await order('token', 1, 'acme', 'x')).toEqual([access_token]);
     });
 
     it('keeps the problem of a broker behind a proxy that writes a date as Retry-After, and repeats nothing', async () => {
       const later = { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' };
-      const { variables, asked } = await startScriptedBroker(() => answerOf(424, PROBLEM, later));
+      const { order, asked } = await play(language, () => answerOf(424, PROBLEM, later));
       const told = expect.stringMatching(/^credential-rejected\b/);
-      expect(await start(language, variables)('token', 1, 'acme', 'x')).toEqual([told]);
+      expect(await order('token', 1, 'acme', 'x')).toEqual([told]);
       expect(asked).toHaveLength(1);
     });
 
     it('takes a URL that ends with a slash, as that of each function does', async () => {
-      const { variables, asked } = await startScriptedBroker(() => answerOf(200, token(1)));
-      const order = start(language, { ...variables, TOKEN_BROKER_URL: `${variables.TOKEN_BROKER_URL}/` });
-      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+      const { url, asked } = await startScriptedBroker(() => answerOf(200, token(1)));
+      expect(await at(language, `${url}/`)('token', 1, 'acme', 'x')).toEqual(['token-1']);
       expect(asked).toEqual([['/token', expect.anything()]]);
     });
 
@@ -147,10 +168,8 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
 
     it('names DNS, TLS and a closed port by the types of their errors', async () => {
       const urls = ['https://broker.invalid', await startUntrustedServer(), 'http://127.0.0.1:10'];
-      const told = urls.map(async (TOKEN_BROKER_URL) => {
-        return (await at(language, TOKEN_BROKER_URL)('token', 1, 'acme', 'x'))[0];
-      });
-      const named = language.causes.map((cause) => expect.stringMatching(`^retryable network-error.*\\W${cause}`));
+      const told = urls.map((url) => at(language, url)('token', 1, 'acme', 'x'));
+      const named = language.causes.map((cause) => [expect.stringMatching(`^retryable network-error.*\\W${cause}`)]);
       expect(await Promise.all(told)).toEqual(named);
     });
   });
@@ -159,40 +178,48 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
 describe.each([GO, JAVA])('the file to copy for $title', (language) => {
   describe.skipIf(!language.isThere)('in a program', () => {
     it('lets a caller go who waits no longer, and fails no other', async () => {
-      const { variables } = await startScriptedBroker(slowly(() => answerOf(200, token(1))));
-      const outcomes = await start(language, variables)('impatient', 10, 'acme', 'x');
+      const { order } = await play(
+        language,
+        slowly(() => answerOf(200, token(1))),
+      );
+      const outcomes = await order('impatient', 10, 'acme', 'x');
       const left = expect.stringMatching(/interrupted|deadline exceeded/);
       expect(outcomes.toSorted()).toEqual([left, ...Array(9).fill('token-1')]);
     });
 
-    it('names `refused-again` when the service refuses the call, not the token', async () => {
-      const again = answerOf(503, REFUSED_AGAIN, { 'retry-after': '28' });
-      const { order } = await play(language, (call) => (call === 0 ? answerOf(200, token(1)) : again));
-      await order('token', 1, 'acme', 'x');
-      expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual([
-        expect.stringMatching(/^retryable refused-again/),
-      ]);
-      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
-    });
-
     it('signs for the region that the URL names', async () => {
-      const proxy = await answering(answerWith(200, token(1)));
-      const url = 'http://abcdefghij.lambda-url.eu-west-1.on.aws/';
-      const order = start(language, { ...ROLE_VARIABLES, ...language.proxy?.(proxy.url), TOKEN_BROKER_URL: url });
+      const order = at(language, 'http://abcdefghij.lambda-url.eu-west-1.on.aws/');
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
-      expect(proxy.requests[0]?.headers.authorization).toContain('/eu-west-1/lambda/');
+      expect(proxy.requests.at(-1)?.headers.authorization).toContain('/eu-west-1/lambda/');
     });
 
     it('calls a service with the program of docs/callers.md, and once more after a 401', async () => {
       const api = await answering((response, { headers: { authorization } }) => {
         response.writeHead(authorization === 'Bearer token-2' ? 200 : 401).end();
       });
-      const { variables, asked } = await startScriptedBroker((call) => answerOf(200, token(call + 1)));
+      const { url, asked } = await startScriptedBroker((call) => answerOf(200, token(call + 1)));
+      const variables = { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url };
       const [program = ''] = blocks(language === GO ? 'go' : 'java', CALLERS);
       expect(await runToItsEnd(language, program, variables, api.url)).toEqual(ended(0, '200\n'));
       expect([asked.length, api.requests.length]).toEqual([2, 2]);
     });
   });
+});
+
+it('serve waits once for an API that does not know its new token yet, and repeats the call with the same token', async () => {
+  const { url, clock, audited } = await startBroker(() => exchange(200, { access_token: 'token-1' }));
+  const waits: number[] = [];
+  const broker = createTokenBroker({ url, credentials: ROLE, sleep: async (ms) => waits.push(ms) });
+  const statuses = [401, 200];
+  const api = (_: unknown, response: ServerResponse) => void response.writeHead(statuses.shift() ?? 500).end();
+  const world = await startForwarding({ broker, api });
+  await broker.token(PAIR);
+  clock.now += 1_000;
+  const headers = { 'x-token-broker-key': KEY };
+  expect((await fetch(world.url + PREFIX, { method: 'POST', body: 'x', headers })).status).toBe(200);
+  expect([waits, audited.map(({ outcome }) => outcome)]).toEqual([[4_000], ['issued', 'refused-again']]);
+  const authorization = 'Bearer token-1';
+  expect(world.received).toMatchObject([{ headers: { authorization } }, { headers: { authorization } }]);
 });
 
 describe.skipIf(!JAVA.isThere)('Lambda freezes Java', () => {
@@ -202,9 +229,9 @@ describe.skipIf(!JAVA.isThere)('Lambda freezes Java', () => {
       if (requests.length === 1) response.writeHead(200, { 'content-length': '500' }).write('{"acc');
       else answerWith(200, token(1))(response, request);
     });
-    const order = start(JAVA, { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url, LIMIT: 'PT5S' });
+    const order = at(JAVA, url);
     const told = expect.stringMatching(/^retryable network-error\b.*Timeout/);
-    expect(await order('token', 1, 'acme', 'x')).toEqual([told]);
+    expect(await order('brief', 1, 'acme', 'x')).toEqual([told]);
     expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
   });
 });
@@ -246,15 +273,20 @@ describe('the examples to copy', () => {
   });
 });
 
-/** Starts a program that asks at a URL. */
-function at(language: Language, TOKEN_BROKER_URL: string) {
-  return start(language, { ...ROLE_VARIABLES, TOKEN_BROKER_URL });
+const BOTH = [PAIR.client, PAIR.service];
+
+/** A broker with the real rules behind a Function URL. */
+async function startBroker(answer?: NonNullable<Parameters<typeof createBrokerWorld>[0]>['answer']) {
+  const world = createBrokerWorld({ ...(answer && { answer }) });
+  const { url, close } = await startFunctionUrl({ handler: world.invoke, callers: [ROLE], port: 0 });
+  onTestFinished(close);
+  return { ...world, url };
 }
 
-/** Starts a program that asks a broker. */
+/** A broker that answers a program. */
 async function play(language: Language, answer: (call: number) => unknown) {
-  const { variables, asked } = await startScriptedBroker(answer);
-  return { order: start(language, variables), asked };
+  const { url, asked } = await startScriptedBroker(answer);
+  return { order: at(language, url), asked };
 }
 
 /** The n-th token of a broker. */
@@ -271,7 +303,6 @@ const PROBLEM = {
   retryable: false,
   request_id: 'r-1',
 };
-const REFUSED_AGAIN = { ...PROBLEM, type: 'refused-again', retryable: true };
 
 function answerOf(statusCode: number, json: object, more: Readonly<Record<string, string>> = {}) {
   const headers = { 'content-type': `application/${statusCode === 200 ? '' : 'problem+'}json`, ...more };
@@ -281,7 +312,7 @@ function answerOf(statusCode: number, json: object, more: Readonly<Record<string
 /** Answers so late that all threads of a program wait by then. */
 function slowly<Answer>(answer: (call: number) => Answer) {
   return async (call: number) => {
-    await setTimeout(1_000);
+    await setTimeout(500);
     return answer(call);
   };
 }

@@ -25,7 +25,7 @@ export async function startScriptedBroker(answer: (call: number) => unknown) {
     answer(asked.push([rawPath, membersOf(body ?? '{}')]) - 1);
   const { url, close } = await startFunctionUrl({ handler, callers: [ROLE], port: 0 });
   onTestFinished(close);
-  return { variables: { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url }, asked };
+  return { url, variables: { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url }, asked };
 }
 
 /** Returns the members of JSON or, as curl sends them, of a form. */

@@ -1,6 +1,8 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -9,19 +11,25 @@ import java.util.concurrent.atomic.AtomicReference;
 /** Carries out the orders on its standard input with the example for Java: a line with tabs in, a list in JSON out. */
 class Main {
     public static void main(String[] args) throws Exception {
-        var broker = new TokenBroker(System.getenv());
-        if (System.getenv("LIMIT") != null) broker.limit = java.time.Duration.parse(System.getenv("LIMIT"));
+        var brokers = new HashMap<String, TokenBroker>();
         var pool = Executors.newCachedThreadPool();
         var lines = new BufferedReader(new InputStreamReader(System.in));
         for (var line = lines.readLine(); line != null; line = lines.readLine()) {
             var order = line.split("\t", -1);
-            var refused = order.length > 4 ? order[4] : "";
+            if (!brokers.containsKey(order[2])) {
+                var env = new HashMap<>(System.getenv());
+                env.put("TOKEN_BROKER_URL", order[2]);
+                brokers.put(order[2], new TokenBroker(env));
+            }
+            var broker = brokers.get(order[2]);
+            broker.limit = Duration.ofSeconds(order[0].equals("brief") ? 1 : 20);
+            var refused = order.length > 5 ? order[5] : "";
             var running = new ArrayList<Future<String>>();
             var last = new AtomicReference<Thread>();
             for (int i = 0; i < Integer.parseInt(order[1]); i++)
                 running.add(pool.submit(() -> {
                     last.set(Thread.currentThread());
-                    return broker.token(order[2], order[3], refused);
+                    return broker.token(order[3], order[4], refused);
                 }));
             if (order[0].equals("impatient")) {
                 Thread.sleep(300);

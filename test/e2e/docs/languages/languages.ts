@@ -26,8 +26,10 @@ export interface Language {
   readonly command: readonly string[];
   /** The types of the errors of DNS, of TLS and of a closed port. */
   readonly causes: readonly string[];
-  /** Variables by which the program sends through a proxy, in plain text. */
-  readonly proxy?: (url: string) => Variables;
+  /** The outcome of a call whose token the service refuses, and the broker does not replace. */
+  readonly handsOn: RegExp;
+  /** Variables by which the program sends through a proxy, but not to this machine. */
+  readonly proxied?: (url: string) => Variables;
 }
 
 export const GO = language('Go', [...GO_COMMAND, 'list', 'github.com/aws/aws-sdk-go-v2/config'], {
@@ -35,27 +37,33 @@ export const GO = language('Go', [...GO_COMMAND, 'list', 'github.com/aws/aws-sdk
   program: 'main.go',
   compile: (folder) => run(folder, [...GO_COMMAND, 'build', '-o', 'program', ...sources(folder, '.go')]),
   command: ['./program'],
+  handsOn: /^retryable refused-again/,
   causes: ['\\*net\\.DNSError', 'x509\\.UnknownAuthorityError', 'syscall\\.Errno'],
-  proxy: (url) => ({ HTTP_PROXY: url }),
+  proxied: (url) => ({ HTTP_PROXY: url }),
 });
 
 export const JAVA = language('Java', ['javac', '--release', '17', '-version'], {
   example: 'TokenBroker.java',
   program: 'Main.java',
-  compile: (folder) => run(folder, ['javac', '--release', '17', ...sources(folder, '.java')]),
-  command: ['java', '-XX:TieredStopAtLevel=1', '-cp', '.', 'Main'],
+  compile: (folder) => {
+    const quickly = ['-J-XX:TieredStopAtLevel=1', '-J-XX:+UseSerialGC'];
+    run(folder, ['javac', ...quickly, '--release', '17', ...sources(folder, '.java')]);
+  },
+  command: ['java', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', '.', 'Main'],
+  handsOn: /^retryable refused-again/,
   causes: [
     'ConnectException, UnresolvedAddressException',
     'SSLHandshakeException, .*SunCertPathBuilderException',
     'ConnectException, ClosedChannelException',
   ],
-  proxy: (url) => ({ JDK_JAVA_OPTIONS: `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${new URL(url).port}` }),
+  proxied: (url) => ({ JDK_JAVA_OPTIONS: `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${new URL(url).port}` }),
 });
 
 export const PYTHON = language('Python', ['python3', '-c', 'import botocore'], {
   example: 'token_broker.py',
   program: 'main.py',
   command: ['python3', 'main.py'],
+  handsOn: /^token-2$/,
   causes: [
     'EndpointConnectionError, gaierror',
     'SSLError, SSLCertVerificationError',
@@ -67,6 +75,7 @@ export const PYTHON = language('Python', ['python3', '-c', 'import botocore'], {
 export const NODE = language('JavaScript', [process.execPath, '--version'], {
   program: 'main.ts',
   command: [process.execPath, join(PROGRAMS, 'main.ts')],
+  handsOn: /^The service refused the token/,
   causes: ['(ENOTFOUND|EAI_AGAIN)', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ECONNREFUSED'],
 });
 
@@ -86,31 +95,35 @@ function run(cwd: string, [command = '', ...args]: readonly string[]): void {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Compiles the program of these tests once for a file. Returns the function that starts it for one test. */
-export function usePrograms(languages: readonly Language[]) {
-  const folders = new Map<Language, string>();
-  beforeAll(() => {
-    for (const language of languages) {
-      if (language.isThere) folders.set(language, compiled(language, readFileSync(join(PROGRAMS, language.program))));
-    }
-  }, 300_000);
-  afterAll(() => {
-    for (const folder of folders.values()) rmSync(folder, { recursive: true, force: true });
-  });
+/** Carries out an order so many times at once. Returns the outcomes. */
+export type Order = (kind: string, times: number, ...more: readonly string[]) => Promise<readonly string[]>;
 
-  return (language: Language, variables: Variables) => {
-    const child = spawned(language, folders.get(language) ?? '', variables);
-    onTestFinished(async () => {
-      child.stdin.end();
-      if (child.exitCode === null) await once(child, 'exit');
-    });
-    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-    /** Carries out an order so many times at once. Returns the outcomes. */
-    return async (kind: string, times: number, ...more: readonly string[]): Promise<readonly string[]> => {
-      child.stdin.write(`${[kind, times, ...more].join('\t')}\n`);
-      return JSON.parse((await lines.next()).value ?? '[]');
+/** Starts the program of each language once for a file. Returns the function that gives it orders for a broker. */
+export function usePrograms(languages: readonly Language[], variablesOf: (language: Language) => Variables) {
+  const programs = new Map<Language, ReturnType<typeof started>>();
+  beforeAll(() => {
+    for (const language of languages)
+      if (language.isThere) programs.set(language, started(language, variablesOf(language)));
+  }, 300_000);
+  afterAll(() => Promise.all([...programs.values()].map(({ end }) => end())));
+
+  return (language: Language, url: string): Order =>
+    async (kind, times, ...more) => {
+      const { child, lines } = programs.get(language) ?? {};
+      child?.stdin.write(`${[kind, times, url, ...more].join('\t')}\n`);
+      return JSON.parse((await lines?.next())?.value ?? '[]');
     };
+}
+
+function started(language: Language, variables: Variables) {
+  const folder = compiled(language, readFileSync(join(PROGRAMS, language.program)));
+  const child = spawned(language, folder, variables);
+  const end = async () => {
+    child.stdin.end();
+    if (child.exitCode === null) await once(child, 'exit');
+    rmSync(folder, { recursive: true, force: true });
   };
+  return { child, end, lines: createInterface(child.stdout)[Symbol.asyncIterator]() };
 }
 
 /** Runs another program with the example beside it to its end. */

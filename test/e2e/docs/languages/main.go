@@ -19,11 +19,12 @@ func main() {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		order := append(strings.Split(lines.Text(), "\t"), "")
 		times, _ := strconv.Atoi(order[1])
-		broker := brokers[order[2]+order[3]]
+		pair := strings.Join(order[2:5], " ")
+		broker := brokers[pair]
 		if broker == nil {
-			broker = &BrokerToken{URL: os.Getenv("TOKEN_BROKER_URL"), Client: order[2], Service: order[3],
+			broker = &BrokerToken{URL: order[2], Client: order[3], Service: order[4],
 				Keys: aws.CredentialsProviderFunc(keys)}
-			brokers[order[2]+order[3]] = broker
+			brokers[pair] = broker
 		}
 		if order[0] == "frozen" {
 			broker.lock.Lock()
@@ -41,7 +42,7 @@ func main() {
 					ctx, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
 				}
 				defer cancel()
-				outcomes[i] = told(broker.Get(ctx, order[4]))
+				outcomes[i] = told(broker.Get(ctx, order[5]))
 			}(i)
 		}
 		if order[0] == "begin" {

@@ -1,10 +1,12 @@
 import { createInterface } from 'node:readline';
-import { createTokenBroker, TokenRefused } from '../../../../client/index.ts';
+import { createTokenBroker, type TokenBroker, TokenRefused } from '../../../../client/index.ts';
 
 // Carries out the orders on its standard input with the client: a line with tabs in, a list in JSON out.
-const broker = createTokenBroker({ url: process.env.TOKEN_BROKER_URL ?? '' });
+const brokers = new Map<string, TokenBroker>();
 for await (const line of createInterface(process.stdin)) {
-  const [kind, times, client = '', service = '', refused] = line.split('\t');
+  const [kind, times, url = '', client = '', service = '', refused] = line.split('\t');
+  const broker = brokers.get(url) ?? createTokenBroker({ url });
+  brokers.set(url, broker);
   const call = async () => {
     const refusals = [refused];
     return broker.withToken({ client, service }, ({ accessToken }) => {
@@ -13,7 +15,8 @@ for await (const line of createInterface(process.stdin)) {
     });
   };
   const calls = Array.from({ length: Number(times) }, () => call().catch(told));
-  process.stdout.write(`${JSON.stringify(kind === 'begin' ? [] : await Promise.all(calls))}\n`);
+  const outcomes = Promise.all(calls);
+  process.stdout.write(`${JSON.stringify(kind === 'begin' ? [] : await outcomes)}\n`);
 }
 
 function told({ retryable, message, advice }: { retryable?: boolean; message: string; advice?: string }): string {
