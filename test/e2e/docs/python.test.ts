@@ -9,10 +9,11 @@ import { createCertificateAuthority } from '../../support/services/certificates.
 import { startRawServer } from '../../support/services/raw-server.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
+import { answering, finished, ROOT } from '../commands/shared/command-line.ts';
 import { ROLE, ROLE_VARIABLES } from './scripted-broker.ts';
 
 const FOLDER = join(ROOT, 'docs/examples');
+const EXAMPLE = join(FOLDER, 'token_broker.py');
 const skipped = hasSigner('botocore') ? '' : ' (skipped: python3 with botocore is not installed)';
 
 describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${skipped}`, () => {
@@ -42,17 +43,6 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
     expect(await python(server.url, RENEWAL)).toEqual({ doneBeforeRenewal: 19, renewals: 1 });
   });
 
-  it.each([
-    ['repeats with the same token after the pause that the broker names', '3', { answers: [200], sent: 40, waits: 1 }],
-    ['returns the refusal when the broker stands by the token', '0', { answers: [401], sent: 20, waits: 0 }],
-  ])('asks the broker once for 20 threads whose token was refused, and %s', async (_, retryAfter, outcome) => {
-    const server = await answering((response, request) =>
-      (request.body.includes('"refused"') ? failing('refused-again', retryAfter) : TOKEN)(response, request),
-    );
-    expect(await python(server.url, REFUSED)).toEqual(outcome);
-    expect(server.requests).toHaveLength(2);
-  });
-
   it('sends through HTTPS_PROXY, except to the hosts of NO_PROXY', async () => {
     const proxy = await startRawServer({ onRequest: (socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n') });
     onTestFinished(proxy.close);
@@ -64,16 +54,16 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
     expect(await python(url, NETWORK, { HTTPS_PROXY, NO_PROXY })).toBe('EndpointConnectionError, gaierror');
   });
 
-  it.each([
-    ['AWS_CA_BUNDLE', (bundle: string) => ({ AWS_CA_BUNDLE: bundle })],
-    ['REQUESTS_CA_BUNDLE', (bundle: string) => ({ REQUESTS_CA_BUNDLE: bundle })],
-    ['a profile', (bundle: string) => ({ AWS_CONFIG_FILE: written('config', `[default]\nca_bundle = ${bundle}\n`) })],
-  ])('trusts the certificates of %s, as boto3 does', async (_, variables) => {
+  it('trusts the certificates of AWS_CA_BUNDLE, REQUESTS_CA_BUNDLE and a profile, as boto3 does', async () => {
     const authority = await createCertificateAuthority();
-    const server = createServer(await authority.issue(), (__, response) => response.end(JSON.stringify(members)));
+    const server = createServer(await authority.issue(), (_, response) => response.end(JSON.stringify(members)));
     onTestFinished(() => void server.close());
     const url = `https://localhost:${await listen(server, 0)}`;
-    expect(await python(url, ONE_TOKEN, variables(written('ca.pem', authority.ca)))).toBe(SECRET);
+    const bundle = written('ca.pem', authority.ca);
+    const AWS_CONFIG_FILE = written('config', `[default]\nca_bundle = ${bundle}\n`);
+    for (const variables of [{ AWS_CA_BUNDLE: bundle }, { REQUESTS_CA_BUNDLE: bundle }, { AWS_CONFIG_FILE }]) {
+      expect(await python(url, ONE_TOKEN, variables)).toBe(SECRET);
+    }
   });
 
   it('reads the keys of a profile anew after AWS says that they have expired', async () => {
@@ -105,31 +95,40 @@ describe.skipIf(skipped !== '')(`docs/examples/token_broker.py on a bad day${ski
     expect(ports[2]).toBe(ports[0]);
   });
 
-  it.each([
-    ['the clock', 'aws-signature-expired', { message: 'Signature expired: 20260101T000000Z is now earlier' }, 'clock'],
-    ['the region', 'aws-wrong-scope', { message: 'Credential should be scoped to a valid region.' }, 'AWS_REGION'],
-    ['a policy', 'aws-forbidden', { Message: 'Forbidden. For troubleshooting see the guide' }, 'policy'],
-    ['an unknown reason', 'aws-refused', { message: `Not today.\n${'x'.repeat(300)}` }, 'Not today.'],
-    ['a reason with the request', 'aws-refused', { message: `No: x-amz-security-token:${SESSION}` }, 'identity'],
-    ['no reason', 'aws-refused', '', 'identity'],
-  ])('says what to do about %s, and shows nothing of what AWS repeats', async (_, type, body, advice) => {
-    const { url } = await answering(answerWith(403, body));
-    const told = await python(url, REFUSED_BY_AWS);
-    expect(told).toMatchObject({ type, text: expect.stringContaining(advice) });
-    expect(told.text).toMatch(/^[^\n]{10,250}$/);
-    expect(told.seen).not.toContain(SESSION);
-    expect(told.seen).not.toContain('x-amz-');
+  it('says what to do about a refusal by AWS, and shows nothing of what AWS repeats', async () => {
+    const refusals = [
+      ['aws-signature-expired', { message: 'Signature expired: 20260101T000000Z is now earlier' }, 'clock'],
+      ['aws-wrong-scope', { message: 'Credential should be scoped to a valid region.' }, 'AWS_REGION'],
+      ['aws-forbidden', { Message: 'Forbidden. For troubleshooting see the guide' }, 'policy'],
+      ['aws-refused', { message: `Not today.\n${'x'.repeat(300)}` }, 'Not today.'],
+      ['aws-refused', { message: `No: x-amz-security-token:${SESSION}` }, 'identity'],
+      ['aws-refused', '', 'identity'],
+    ] as const;
+    const server = await answering((...exchange) =>
+      answerWith(403, refusals[server.requests.length - 1]?.[1])(...exchange),
+    );
+    const told = await python(server.url, REFUSED_BY_AWS);
+    expect(told).toEqual(
+      refusals.map(([type, , advice]) => ({ type, text: expect.stringContaining(advice), seen: expect.anything() })),
+    );
+    for (const { text, seen } of told) {
+      expect(text).toMatch(/^[^\n]{10,250}$/);
+      expect(seen).not.toContain(SESSION);
+      expect(seen).not.toContain('x-amz-');
+    }
   });
 
-  it.each([
-    ['a URL without a scheme', ['broker.example.com'], {}, /^wrong-url: [^\n]+\n$/],
-    ['http elsewhere', ['http://broker.example.com'], {}, /^wrong-url: [^\n]+\n$/],
-    ['no region', ['https://broker.example.com'], { AWS_REGION: '' }, /^region-missing: [^\n]+AWS_REGION[^\n]+\n$/],
-    ['no keys', ['http://127.0.0.1:9'], { AWS_ACCESS_KEY_ID: '' }, NO_KEYS],
-    ['a profile that is not there', ['http://127.0.0.1:9'], { AWS_PROFILE: 'no' }, NO_KEYS],
-  ])('ends with one sentence as a program: %s', async (__, [url = ''], variables, sentence) => {
-    const env = { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url, ...variables };
-    expect(await run(['-c', AS_PROGRAM], env)).toEqual(ended(1, '', sentence));
+  it('ends with one sentence as a program that cannot ask', async () => {
+    const cases = [
+      [{ TOKEN_BROKER_URL: 'broker.example.com' }, /^wrong-url: [^\n]+$/],
+      [{ TOKEN_BROKER_URL: 'http://broker.example.com' }, /^wrong-url: [^\n]+$/],
+      [{ TOKEN_BROKER_URL: 'https://broker.example.com', AWS_REGION: '' }, /^region-missing: [^\n]+AWS_REGION[^\n]+$/],
+      [{ AWS_ACCESS_KEY_ID: '' }, NO_KEYS],
+      [{ AWS_PROFILE: 'no' }, NO_KEYS],
+    ] as const;
+    const CASES = JSON.stringify(cases.map(([variables]) => variables));
+    const sentences = cases.map(([, sentence]) => expect.stringMatching(sentence));
+    expect(await python('http://127.0.0.1:9', AS_PROGRAM, { CASES })).toEqual(sentences);
   });
 
   it('prints no token, though json.dumps and ["access_token"] have it', async () => {
@@ -153,14 +152,12 @@ it.skipIf(skipped !== '')(
   },
 );
 
-const NO_KEYS = /^aws-credentials-unavailable: [^\n]+\n$/;
+const NO_KEYS = /^aws-credentials-unavailable: [^\n]+$/;
 const SECRET = 'the-access-token-of-this-test';
 const SESSION = ROLE.sessionToken;
 
 const members = { access_token: SECRET, token_type: 'Bearer', expires_in: 3600, fingerprint: '0123456789abcdef' };
 const TOKEN: Answer = answerWith(200, members);
-const failing = (type: string, retryAfter: string) =>
-  answerWith(503, { type, detail: 'It failed.', retryable: true }, { 'retry-after': retryAfter });
 
 /** A clock that the program moves, and no pauses. */
 const QUICK = `
@@ -168,11 +165,6 @@ import random, time
 random.random = lambda: 0.5
 clock, monotonic = [2e9], time.monotonic
 time.time, time.sleep = lambda: clock[0], lambda seconds: None`;
-
-const AS_PROGRAM = `${QUICK}
-import runpy, sys
-sys.argv = ["", "a", "b"]
-runpy.run_module("token_broker", run_name="__main__")`;
 
 const PRELUDE = `${QUICK}
 import json, os, threading
@@ -198,18 +190,6 @@ def together(calls, function):
 def sending(broker, send):
     for connection in [broker.http, getattr(broker, "renewals", None)]:
         if connection: connection.send = send
-
-def hold(broker, calls):
-    """No request is sent before so many threads have called for a token."""
-    called, token, send = threading.Semaphore(0), broker.token, broker.http.send
-    def call(*args, **more):
-        called.release()
-        return token(*args, **more)
-    def held(request):
-        for _ in range(calls): called.acquire(timeout=5)
-        broker.http.send = send
-        return send(request)
-    broker.token, broker.http.send = call, held
 
 def tell(**told):
     print(json.dumps(told))
@@ -273,19 +253,6 @@ def call():
 together(20, call)
 tell(doneBeforeRenewal=doneBeforeRenewal[0], renewals=len(renewals))`;
 
-const REFUSED = `
-waits, sent = [], []
-broker = TokenBroker(URL, sleep=waits.append)
-ask(broker)
-all_have_it = threading.Barrier(20, action=lambda: hold(broker, 20))
-def service(token):
-    sent.append(token)
-    if waits: return 200
-    all_have_it.wait()
-    return 401
-call = lambda: attempt(lambda: broker.call("acme", "x", service, is_refused=lambda status: status == 401))
-tell(answers=sorted(set(together(20, call))), sent=len(sent), waits=sum(seconds >= 3 for seconds in waits))`;
-
 const NETWORK = `
 try:
     TokenBroker(URL).token("acme", "x")
@@ -316,14 +283,28 @@ broker.token("acme", "z")
 print(status)`;
 
 const REFUSED_BY_AWS = `
-import io, pickle, traceback
-try:
-    TokenBroker(URL).token("acme", "x")
-except TokenBrokerError as error:
-    frames = traceback.TracebackException.from_exception(error, capture_locals=True)
-    seen = [str(error), repr(error), repr(error.args), traceback.format_exc(), *frames.format(), repr(vars(error))]
-    copy = pickle.loads(pickle.dumps(error))
-    tell(type=error.type, text=str(copy), seen="".join(seen))`;
+import pickle, traceback
+told = []
+for _ in range(6):
+    try:
+        TokenBroker(URL).token("acme", "x")
+    except TokenBrokerError as error:
+        frames = traceback.TracebackException.from_exception(error, capture_locals=True)
+        seen = [str(error), repr(error), repr(error.args), traceback.format_exc(), *frames.format(), repr(vars(error))]
+        told.append({"type": error.type, "text": str(pickle.loads(pickle.dumps(error))), "seen": "".join(seen)})
+print(json.dumps(told))`;
+
+const AS_PROGRAM = `
+import runpy, sys
+sys.argv, variables, sentences = ["", "a", "b"], dict(os.environ), []
+for case in json.loads(os.environ["CASES"]):
+    os.environ.clear()
+    os.environ.update({**variables, **case})
+    try:
+        runpy.run_path(os.environ["EXAMPLE"], run_name="__main__")
+    except SystemExit as end:
+        sentences.append(end.code)
+print(json.dumps(sentences))`;
 
 const PRINTED = `
 import pprint
@@ -368,14 +349,10 @@ function profile(accessKeyId: string): string {
 
 /** Returns what a program printed that asks the broker at a URL. */
 async function python(url: string, program: string, variables: Variables = {}) {
-  const env = { ...ROLE_VARIABLES, ...variables, TOKEN_BROKER_URL: url };
-  const { stdout, stderr } = await run(['-c', PRELUDE + program], env);
+  const isolated = { HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', PYTHONDONTWRITEBYTECODE: '1' };
+  const own = { PATH: process.env.PATH, PYTHONPATH: FOLDER, EXAMPLE, TOKEN_BROKER_URL: url };
+  const env = { ...isolated, ...ROLE_VARIABLES, ...own, ...variables };
+  const { stdout, stderr } = await finished(spawn('python3', ['-c', PRELUDE + program], { env }));
   expect(stderr).toBe('');
   return JSON.parse(stdout);
-}
-
-function run(args: readonly string[], variables: Variables) {
-  const isolated = { HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', PYTHONDONTWRITEBYTECODE: '1' };
-  const env = { PATH: process.env.PATH, PYTHONPATH: FOLDER, ...isolated, ...variables };
-  return finished(spawn('python3', args, { env }));
 }
