@@ -9,6 +9,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runs } from '../../support/aws/signers.ts';
+import { GO_COMMAND } from '../../support/processes/go.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { issued } from '../../unit/client/broker-answers.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
@@ -90,8 +91,6 @@ describe('token-broker serve --api', () => {
 /** What `npm ci --prefix tools/openapi` installs. */
 const GENERATOR = join(ROOT, 'tools/openapi/node_modules/.bin/openapi-ts');
 
-const GO = { GO111MODULE: 'off', GOCACHE: join(tmpdir(), 'token-broker-go-cache'), HOME: tmpdir() };
-
 interface Program {
   readonly file: string;
   readonly command: readonly string[];
@@ -124,7 +123,7 @@ for path, body in (("/small", None), ("/echo", bytes(1000000)), ("/large", None)
   },
   "Java's HttpClient": {
     file: 'Call.java',
-    command: ['java', 'Call.java'],
+    command: ['java', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', 'Call.java'],
     text: `
 import java.net.URI;
 import java.net.http.*;
@@ -149,7 +148,7 @@ class Call {
   },
   Go: {
     file: 'call.go',
-    command: ['go', 'run', 'call.go'],
+    command: [...GO_COMMAND, 'run', 'call.go'],
     text: `
 package main
 
@@ -223,21 +222,39 @@ for (const [path, body] of [['/small'], ['/echo', new Uint8Array(1_000_000)], ['
   },
 };
 
-describe.each(Object.entries(PROGRAMS))('a program with %s', (name, { file, command, text, prepare }) => {
-  const [program = '', ...args] = command;
-  const version = { java: ['-version'], go: ['version'], sh: ['-c', 'curl --version'] }[program] ?? ['--version'];
-  const isThere = runs(program, ...version) && (prepare === undefined || existsSync(GENERATOR));
-  const title = `calls the API with the key in the token's place${isThere ? '' : ' (skipped: not installed)'}`;
-  it.skipIf(!isThere)(title, async () => {
-    const { url, received } = await begin();
-    const cwd = temporaryFolder();
-    writeFileSync(join(cwd, file), text);
-    await prepare?.(cwd);
-    const env = { PATH: process.env.PATH, ...GO, KEY, API: `${url}/api/acme/customer-insights` };
-    const result = await finished(spawn(program, args, { cwd, env }));
-    expect([name, result]).toEqual([name, ended(0, '200 5\n200 1000000\n200 20000000\n')]);
-    expect(new Set(received.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer the-token']));
-  });
+const VERSIONS: Readonly<Record<string, readonly string[]>> = {
+  env: [...GO_COMMAND.slice(1), 'version'],
+  java: ['-version'],
+  sh: ['-c', 'curl --version'],
+};
+const isThere = ({ command: [program = ''], prepare }: Program) =>
+  runs(program, ...(VERSIONS[program] ?? ['--version'])) && (prepare === undefined || existsSync(GENERATOR));
+const missing = Object.entries(PROGRAMS).flatMap(([name, program]) => (isThere(program) ? [] : name));
+const skipped = missing.length > 0 ? ` (skipped: ${missing} cannot run here)` : '';
+
+it(`programs in each language call the API with the key in the token's place${skipped}`, async () => {
+  const { url, received } = await begin();
+  const env = { PATH: process.env.PATH, HOME: tmpdir(), KEY, API: `${url}/api/acme/customer-insights` };
+  const programs = Object.entries(PROGRAMS).filter(([name]) => !missing.includes(name));
+  const results = programs.map(
+    async ([
+      name,
+      {
+        file,
+        command: [program = '', ...args],
+        text,
+        prepare,
+      },
+    ]) => {
+      const cwd = temporaryFolder();
+      writeFileSync(join(cwd, file), text);
+      await prepare?.(cwd);
+      return [name, await finished(spawn(program, args, { cwd, env }))];
+    },
+  );
+  const good = ended(0, '200 5\n200 1000000\n200 20000000\n');
+  expect(await Promise.all(results)).toEqual(programs.map(([name]) => [name, good]));
+  expect(new Set(received.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer the-token']));
 });
 
 /** An API on loopback, and what it has received. */
