@@ -173,7 +173,7 @@ async function withFindings(
   // Loads slowly, and most lists do not need it.
   const { createNotificationTable } = await import('../../functions/health/notifications.ts');
   const memories = createNotificationTable(table);
-  const read = async (service: string) => [...(await memories.read(service)).entries.pairs];
+  const read = async (service: string) => [...(await memories.read(service)).entries];
   const unread = (error: Error) => void note(shell, `What health found last cannot be read (${error.message}).`);
   const entries = new Map((await Promise.all([...services].map(read)).catch(unread))?.flat());
   return states.map(({ current, ...pair }) => {

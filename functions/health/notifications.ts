@@ -6,7 +6,7 @@ import { forgetAt, json, number, numeric, text } from '../aws/attributes.ts';
 import { causeWord, withTimeLimit } from '../aws/calls.ts';
 import { parseJson } from '../broker/json.ts';
 import type { ServiceName } from '../broker/pair.ts';
-import { CONDITIONS, type Entries, isEntryKey } from './rules/evaluate.ts';
+import { CONDITIONS, type Entries, isSubject } from './rules/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from './rules/notify.ts';
 
 interface Table {
@@ -69,27 +69,23 @@ function limited<Answer>(what: string, timeoutMs: number, call: (abortSignal: Ab
 }
 
 /** Returns a short row per entry, as an item is limited to 400 kB. A changed key would lose a stored incident. */
-function rowsOf({ pairs, service, broker, probe }: Entries) {
-  return [...pairs, ['service', service] as const, ['broker', broker] as const, ['probe', probe] as const].flatMap(
-    ([key, entry]) => {
-      if (entry === undefined) return [];
-      const { condition, since, at, version, detail } = entry;
-      // An earlier release reads rows without a detail only.
-      return [[key, condition, since, at, version, ...(detail === undefined ? [] : [detail])]];
-    },
-  );
+function rowsOf(entries: Entries) {
+  return [...entries].map(([subject, { condition, since, at, version, detail }]) => {
+    // An earlier release reads rows without a detail only.
+    return [subject, condition, since, at, version, ...(detail === undefined ? [] : [detail])];
+  });
 }
 
 /** Drops unreadable entries: a repeated message is better than a missing message. */
 function parseEntries(rows = ''): Entries {
   const known = rowsSchema.safeParse(parseJson(rows)).data?.filter((row) => row !== undefined) ?? [];
-  const entries = new Map(
-    known.map(([key, condition, since, at, version, detail]) => {
-      return [key, { condition, since, at, version: version ?? undefined, detail }];
-    }),
+  return new Map(
+    known
+      .filter(([subject]) => isSubject(subject))
+      .map(([subject, condition, since, at, version, detail]) => {
+        return [subject, { condition, since, at, version: version ?? undefined, detail }];
+      }),
   );
-  const pairs = new Map([...entries].filter(([key]) => isEntryKey(key)));
-  return { pairs, service: entries.get('service'), broker: entries.get('broker'), probe: entries.get('probe') };
 }
 
 /** Epoch milliseconds within the range of `Date`. */

@@ -24,12 +24,11 @@ describe.skipIf(!motoIsInstalled)(`the health function, with moto for AWS${noMot
     const dynamodb = new DynamoDBClient(access);
     await ensurePairTable(dynamodb, 'pairs');
     const memories = createNotificationTable({ dynamodb, tableName: 'pairs', now: () => START });
-    const pairs = new Map([['acme/other', { condition: 'rejected', since: 1, at: 2, version: 'v1' } as const]]);
-    const entries = { pairs };
+    const entries = new Map([['acme/other', { condition: 'rejected', since: 1, at: 2, version: 'v1' } as const]]);
     const write = (revision: number) => memories.write('other', { entries, revision });
     for (const revision of [1, 2]) expect([await write(revision), await write(revision)]).toEqual([true, false]);
     expect(await memories.read('other')).toEqual({ entries, revision: 2 });
-    expect(await memories.read(undefined)).toEqual({ entries: { pairs: new Map() }, revision: 0 });
+    expect(await memories.read(undefined)).toEqual({ entries: new Map(), revision: 0 });
   });
 
   it('reaches a topic that there is, and no other', async () => {

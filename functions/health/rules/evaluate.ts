@@ -51,10 +51,11 @@ export type Observation =
 interface Look {
   /** The start of the condition, as far as known. */
   readonly since: number;
+  /** The time of the latest observation. */
   readonly at: number;
   /** The version of the secret, if known. */
   readonly version?: string | undefined;
-  /** A sentence for the message. Never contains a value. */
+  /** A sentence for the message, such as why the secret is malformed. Never contains a value. */
   readonly detail?: string | undefined;
 }
 
@@ -73,30 +74,28 @@ export const CONDITIONS = [
 ] as const;
 
 /** The last known condition. A good condition is dropped after 15 minutes. */
-export interface Entry {
+export interface Entry extends Look {
   readonly condition: (typeof CONDITIONS)[number];
-  readonly since: number;
-  /** The time of the latest observation. */
-  readonly at: number;
-  readonly version?: string | undefined;
-  /** Why the secret of a pair is malformed. */
-  readonly detail?: string | undefined;
 }
 
-/** The entries of the pairs and of their expiries, by key, and the entry of each other kind of observation. */
-export interface Entries extends Readonly<Partial<Record<'service' | 'broker' | 'probe', Entry | undefined>>> {
-  readonly pairs: ReadonlyMap<string, Entry>;
+/** The last known conditions, by `subjectOf`. */
+export type Entries = ReadonlyMap<string, Entry>;
+
+/** Returns what an observation is about: a pair, the expiry of its credential, the service, the broker or the probe. */
+export function subjectOf(observation: Observation): string {
+  if (observation.kind === 'expiry') return expiryKey(observation.pair);
+  return observation.kind === 'pair' ? pairKey(observation.pair) : observation.kind;
 }
 
-/** Returns the key of the entry about the expiry of a pair's credential. An earlier release ignores such entries. */
-export function expiryKey(pair: Pair): string {
+function expiryKey(pair: Pair): string {
   return `${pairKey(pair)}${EXPIRY}`;
 }
 
-/** Returns whether a key is of a pair or of its expiry. */
-export function isEntryKey(key: string): boolean {
+/** Returns whether a stored key is a subject. */
+export function isSubject(key: string): boolean {
   const isPairKey = (text: string) => parsePairKey(text) !== undefined;
-  return isPairKey(key) || (key.endsWith(EXPIRY) && isPairKey(key.slice(0, -EXPIRY.length)));
+  if (/^(?:service|broker|probe)$/.test(key) || isPairKey(key)) return true;
+  return key.endsWith(EXPIRY) && isPairKey(key.slice(0, -EXPIRY.length));
 }
 
 const EXPIRY = '/end';
@@ -139,14 +138,16 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const without = checked.filter(({ finding }) => finding === 'secret-missing' || finding === 'disabled');
   const gone = new Set(without.map(({ pair }) => pairKey(pair)).filter((key) => !listedKeys.has(key)));
   const there = checked.filter(({ pair }) => !gone.has(pairKey(pair)));
-  const isKept = (key: string) => (parsePairKey(key) === undefined ? listedExpiries.has(key) : !gone.has(key));
-  const pairs = [...entries.pairs].filter(([key, entry]) => isKept(key) && !(isIncident && isSilent(entry.condition)));
+  const isKept = (key: string) =>
+    key === 'service' || (parsePairKey(key) === undefined ? listedExpiries.has(key) : !gone.has(key));
+  const kept = [...entries].filter(([key, entry]) => isKept(key) && !(isIncident && isSilent(entry.condition)));
   const ofService: Observation = { kind: 'service', service, condition, since: at, at, detail };
-  return { observations: [ofService, ...observePairs(there, isIncident)], kept: { ...entries, pairs: new Map(pairs) } };
+  return { observations: [ofService, ...observePairs(there, isIncident)], kept: new Map(kept) };
 }
 
-function openIncident({ service }: Entries): Entry | undefined {
-  return service?.condition === 'incident' ? service : undefined;
+function openIncident(entries: Entries): Entry | undefined {
+  const entry = entries.get('service');
+  return entry?.condition === 'incident' ? entry : undefined;
 }
 
 function hasBegun(checked: readonly CheckedPair[]): boolean {

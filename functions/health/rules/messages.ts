@@ -93,41 +93,31 @@ function dateTime(epochMs: number): string {
 }
 
 /** Returns the name of the message's row in docs/messages.md. */
-export function anchorOf({ kind, condition }: Observation): string {
-  if (kind === 'expiry') return condition.startsWith('end-') ? condition : 'ended';
-  return kind === 'pair' ? condition : `${kind}-${condition}`;
+export function anchorOf(observation: Observation): Finding | keyof typeof TEXTS {
+  return observation.kind === 'pair' ? observation.condition : otherAnchorOf(observation);
 }
 
-/** Returns texts with placeholders such as `<client>`. */
-export function textsOf(observation: Observation): readonly [headline: string, sentence: string, advice: string] {
-  switch (observation.kind) {
-    case 'pair':
-      return ['<finding>: <client> on <service>', ...textsOfPair(observation)];
-    case 'expiry':
-      return ['<finding>: <client> on <service>', ...textsOfExpiry(observation.condition)];
-    case 'service':
-      return TEXTS_OF_SERVICE[observation.condition];
-    case 'broker':
-      return TEXTS_OF_BROKER[observation.condition];
-    case 'probe':
-      return TEXTS_OF_PROBE[observation.condition];
-  }
-}
-
-function textsOfPair({ condition, cause, at, ...look }: PairObservation): readonly [sentence: string, advice: string] {
-  const isBudget = condition === 'throttled' && cause !== undefined && cause !== 'service';
-  const isExpired = Date.parse(look.credentialExpiresAt ?? '') <= at;
-  const advice = condition === 'accepted' ? 'Nothing.' : findingAdvice(condition, { cause, isExpired });
-  return [isBudget ? NOT_TRIED : SENTENCES[condition], advice];
-}
-
-function textsOfExpiry(condition: string): readonly [sentence: string, advice: string] {
-  const isWrong = condition === 'end-malformed' || condition === 'end-mistagged';
-  return TEXTS_OF_EXPIRY[isWrong ? condition : 'expiring'];
+function otherAnchorOf({ kind, condition }: Exclude<Observation, PairObservation>): keyof typeof TEXTS {
+  if (kind === 'expiry') return condition === 'end-malformed' || condition === 'end-mistagged' ? condition : 'ended';
+  return kind === 'probe' ? `probe-${condition}` : `${kind}-${condition}`;
 }
 
 type PairObservation = Extract<Observation, { readonly kind: 'pair' }>;
 
+/** Returns texts with placeholders such as `<client>`. */
+export function textsOf(observation: Observation): readonly [headline: string, sentence: string, advice: string] {
+  if (observation.kind !== 'pair') {
+    const [sentence, advice, headline = ABOUT_PAIR] = TEXTS[otherAnchorOf(observation)];
+    return [headline, sentence, advice];
+  }
+  const { condition, cause, at, credentialExpiresAt = '' } = observation;
+  const isBudget = condition === 'throttled' && cause !== undefined && cause !== 'service';
+  const isExpired = Date.parse(credentialExpiresAt) <= at;
+  const advice = condition === 'accepted' ? 'Nothing.' : findingAdvice(condition, { cause, isExpired });
+  return [ABOUT_PAIR, isBudget ? NOT_TRIED : SENTENCES[condition], advice];
+}
+
+const ABOUT_PAIR = '<finding>: <client> on <service>';
 const NOT_TRIED = 'The broker did not try the credential of <client> on <service>.';
 
 const SENTENCES: Readonly<Record<Finding, string>> = {
@@ -143,7 +133,13 @@ const SENTENCES: Readonly<Record<Finding, string>> = {
   disabled: 'An operator has disabled <client>: no token of <service> is issued.',
 };
 
-const TEXTS_OF_EXPIRY = {
+type Texts = readonly [sentence: string, advice: string, headline?: string];
+
+const TEXTS = {
+  ended: [
+    'The credential of <client> on <service> ends, or has ended, at the time below.',
+    'Get its successor from <service>, while both are valid, and store it with `client put <client> --expires <date>`.',
+  ],
   'end-malformed': [
     'The end of the credential of <client> on <service> is not a whole number of seconds. The broker ignores it.',
     'Correct `client_secret_expires_at`: store the credential again with `client put <client> --expires <date>`.',
@@ -152,49 +148,36 @@ const TEXTS_OF_EXPIRY = {
     'The tag `expires` of the secret version does not contain the end that the secret says. Only lists use the tag.',
     'Write the end above into the tag, or store the credential again with `client put <client>`.',
   ],
-  expiring: [
-    'The credential of <client> on <service> ends, or has ended, at the time below.',
-    'Get its successor from <service>, while both are valid, and store it with `client put <client> --expires <date>`.',
-  ],
-} as const;
-
-const TEXTS_OF_SERVICE = {
-  answering: [
-    '<service> answers again',
+  'service-answering': [
     '<service> answers token requests again. This ends the incident.',
     'Nothing. Clients that still get no answer are reported separately.',
+    '<service> answers again',
   ],
-  incident: [
-    'incident: <service> does not answer',
+  'service-incident': [
     '<service> answers hardly any token request. Callers get the tokens that are still valid. During the incident, ' +
       'clients that get no answer of this service are not reported separately.',
     'Contact the operator of <service>. The credentials are not the cause: leave them as they are.',
+    'incident: <service> does not answer',
   ],
-} as const;
-
-const TEXTS_OF_BROKER = {
-  answering: ['the broker can check credentials again', 'The broker can check credentials again.', 'Nothing.'],
-  incident: [
-    'incident: the broker checks no credential',
+  'broker-answering': ['The broker can check credentials again.', 'Nothing.', 'the broker can check credentials again'],
+  'broker-incident': [
     'No credential could be checked. Callers may get no tokens either.',
     'Look at the alarms and the log of the function token-broker-<environment>, and find the cause with `doctor`.',
+    'incident: the broker checks no credential',
   ],
-} as const;
-
-const TEXTS_OF_PROBE = {
-  denied: [
-    'a role without an access rule is refused again',
+  'probe-denied': [
     'The broker refuses the probe, a role without an access rule, as it must.',
     'Check in the audit lines whether a role received a token in the meantime that no rule allows.',
+    'a role without an access rule is refused again',
   ],
-  unproven: [
-    'not proven that roles without an access rule are refused',
+  'probe-unproven': [
     'No answer proves that the broker refuses the probe, a role without an access rule.',
     'Check that the health function may assume the probe role and call the Function URL, and that the broker answers.',
+    'not proven that roles without an access rule are refused',
   ],
-  'not-denied': [
-    'SECURITY: a role without an access rule was not refused',
+  'probe-not-denied': [
     'The broker did not refuse the probe, a role without an access rule. Other roles may get tokens without a rule.',
     'Undo the latest change of access rules or code, and find tokens that no rule allows in the audit lines.',
+    'SECURITY: a role without an access rule was not refused',
   ],
-} as const;
+} as const satisfies Record<string, Texts>;

@@ -1,5 +1,5 @@
-import { pairKey, type ServiceName } from '../../broker/pair.ts';
-import { type Entries, type Entry, evaluate, expiryKey, type Findings, isGood, type Observation } from './evaluate.ts';
+import type { ServiceName } from '../../broker/pair.ts';
+import { type Entries, type Entry, evaluate, type Findings, isGood, subjectOf } from './evaluate.ts';
 import { type Change, type Message, messageKey, messageOf } from './messages.ts';
 
 /** The conditions that were reported to the operators. `revision` counts the writes. */
@@ -84,7 +84,7 @@ export function createNotify({ environment, memories, sendMessage, now, sleep, r
 
     async function look(found: Findings) {
       const memory = await memories.read(found.service).catch(noteFailure);
-      const { transitions, quiet } = findTransitions(evaluate(found, memory?.entries ?? { pairs: new Map() }), now());
+      const { transitions, quiet } = findTransitions(evaluate(found, memory?.entries ?? new Map()), now());
       // Every run sends an incident of the broker. The table that it cannot reach also contains the memory.
       const known = transitions.filter(({ observation: { kind } }) => memory !== undefined || kind === 'broker');
       return { service: found.service, memory, transitions: known, quiet };
@@ -106,7 +106,7 @@ export function createNotify({ environment, memories, sendMessage, now, sleep, r
     /** Returns whether the memory is written, or need not or cannot be written. */
     async function remember({ service, memory, transitions, quiet }: Awaited<ReturnType<typeof look>>) {
       const out = transitions.filter(({ key }) => sent.has(key));
-      const entries = withUpdates(quiet, out);
+      const entries = new Map([...quiet, ...out.map(({ subject, entry }) => [subject, entry] as const)]);
       if (memory === undefined || isSame(entries, memory.entries)) return true;
       return (await memories.write(service, { entries, revision: memory.revision + 1 }).catch(noteFailure)) ?? true;
     }
@@ -128,35 +128,31 @@ const MAX_READS = 10;
 /** A change that needs a message. */
 interface Transition extends Change {
   readonly key: string;
+  readonly subject: string;
   readonly entry: Entry;
 }
-
-type Update = Pick<Transition, 'observation' | 'entry'>;
 
 /** Returns the observations that need a message, and `quiet`, the entries to remember without a message. */
 function findTransitions({ observations, kept }: ReturnType<typeof evaluate>, now: number) {
   // A good entry outranks older observations of a run, so it is kept as long as a run can last.
-  const keep = (entry?: Entry) => (entry && (!isGood(entry) || now - entry.at <= LONGEST_RUN_MS) ? entry : undefined);
-  const pairs = new Map([...kept.pairs].filter(([, entry]) => keep(entry)));
-  const fresh = { pairs, service: keep(kept.service), broker: keep(kept.broker), probe: keep(kept.probe) };
+  const quiet = new Map([...kept].filter(([, entry]) => !isGood(entry) || now - entry.at <= LONGEST_RUN_MS));
   const transitions: Transition[] = [];
-  const updates: Update[] = [];
   for (const observation of observations) {
     const { condition, since, at, version } = observation;
     const subject = subjectOf(observation);
-    const before = 'pair' in observation ? pairs.get(subject) : fresh[observation.kind];
+    const before = quiet.get(subject);
     // The memory contains a newer observation.
     if (before !== undefined && at <= before.at) continue;
     const detail = observation.kind === 'pair' ? observation.detail : undefined;
     const entry = { condition, since, at, version, detail };
     const key = `${observation.kind === 'service' ? observation.service : subject} ${condition}`;
-    if (isTransition(entry, before)) transitions.push({ key, observation, entry, before });
+    if (isTransition(entry, before)) transitions.push({ key, subject, observation, entry, before });
     else if (before !== undefined && !isGood(before)) {
       const first = condition === 'lasting' ? entry : before;
-      updates.push({ observation, entry: { ...entry, since: first.since, version: version ?? first.version } });
+      quiet.set(subject, { ...entry, since: first.since, version: version ?? first.version });
     }
   }
-  return { transitions, quiet: withUpdates(fresh, updates) };
+  return { transitions, quiet };
 }
 
 /** The longest time limit of a Lambda function. */
@@ -170,22 +166,6 @@ function isTransition({ condition, version }: Entry, before: Entry | undefined):
   return isOther && /^(rejected|secret-malformed|end.*)$/.test(condition);
 }
 
-function withUpdates(entries: Entries, updates: readonly Update[]): Entries {
-  const pairs = new Map(entries.pairs);
-  const others: { [kind in Exclude<Observation['kind'], 'pair' | 'expiry'>]?: Entry } = {};
-  for (const { observation, entry } of updates) {
-    if ('pair' in observation) pairs.set(subjectOf(observation), entry);
-    else others[observation.kind] = entry;
-  }
-  return { ...entries, ...others, pairs };
-}
-
-function subjectOf(observation: Observation): string {
-  if (observation.kind === 'expiry') return expiryKey(observation.pair);
-  return observation.kind === 'pair' ? pairKey(observation.pair) : observation.kind;
-}
-
 function isSame(a: Entries, b: Entries): boolean {
-  if (a.service !== b.service || a.broker !== b.broker || a.probe !== b.probe) return false;
-  return a.pairs.size === b.pairs.size && [...a.pairs].every(([key, entry]) => b.pairs.get(key) === entry);
+  return a.size === b.size && [...a].every(([subject, entry]) => b.get(subject) === entry);
 }

@@ -89,7 +89,7 @@ export function createHealthRun(dependencies: Dependencies) {
     const ofServices = services.map(async (service) => {
       // A run without memory checks only the listed pairs. `notify` reports the failure of the memory.
       const memory = await memories.read(service).catch(() => undefined);
-      return [...(memory?.entries.pairs.keys() ?? [])].map(parsePairKey).filter((pair) => pair?.service === service);
+      return [...(memory?.entries.keys() ?? [])].map(parsePairKey).filter((pair) => pair?.service === service);
     });
     return (await Promise.all(ofServices)).flat().filter((pair) => pair !== undefined);
   }

@@ -58,7 +58,7 @@ describe('a service that is down', () => {
   ] as const)('%s', async (_what, finding, provenBy, sinceMs, subjects) => {
     const { world, run, memories } = createHealthWorld({ answer: silent(10) });
     await run();
-    const seenAt = memories.entries().service?.at ?? 0;
+    const seenAt = memories.entries().get('service')?.at ?? 0;
     world.answer = () => ({ finding, provenBy, checkedAt: seenAt + sinceMs });
     expect((await run()).subjects).toEqual(subjects);
   });

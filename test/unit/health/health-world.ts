@@ -164,7 +164,7 @@ export function except(answers: Readonly<Record<string, Answer | Finding>>): Wor
 function createMemories() {
   const items = new Map<string | undefined, NotificationMemory>();
   const memoryOf = (service: string | undefined): NotificationMemory =>
-    items.get(service) ?? { entries: { pairs: new Map() }, revision: 0 };
+    items.get(service) ?? { entries: new Map(), revision: 0 };
   let failures = 0;
   let writes = 0;
   const failIfTold = () => {

@@ -13,7 +13,7 @@ import { startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS, START } from '../../support/example.ts';
 import { repeatAtOnce, startDynamoDB, startSns, startSts } from '../../support/processes/stand-ins.ts';
 
-const EMPTY: NotificationMemory = { entries: { pairs: new Map() }, revision: 0 };
+const EMPTY: NotificationMemory = { entries: new Map(), revision: 0 };
 const REJECTED: Entry = { condition: 'rejected', since: START, at: START + 5, version: 'v1' };
 
 /** A fault, the time limit of the calls that meet it, and the word for it. */
@@ -29,13 +29,13 @@ describe('the memory of notifications', () => {
     const { memories, endpoint } = await open();
     expect(await memories.read('customer-insights')).toEqual(EMPTY);
     expect(endpoint.calls).toMatchObject([{ operation: 'GetItem', parameters: { ConsistentRead: true } }]);
-    const pairs = new Map<string, Entry>([
+    const entries = new Map<string, Entry>([
       ['acme/customer-insights', REJECTED],
       ['acme/customer-insights/end', { condition: 'ends-within-7-days', since: START, at: START, version: 'v1' }],
       ['globex/customer-insights', { ...REJECTED, condition: 'secret-malformed', detail: 'it is not JSON' }],
       ['acme/Dienst "für" alle', { condition: 'disabled', since: 1, at: 2, version: undefined }],
+      ['service', { ...REJECTED, condition: 'incident' }],
     ]);
-    const entries = { pairs, service: { ...REJECTED, condition: 'incident' as const } };
     expect(await memories.write('customer-insights', { entries, revision: 1 })).toBe(true);
     expect(await memories.read('customer-insights')).toEqual({ entries, revision: 1 });
     for (const other of ['merchant-payment-cleansing', undefined]) expect(await memories.read(other)).toEqual(EMPTY);
@@ -69,8 +69,8 @@ describe('the memory of notifications', () => {
     const rows = { S: JSON.stringify([ROW, [kind, condition, START, START + 5, null]]) };
     await put(key, { entries: rows, revision: { N: '3' } });
     const { entries, revision } = await memories.read(service);
-    const pairs = new Map([['acme/customer-insights', REJECTED]]);
-    expect(entries).toEqual({ pairs, [kind]: { condition, since: START, at: START + 5 } });
+    const told = { condition, since: START, at: START + 5 };
+    expect(Object.fromEntries(entries)).toEqual({ 'acme/customer-insights': REJECTED, [kind]: told });
     await memories.write(service, { entries, revision: revision + 1 });
     expect((await item(key))?.entries).toEqual(rows);
   });
@@ -85,7 +85,7 @@ describe('the memory of notifications', () => {
   ])('keeps what can be read of %s, and can be written', async (rows, count, revision, kept) => {
     const { memories, put } = await open();
     await put('notify::run', { entries: { S: rows }, revision: count });
-    const entries = { pairs: new Map(kept) };
+    const entries = new Map(kept);
     expect(await memories.read(undefined)).toEqual({ entries, revision });
     expect(await memories.write(undefined, { entries, revision: revision + 1 })).toBe(true);
   });

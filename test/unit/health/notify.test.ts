@@ -39,7 +39,7 @@ describe('the operators', () => {
     const { tell, memories } = createHealthWorld();
     await tell([checkedAs('acme', finding, START, { version: one })]);
     expect(await tell([checkedAs('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
-    expect(memories.entries().pairs.get(ACME)).toMatchObject({ version: two ?? one });
+    expect(memories.entries().get(ACME)).toMatchObject({ version: two ?? one });
   });
 });
 
@@ -86,11 +86,11 @@ describe('the end of a credential', () => {
     await run();
     world.answer = () => 'disabled';
     await run();
-    expect([...memories.entries().pairs.keys()]).toContain(`${ACME}/end`);
+    expect([...memories.entries().keys()]).toContain(`${ACME}/end`);
     world.clients = [];
     world.answer = () => 'secret-missing';
     await run();
-    expect([...memories.entries().pairs.keys()]).toEqual([]);
+    expect([...memories.entries().keys()]).toEqual([]);
   });
 });
 
@@ -101,10 +101,10 @@ describe('the memory', () => {
     for (const at of [START, START + 1]) await tell([checkedAs('acme', 'accepted', at)]);
     await clock.advance(START + 15 * MINUTE_MS - clock.now());
     await tell([]);
-    expect([...memories.entries().pairs.keys()]).toEqual([ACME]);
+    expect([...memories.entries().keys()]).toEqual([ACME]);
     await clock.advance(1);
     await tell([]);
-    expect([...memories.entries().pairs.keys()]).toEqual([]);
+    expect([...memories.entries().keys()]).toEqual([]);
   });
 
   it('takes no finding that is older', async () => {
@@ -114,7 +114,7 @@ describe('the memory', () => {
     expect(await look('rejected', 4)).toEqual([about('rejected')]);
     // The memory contains the start of a bad condition, and when it was last observed.
     await look('rejected', 10);
-    expect(memories.entries().pairs.get(ACME)).toMatchObject({ since: START + 3, at: START + 10, version: 'v1' });
+    expect(memories.entries().get(ACME)).toMatchObject({ since: START + 3, at: START + 10, version: 'v1' });
     expect([await look('accepted', 5), await look('accepted', 10)]).toEqual([[], []]);
     expect(await look('accepted', 20)).toEqual([about('accepted')]);
     expect(await look('rejected', 15)).toEqual([]);
@@ -130,7 +130,7 @@ describe('the memory', () => {
 
   it('is read again when another revision is there, and sent messages are not repeated', async () => {
     const { tell, memories, messages } = createHealthWorld();
-    const entries = { pairs: new Map([[`other/${SERVICE}`, { condition: 'rejected', since: 0, at: 0 } as const]]) };
+    const entries = new Map([[`other/${SERVICE}`, { condition: 'rejected', since: 0, at: 0 } as const]]);
     let isOvertaken = false;
     const write: NotificationMemories['write'] = async (service, memory) => {
       if (!isOvertaken) await memories.store.write(service, { ...memory, entries });
@@ -138,7 +138,7 @@ describe('the memory', () => {
       return memories.store.write(service, memory);
     };
     expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 1, unsent: 0 });
-    expect([messages.length, memories.entries().pairs.size]).toEqual([1, 8]);
+    expect([messages.length, memories.entries().size]).toEqual([1, 8]);
   });
 
   it('takes a write whose answer was lost for that of another run, and no message is repeated', async () => {
