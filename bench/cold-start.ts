@@ -1,15 +1,16 @@
+import { join } from 'node:path';
 import { EVENT, REGION } from '../test/support/cold-start/exchange.ts';
 import { startInstance } from '../test/support/cold-start/instance.ts';
 import { type StandIns, TABLES } from '../test/support/cold-start/stand-ins.ts';
 import { exampleRule } from '../test/support/example.ts';
-import type { Bundles, Variant } from './bundles.ts';
+import type { Bundles } from './bundles.ts';
 
 /** The kinds of start: a bundle, its table, and the source of the token that its first answer must name. */
 export const KINDS = {
-  broker: { variant: 'broker', table: TABLES.empty, says: 'fwd=miss' },
-  'table hit': { variant: 'broker', table: TABLES.keeping, says: 'hit; detail=shared' },
-  calls: { variant: 'calls', table: TABLES.empty, says: '' },
-  sdk: { variant: 'sdk', table: TABLES.empty, says: '' },
+  broker: { bundle: 'broker', table: TABLES.empty, says: 'fwd=miss' },
+  'table hit': { bundle: 'broker', table: TABLES.keeping, says: 'hit; detail=shared' },
+  calls: { bundle: 'calls', table: TABLES.empty, says: '' },
+  sdk: { bundle: 'sdk', table: TABLES.empty, says: '' },
 } as const;
 
 export type KindName = keyof typeof KINDS;
@@ -18,10 +19,18 @@ export type World = Readonly<{ bundles: Bundles; standIns: StandIns }>;
 
 export type ColdStart = Awaited<ReturnType<typeof measureColdStart>>;
 
-/** Measures the start of an instance and its first token. Processor times are those of all its threads. */
+/** Measures two starts of an instance until its first token: the processor times of all threads, then real latencies. */
 export async function measureColdStart(world: World, name: KindName) {
-  const { variant, says, table } = KINDS[name];
-  const instance = await startVariant(world, variant, table);
+  world.standIns.waitBeforeAnswers(false);
+  const { initCpuMs, firstCpuMs, residentBytes } = await startOnce(world, name);
+  world.standIns.waitBeforeAnswers(true);
+  const { initMs, firstMs } = await startOnce(world, name);
+  return { initCpuMs, firstCpuMs, residentBytes, waitingMs: initMs + firstMs };
+}
+
+async function startOnce(world: World, name: KindName) {
+  const { bundle, says, table } = KINDS[name];
+  const instance = await startBundle(world, bundle, table);
   try {
     const { result, ...measured } = await instance.invoke(EVENT);
     const answer = JSON.stringify(result) ?? '';
@@ -33,16 +42,9 @@ export async function measureColdStart(world: World, name: KindName) {
   }
 }
 
-/** Fills the table stand-in with a token that expires after the measurement. */
-export async function fillTable(world: World): Promise<void> {
-  const instance = await startVariant(world, 'broker', TABLES.keeping);
-  await instance.invoke(EVENT);
-  await instance.close();
-}
-
-/** Starts an instance of the variant. */
-export function startVariant({ bundles, standIns }: World, variant: Variant, table: string = TABLES.empty) {
-  return startInstance(bundles.runtimeClient, bundles.folders[variant], {
+/** Starts an instance of a bundle. */
+export function startBundle({ bundles, standIns }: World, name: string, table: string = TABLES.empty) {
+  return startInstance(join(bundles.folder, 'runtime-client/index.mjs'), join(bundles.folder, name), {
     HOME: '/nonexistent',
     AWS_REGION: REGION,
     AWS_ACCESS_KEY_ID: 'ASIAEXAMPLE',
@@ -55,7 +57,6 @@ export function startVariant({ bundles, standIns }: World, variant: Variant, tab
     TOKEN_BROKER_SETTINGS: bundles.settings,
     TOKEN_BROKER_CHECKER_ROLES: exampleRule().role,
     TOKEN_BROKER_PROBE_ROLE: exampleRule().role,
-    TABLE: table,
     AUTH_URL: standIns.authUrl,
     ...standIns.variables,
   });

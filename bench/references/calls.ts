@@ -2,7 +2,7 @@ import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createSecretsManager } from '../../functions/aws/secrets-manager.ts';
 
-const { AUTH_URL = '', TABLE: TableName = '' } = process.env;
+const { AUTH_URL = '', TOKEN_BROKER_TABLE: TableName = '' } = process.env;
 const send = createHttpsSender();
 const aws = createHttpsSender({ keepAlive: true });
 const dynamodb = createDynamoDB({ send: aws, environment: 'dev' });

@@ -1,3 +1,5 @@
+// The client imports it with its first call, and no virtual clock waits for files.
+import '@smithy/signature-v4';
 import { expect, it } from 'vitest';
 import { TokenBrokerError } from '../../../client/error.ts';
 import { createTokenBroker, type TokenBroker } from '../../../client/token-broker.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeBundles } from '../../../bench/bundles.ts';
-import { startVariant } from '../../../bench/cold-start.ts';
+import { startBundle } from '../../../bench/cold-start.ts';
 import { FIGURES } from '../../../bench/figures.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { EVENT } from '../../support/cold-start/exchange.ts';
@@ -47,11 +47,11 @@ it('an instance that has requested a token and answered from memory has not load
   const folder = temporaryFolder();
   const standIns = await startStandIns(folder);
   const bundles = await makeBundles(folder, standIns.authUrl);
-  const inBundle = (name: string) => join(bundles.folders.broker, name);
+  const inBundle = (name: string) => join(folder, 'broker', name);
   await rename(inBundle('index.mjs'), inBundle('function.mjs'));
   await writeFile(inBundle('index.mjs'), TELL_MODULES);
 
-  const instance = await startVariant({ bundles, standIns }, 'broker');
+  const instance = await startBundle({ bundles, standIns }, 'broker');
   for (const cache of ['fwd=miss', 'hit; detail=memory']) {
     const { result } = await instance.invoke(EVENT);
     expect(JSON.stringify(result)).toContain(`token-broker; ${cache}`);

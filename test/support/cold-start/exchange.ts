@@ -23,6 +23,9 @@ export const EVENT = functionUrlEvent(
   '22222222-3333-4444-8555-666666666666',
 );
 
+/** The latencies of Secrets Manager, of DynamoDB in the region, and of a service elsewhere. */
+export const LATENCIES_MS = [12, 4, 60] as const;
+
 /** The items of a table, by their pair. */
 export type Item = Record<string, AttributeValue>;
 

@@ -6,16 +6,13 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCertificateAuthority } from '../services/certificates.ts';
-import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
+import { answerOfAws, type Item, LATENCIES_MS, TOKEN_RESPONSE } from './exchange.ts';
 
 /** The servers that a function reaches over the network. */
 export type StandIns = Awaited<ReturnType<typeof startStandIns>>;
 
 /** The tables: the first discards every write, the second keeps a token. */
 export const TABLES = { empty: 'pairs', keeping: 'pairs-kept' };
-
-/** The latencies of Secrets Manager, of DynamoDB in the region, and of a service elsewhere. */
-export const LATENCIES_MS = [12, 4, 60] as const;
 
 /** Starts Secrets Manager, DynamoDB and a token endpoint here, behind TLS. Stores the certificate in `folder`. */
 export async function startStandIns(folder: string) {

@@ -66,7 +66,7 @@ const short = from(10, 100, SECOND_MS, 3 * SECOND_MS, 7 * SECOND_MS);
 const some = from(16 * SECOND_MS, 31 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS, 16 * MINUTE_MS, 2 * HOUR_MS, 25 * HOUR_MS);
 
 /** All that goes wrong around the instances, and all that operators do. */
-export const FAULTS: fc.Arbitrary<Command>[] = [
+const FAULTS: fc.Arbitrary<Command>[] = [
   steps(2, 'service', fc.tuple(service, mood), ({ world }, facts) => world.setMood(...facts)),
   steps(1, 'store', maybe(storeTrouble), (fleet, trouble) => fleet.troubleStore(trouble)),
   steps(1, 'Secrets Manager', maybe(secretsTrouble), (fleet, trouble) => fleet.troubleSecrets(trouble)),
@@ -97,7 +97,7 @@ export const FAULTS: fc.Arbitrary<Command>[] = [
 ].flat();
 
 /** A clock that has been wrong excuses much, for the rest of the story. */
-export const CLOCKS = steps(
+const CLOCKS = steps(
   1,
   'set clock',
   fc.tuple(host, from(-10 * MINUTE_MS, 0, 10 * MINUTE_MS)),
