@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // The tests are about the settings of this repository.
@@ -15,6 +16,13 @@ const SLOW = [
 /** What `vitest run --project <name>` runs. The files of a worker share the modules that they load: half the price. */
 function tier(name: string, include: string[], exclude: string[] = []) {
   return { extends: true as const, test: { name, include, exclude, isolate: false } };
+}
+
+/** The same for files that mostly wait, for processes or timers. They run after the others, and more at a time. */
+function waitingTier(name: string, include: string[]) {
+  const { test } = tier(name, include);
+  const maxWorkers = Math.ceil(1.5 * availableParallelism());
+  return { extends: true as const, test: { ...test, maxWorkers, sequence: { groupOrder: 1 } } };
 }
 
 export default defineConfig({
@@ -37,9 +45,10 @@ export default defineConfig({
       tier('contract', ['test/contract/*.test.ts']),
       tier('stack', ['test/stack/**/*.test.ts']),
       tier('e2e', ['test/e2e/**/*.test.ts'], SLOW),
-      // `npm run test:rest` runs these, and test/fleet.
-      tier('attacks', ['test/attacks/**/*.test.ts']),
-      tier('slow', SLOW),
+      // `npm run test:rest` and `npm run test:fleet` run these.
+      waitingTier('attacks', ['test/attacks/**/*.test.ts']),
+      waitingTier('slow', SLOW),
+      waitingTier('fleet', ['test/fleet/*.test.ts']),
     ],
   },
 });

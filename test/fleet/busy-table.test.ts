@@ -13,6 +13,9 @@ const BUSY_MS = 20_000;
 /** The processes of the fleet share a machine, whose pauses must not count as outages. */
 const PATIENT = { timeoutMs: 5_000 };
 
+/** The processes share processors, so a secret may come too late. */
+const KNOWN = ['credential-rejected', 'secrets-unavailable'];
+
 // Each fleet mostly waits, so they share the machine.
 describe.concurrent('40 instances of the bundle', () => {
   it.for([0.5, 1])(
@@ -37,39 +40,35 @@ describe.concurrent('40 instances of the bundle', () => {
       expect(rejected).toBeLessThanOrEqual(3);
       // The token of 20 s that they had, and at most two more.
       expect(accepted).toBeLessThanOrEqual(2);
-      const known = ['token', 'credential-rejected', ...(share === 1 ? ['table-unavailable'] : [])];
+      const known = ['token', ...KNOWN, ...(share === 1 ? ['table-unavailable'] : [])];
       expect([...kinds.keys()].filter((kind) => !known.includes(kind))).toEqual([]);
       expect(kinds.get('token')?.length).toBeGreaterThan(INSTANCES);
     },
   );
-});
 
-it('40 instances of the bundle send a wrong credential three times at most while writes are throttled late and one call in twenty is slow', async (test) => {
-  const { fleet, failWhere } = await startBusyFleet(test, {});
-  const slow = () => ({ delayMs: 200 + 400 * Math.random() });
-  const throttleLate = (response: ServerResponse) => void setTimeout(throttle, 100, response);
-  let share = 1;
-  failWhere(({ operation }) => {
-    if (operation === 'UpdateItem' && Math.random() < share) return throttleLate;
-    return Math.random() < 0.05 ? slow() : undefined;
-  });
-  const half = sleep(BUSY_MS / 2).then(() => {
-    share = 0.5;
-  });
-  const answers = await askAll(
-    fleet,
-    'wrong',
-    half.then(() => sleep(BUSY_MS / 2)),
-  );
-  failWhere(() => undefined);
-  answers.push(await ask(fleet, 0, 'wrong'));
+  it('send a wrong credential three times at most while writes are throttled late and one call in twenty is slow', async (test) => {
+    const { fleet, failWhere } = await startBusyFleet(test, {});
+    const slow = () => ({ delayMs: 200 + 400 * Math.random() });
+    const throttleLate = (response: ServerResponse) => void setTimeout(throttle, 100, response);
+    let share = 1;
+    failWhere(({ operation }) => {
+      if (operation === 'UpdateItem' && Math.random() < share) return throttleLate;
+      return Math.random() < 0.05 ? slow() : undefined;
+    });
+    setTimeout(() => {
+      share = 0.5;
+    }, BUSY_MS / 2);
+    const answers = await askAll(fleet, 'wrong', sleep(BUSY_MS));
+    failWhere(() => undefined);
+    answers.push(await ask(fleet, 0, 'wrong'));
 
-  const rejected = fleet.tokenService.requests.filter(({ ok }) => !ok).length;
-  const kinds = new Set(answers.map(({ body: { type = 'token' } }) => type));
-  print(`writes throttled late: ${rejected} rejections; ${answers.length} answers: ${[...kinds].join(', ')}`);
-  const { expect } = test;
-  expect(rejected).toBeLessThanOrEqual(3);
-  expect([...kinds].filter((kind) => !['credential-rejected', 'table-unavailable'].includes(kind))).toEqual([]);
+    const rejected = fleet.tokenService.requests.filter(({ ok }) => !ok).length;
+    const kinds = new Set(answers.map(({ body: { type = 'token' } }) => type));
+    print(`writes throttled late: ${rejected} rejections; ${answers.length} answers: ${[...kinds].join(', ')}`);
+    const { expect } = test;
+    expect(rejected).toBeLessThanOrEqual(3);
+    expect([...kinds].filter((kind) => ![...KNOWN, 'table-unavailable'].includes(kind))).toEqual([]);
+  });
 });
 
 function print(line: string): void {
@@ -104,7 +103,7 @@ async function startBusyFleet({ onTestFinished }: TestContext, storeLimits: Stor
 
 type Fleet = Awaited<ReturnType<typeof startInstanceFleet>>;
 
-/** Every instance asks again a quarter of a second after each of its answers. */
+/** Every instance asks again a second after each of its answers. */
 async function askAll(fleet: Fleet, client: string, over: Promise<unknown>): Promise<InstanceAnswer[]> {
   let isOver = false;
   void over.then(() => {
@@ -114,7 +113,7 @@ async function askAll(fleet: Fleet, client: string, over: Promise<unknown>): Pro
     const answers: InstanceAnswer[] = [];
     while (!isOver) {
       answers.push(await ask(fleet, instance, client));
-      await sleep(250);
+      await sleep(1_000);
     }
     return answers;
   };

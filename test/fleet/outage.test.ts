@@ -9,7 +9,7 @@ const INSTANCES = 12;
 /** Of each instance: 100 a second in all. */
 const PAUSE_MS = (1_000 * INSTANCES) / 100;
 /** 300 000 plays the outage of docs/scale.md. */
-const OUTAGE_MS = Number(process.env.FLEET_OUTAGE_MS ?? 30_000);
+const OUTAGE_MS = Number(process.env.FLEET_OUTAGE_MS ?? 15_000);
 /** Three limits of 500 ms, the polls between them, and what a busy machine adds. */
 const FIRST_WAIT_MS = 3_000;
 

@@ -30,9 +30,11 @@ it('each command of docs/ten-minutes.md does what the page says, one after the o
   const broker = await startOwnBroker();
   const shell = blocks('sh', readFileSync(join(ROOT, 'docs/ten-minutes.md'), 'utf8'));
   expect(shell).toHaveLength(STEPS.length);
+  const { port } = new URL(broker.url);
+  const { output: variables } = await inShell('tb env operator', port);
   for (const [index, [shows, exitCode = 0, isLater = false]] of STEPS.entries()) {
     if (isLater) broker.passMinute();
-    const { code, output } = await inShell(shell[index] ?? '', new URL(broker.url).port);
+    const { code, output } = await inShell(`${variables}\n${shell[index]}`, port);
     expect([shell[index], code, output]).toEqual([shell[index], exitCode, expect.stringMatching(shows)]);
   }
 });
@@ -43,10 +45,9 @@ const FASTER = TB.replace('npm run --silent token-broker --', `"${process.execPa
 
 /** Runs a block in the folder of the project, as the operator. A failure ends only its last command. */
 function inShell(block: string, port: string): Promise<{ readonly code: number; readonly output: string }> {
-  const script = `${FASTER}\neval "$(tb env operator)"\n${block}`;
   const env = { PATH: process.env.PATH, HOME: '/nonexistent', PORT: port };
   return new Promise((resolve) => {
-    execFile('bash', ['-c', script], { cwd: ROOT, env }, (error, stdout, stderr) => {
+    execFile('bash', ['-c', `${FASTER}\n${block}`], { cwd: ROOT, env }, (error, stdout, stderr) => {
       resolve({ code: Number(error?.code ?? 0), output: stdout + stderr });
     });
   });
