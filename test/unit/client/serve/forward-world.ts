@@ -11,7 +11,7 @@ import { createFakeBroker } from '../../../../client/testing.ts';
 export const KEY = 'a-key-of-at-least-thirty-two-characters';
 export const PREFIX = '/api/acme/customer-insights';
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 interface Received {
   readonly method: string;
@@ -31,7 +31,8 @@ export async function startForwarding({ base = '', api = ok, silenceMs = 60_000,
   const service = createServer((request, response) => {
     const { method = '', url = '', headers, rawHeaders } = request;
     received.push({ method, url, headers, rawHeaders });
-    api(request, response);
+    // A caller that leaves fails the reading of its body.
+    Promise.resolve(api(request, response)).catch(() => response.destroy());
   });
   service.listen(0, '127.0.0.1');
   await once(service, 'listening');
