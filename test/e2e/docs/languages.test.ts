@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createTokenBroker } from '../../../client/index.ts';
+import { createTokenBroker, TokenRefused } from '../../../client/index.ts';
 import { startFunctionUrl } from '../../../local/function-url/server.ts';
 import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
 import { PAIR } from '../../support/example.ts';
@@ -14,10 +14,11 @@ import { issued } from '../../unit/client/broker-answers.ts';
 import { answerWith, type LoopbackServer, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { KEY, PREFIX, startForwarding } from '../../unit/client/serve/forward-world.ts';
 import { answering, ended, ROOT } from '../commands/shared/command-line.ts';
-import { GO, JAVA, type Language, NODE, PYTHON, runToItsEnd, usePrograms } from './languages/languages.ts';
+import { GO, JAVA, type Language, PYTHON, runToItsEnd, usePrograms } from './languages/languages.ts';
 import { ROLE, ROLE_VARIABLES, startScriptedBroker } from './scripted-broker.ts';
 
-const LANGUAGES = [NODE, PYTHON, GO, JAVA];
+/** test/unit/client plays the same days for JavaScript. */
+const LANGUAGES = [PYTHON, GO, JAVA];
 let proxy: LoopbackServer;
 beforeAll(async () => {
   proxy = await startLoopbackServer(answerWith(200, token(1)));
@@ -27,7 +28,7 @@ const at = usePrograms(LANGUAGES, ({ proxied }) => ({ ...ROLE_VARIABLES, ...prox
 const CALLERS = readFileSync(join(ROOT, 'docs/callers.md'), 'utf8');
 
 describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
-  describe.skipIf(!language.isThere)('that uses the client or the file to copy', () => {
+  describe.skipIf(!language.isThere)('that uses the file to copy', () => {
     it('asks once for all threads, signed with a session token, and keeps the token', async () => {
       const { order, asked } = await play(
         language,
@@ -206,21 +207,35 @@ describe.each([GO, JAVA])('the file to copy for $title', (language) => {
   });
 });
 
-it('serve waits once for an API that does not know its new token yet, and repeats the call with the same token', async () => {
-  const { url, clock, audited } = await startBroker(() => exchange(200, { access_token: 'token-1' }));
-  const waits: number[] = [];
-  const broker = createTokenBroker({ url, credentials: ROLE, sleep: async (ms) => waits.push(ms) });
-  const statuses = [401, 200];
-  const api = (_: unknown, response: ServerResponse) => void response.writeHead(statuses.shift() ?? 500).end();
-  const world = await startForwarding({ broker, api });
-  await broker.token(PAIR);
-  clock.now += 1_000;
-  const headers = { 'x-token-broker-key': KEY };
-  expect((await fetch(world.url + PREFIX, { method: 'POST', body: 'x', headers })).status).toBe(200);
-  expect([waits, audited.map(({ outcome }) => outcome)]).toEqual([[4_000], ['issued', 'refused-again']]);
-  const authorization = 'Bearer token-1';
-  expect(world.received).toMatchObject([{ headers: { authorization } }, { headers: { authorization } }]);
-});
+it.each(['the client', 'serve'] as const)(
+  '%s waits once for an API that does not know its new token, and repeats with it',
+  async (way) => {
+    const { url, clock, audited } = await startBroker(() => exchange(200, { access_token: 'token-1' }));
+    const waits: number[] = [];
+    const sleep = async (ms: number) => waits.push(ms);
+    const broker = createTokenBroker({ url, credentials: ROLE, sleep });
+    await broker.token(PAIR);
+    clock.now += 1_000;
+    const statuses = [401, 200];
+    const world = await startForwarding({
+      broker,
+      api: (_, response) => response.writeHead(statuses.shift() ?? 500).end(),
+    });
+    const call = async (url: string, bearer: string) => {
+      const { status } = await fetch(url, { headers: { authorization: `Bearer ${bearer}` } });
+      if (status === 401) throw new TokenRefused();
+      return status;
+    };
+    const called = {
+      'the client': () => broker.withToken(PAIR, ({ accessToken }) => call(world.apiUrl, accessToken)),
+      serve: () => call(world.url + PREFIX, KEY),
+    };
+    expect(await called[way]()).toBe(200);
+    const authorization = 'Bearer token-1';
+    expect(world.received).toMatchObject([{ headers: { authorization } }, { headers: { authorization } }]);
+    expect([waits, audited.map(({ outcome }) => outcome)]).toEqual([[4_000], ['issued', 'refused-again']]);
+  },
+);
 
 describe.skipIf(!JAVA.isThere)('Lambda freezes Java', () => {
   // @see openjdk/jdk#27469

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
+import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import {
   fingerprint,
   goodAnswer,
@@ -50,15 +50,17 @@ describe('a token that lives', () => {
   });
 
   it('is forgotten when a thousand others have come since it, or since its successor', async () => {
-    const { nth, asked } = await startHolding([goodAnswer(2)]);
-    await nth({ client: 'before-its-successor' });
-    expect(await nth({ minTtl: 7_200 })).toBe(2);
-    for (let n = 0; n < 999; n += 1) await nth({ client: `client-${n}` });
+    let requests = 0;
+    const fetch = async () => Response.json(issued(NOW, { fingerprint: fingerprint(++requests) }));
+    const { nth } = await startClientWorld([], { fetch });
     await nth();
-    expect(asked()).toHaveLength(1_001);
+    await nth({ client: 'before-its-successor' });
+    expect(await nth({ minTtl: 7_200 })).toBe(3);
+    for (let n = 0; n < 999; n += 1) await nth({ client: `client-${n}` });
+    expect([await nth(), requests]).toEqual([3, 1_002]);
     await nth({ client: 'one-more' });
     await nth();
-    expect(asked()).toHaveLength(1_003);
+    expect(requests).toBe(1_004);
   });
 
   it('is handed out after the standard chain of the process has renewed its keys', async () => {

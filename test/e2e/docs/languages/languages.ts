@@ -17,8 +17,8 @@ export interface Language {
   /** The name, and why its tests are skipped. */
   readonly title: string;
   readonly isThere: boolean;
-  /** The file to copy, if the language has no package. */
-  readonly example?: string;
+  /** The file to copy. */
+  readonly example: string;
   /** The file of a program that uses it: that of these tests, or that of docs/callers.md. */
   readonly program: string;
   /** Compiles all sources of a folder. */
@@ -69,14 +69,6 @@ export const PYTHON = language('Python', ['python3', '-c', 'import botocore'], {
     'SSLError, SSLCertVerificationError',
     'EndpointConnectionError, ConnectionRefusedError',
   ],
-});
-
-/** The client itself, in place of an example. */
-export const NODE = language('JavaScript', [process.execPath, '--version'], {
-  program: 'main.ts',
-  command: [process.execPath, join(PROGRAMS, 'main.ts')],
-  handsOn: /^The service refused the token/,
-  causes: ['(ENOTFOUND|EAI_AGAIN)', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ECONNREFUSED'],
 });
 
 function language(name: string, [command = '', ...args]: string[], how: Omit<Language, 'title' | 'isThere'>): Language {
@@ -136,7 +128,7 @@ export function runToItsEnd(language: Language, text: string, variables: Variabl
 /** A new folder with a program and the example, compiled. */
 function compiled({ example, program, compile }: Language, text: string | Buffer): string {
   const folder = mkdtempSync(join(tmpdir(), 'languages-'));
-  if (example !== undefined) copyFileSync(join(EXAMPLES, example), join(folder, example));
+  copyFileSync(join(EXAMPLES, example), join(folder, example));
   writeFileSync(join(folder, program), text);
   compile?.(folder);
   return folder;
