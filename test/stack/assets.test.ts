@@ -58,14 +58,14 @@ describe.each(['token', 'health', 'releaseCheck'] as const)('the %s function', (
     const [, missing = ''] = /The environment variables (.*) must be set\./.exec(`${failure}`) ?? [];
     expect(missing.split(', ').toSorted()).toEqual(names.toSorted());
   });
+});
 
-  it('does not start with variables with which Node would write secrets or run other code', async () => {
-    const NODE_OPTIONS = '--enable-source-maps --import data:text/javascript,';
-    const leaking = { NODE_DEBUG: 'net', NODE_DEBUG_NATIVE: 'tls', NODE_OPTIONS };
-    await expect(world.start(name, { ...world.variablesOf(name), ...leaking })).rejects.toThrow(
-      `The environment variables ${Object.keys(leaking).join(', ')} must not be set: Node would write secrets.`,
-    );
-  });
+it('a function does not start with variables with which Node would write secrets or run other code', async () => {
+  const NODE_OPTIONS = '--enable-source-maps --import data:text/javascript,';
+  const leaking = { NODE_DEBUG: 'net', NODE_DEBUG_NATIVE: 'tls', NODE_OPTIONS };
+  await expect(world.start('token', { ...world.variablesOf('token'), ...leaking })).rejects.toThrow(
+    `The environment variables ${Object.keys(leaking).join(', ')} must not be set: Node would write secrets.`,
+  );
 });
 
 function lines({ written }: { readonly written: () => string }): readonly Record<string, unknown>[] {

@@ -10,17 +10,15 @@ const MISSING = spawnSync('cfn-lint', ['--version']).error !== undefined;
 const WHY = MISSING ? ' (skipped: cfn-lint is not installed)' : '';
 
 it.skipIf(MISSING)(
-  `cfn-lint, which has AWS's schemas of every region, finds nothing wrong with any stack${WHY}`,
+  `cfn-lint, which has AWS's schemas of every region, finds nothing wrong with a stack that has every option${WHY}`,
   () => {
-    const folder = temporaryFolder();
-    const files = Object.entries(environments).map(([name, form]) => {
-      const file = path.join(folder, `${name}.template.json`);
-      writeFileSync(file, synthesise(name, form).text);
-      return file;
-    });
-    const regions = new Set(Object.values(environments).map(({ region }) => region));
+    const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'], all: true };
+    const logDestinationArn = 'arn:aws:logs:eu-west-1:999999999999:destination:siem';
+    const options = { vpc, logDestinationArn, trail: {}, tracing: true, provisionedConcurrency: 1 };
+    const file = path.join(temporaryFolder(), 'template.json');
+    writeFileSync(file, synthesise('prod', { ...environments.prod, ...options }).text);
     // W3005: the CDK writes dependencies that follow from references, too.
-    const args = ['--regions', ...regions, '--ignore-checks', 'W3005', '--', ...files];
+    const args = ['--regions', 'eu-west-1', '--ignore-checks', 'W3005', '--', file];
     const { stdout, status } = spawnSync('cfn-lint', args, { encoding: 'utf8' });
     expect({ stdout, status }).toEqual({ stdout: '', status: 0 });
   },
