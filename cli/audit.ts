@@ -1,15 +1,15 @@
 import { CloudWatchLogs, type FilteredLogEvent, paginateFilterLogEvents } from '@aws-sdk/client-cloudwatch-logs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseName } from '../client/commands/options.ts';
-import { note, printJson, printLine, timeText } from '../client/commands/output.ts';
+import { note, printJson, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { parsePairKey } from '../functions/broker/pair.ts';
 import { FINDINGS, PROBLEMS } from '../functions/vocabulary.ts';
 import { parseRoleArn } from '../lib/settings/access-rules.ts';
 import { functionName, LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
-import { isPassing, isRefused, openClient } from './shared/ask-aws.ts';
-import { addAwsOptions, type ClientOptions, operate, pause } from './shared/operate.ts';
+import { isRefused, openClient } from './shared/ask-aws.ts';
+import { addAwsOptions, type ClientOptions, operate } from './shared/operate.ts';
 import { findSecret, openSecrets } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
 import { tableText } from './shared/table.ts';
@@ -23,29 +23,17 @@ export function addAuditCommand(program: Command, shell: Shell): void {
     .addOption(since.argParser(parseSince))
     .option('--caller <role>', 'the calls of this role only: its name or its ARN', parseCaller)
     .addOption(new Option('--outcome <outcome>', 'the calls with this outcome only').choices(OUTCOMES))
-    .option('--follow', 'continue with new calls, until Ctrl-C; with --json a line for each call')
     .action(
       operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
-        const { environment, client, follow, json } = options;
+        const { environment, client, json } = options;
         const from = Math.max(0, Date.now() - options.since);
         await noteTypos(shell, options);
-        const read = await openLog(shell, options, from);
-        const calls = await read();
-        if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
-        else for (const line of linesOf(shell, calls, options)) printLine(shell, line);
-        if (calls.length === 0 && !follow) {
-          const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
-          note(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
-        }
-        while (follow) {
-          await pause(shell, POLL_MS);
-          try {
-            for (const line of linesOf(shell, await read(), options)) printLine(shell, line);
-          } catch (error) {
-            if (!isPassing(error)) throw error;
-            note(shell, `error: ${error.message}`);
-          }
-        }
+        const calls = await readCalls(shell, options, from);
+        if (json) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
+        else if (calls.length > 0) shell.stdout.write(callsTable(shell, calls, options));
+        if (calls.length > 0) return;
+        const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
+        note(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
       }),
     );
 }
@@ -55,7 +43,6 @@ interface AuditOptions extends ClientOptions {
   readonly since: number;
   readonly caller?: { readonly name: string; readonly account?: string };
   readonly outcome?: string;
-  readonly follow?: boolean;
 }
 
 /** Says that there is no such client now, or no rule for the caller. Silent where the operator may not look. */
@@ -74,10 +61,6 @@ async function noteTypos(shell: Shell, options: AuditOptions): Promise<void> {
     if (error.type === 'secret-missing') note(shell, `${error.detail}. ${error.advice}`);
   });
 }
-
-const POLL_MS = 2_000;
-/** The longest delay until a line appears in the log. */
-const LATE_MS = 2 * 60_000;
 
 function parseSince(text: string): number {
   const [, number, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
@@ -103,11 +86,9 @@ function callerOf({ caller }: AuditLine) {
   return { account, name, session };
 }
 
-function linesOf(shell: Shell, calls: readonly AuditLine[], options: AuditOptions): readonly string[] {
-  const { json, follow, environment } = options;
-  if (json) return calls.map((call) => JSON.stringify(call));
+function callsTable(shell: Shell, calls: readonly AuditLine[], { environment }: AuditOptions): string {
   // A script reads every call.
-  const isShort = Boolean(shell.stdout.columns) && !follow;
+  const isShort = Boolean(shell.stdout.columns);
   const ownAccount = environment === LOCAL_ENVIRONMENT ? LOCAL_ACCOUNT : settingsOf(environment)?.account;
   const rows = (isShort ? folded(calls) : calls).map((call) => {
     const { account, name, session } = callerOf(call);
@@ -119,10 +100,7 @@ function linesOf(shell: Shell, calls: readonly AuditLine[], options: AuditOption
     const cells = [timeText(Date.parse(`${time}`), shell), role, ...facts, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
-  // No header with `--follow`, which would repeat it.
-  if (follow || rows.length === 0) return rows.map((row) => row.join('  '));
-  const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
-  return tableText(header, rows, shell).trimEnd().split('\n');
+  return tableText(['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'], rows, shell);
 }
 
 /** Folds a caller's checks of a pair into the first, as long as their outcome stays. Health makes most of the calls. */
@@ -142,8 +120,8 @@ function folded(calls: readonly AuditLine[]): readonly AuditLine[] {
   return rows;
 }
 
-/** Opens the log of the token function. Each read returns the calls since the previous read, oldest first. */
-async function openLog(shell: Shell, options: AuditOptions, from: number) {
+/** Reads the calls since a time from the log of the token function, oldest first. */
+async function readCalls(shell: Shell, options: AuditOptions, startTime: number): Promise<readonly AuditLine[]> {
   const { environment } = options;
   const client = openClient((config) => new CloudWatchLogs(config), 'CLOUDWATCH_LOGS', shell, options);
   const FunctionName = functionName(environment);
@@ -154,24 +132,13 @@ async function openLog(shell: Shell, options: AuditOptions, from: number) {
     const { LoggingConfig } = await lambda.getFunctionConfiguration({ FunctionName }, { abortSignal: shell.signal });
     logGroupName = LoggingConfig?.LogGroup;
   }
-  let startTime = from;
-  /** The events of the previous read. Only these can appear again. */
-  let seen = new Set<string | undefined>();
-  return async (): Promise<readonly AuditLine[]> => {
-    const readAt = Date.now();
-    const events: FilteredLogEvent[] = [];
-    const asked = { logGroupName, startTime, filterPattern: `{ $.pair = "${options.client}/*" }` };
-    for await (const page of paginateFilterLogEvents({ client }, asked, { abortSignal: shell.signal })) {
-      events.push(...(page.events ?? []));
-    }
-    startTime = Math.max(from, readAt - LATE_MS);
-    const before = seen;
-    seen = new Set(events.map(({ eventId }) => eventId));
-    return events
-      .filter(({ eventId }) => !before.has(eventId))
-      .toSorted((a, b) => (a.timestamp ?? 0) - (b.timestamp ?? 0))
-      .flatMap((event) => readCall(event, options));
-  };
+  const events: FilteredLogEvent[] = [];
+  const asked = { logGroupName, startTime, filterPattern: `{ $.pair = "${options.client}/*" }` };
+  for await (const page of paginateFilterLogEvents({ client }, asked, { abortSignal: shell.signal })) {
+    events.push(...(page.events ?? []));
+  }
+  const sorted = events.toSorted((a, b) => (a.timestamp ?? 0) - (b.timestamp ?? 0));
+  return sorted.flatMap((event) => readCall(event, options));
 }
 
 /** Returns the call of an event, if it is for this client and passes the filters. */

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, beginCommandLine, ended, runCommandLine } from './shared/command-line.ts';
+import { answering, ended, runCommandLine } from './shared/command-line.ts';
 import { it as inWorld, SERVICES } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -58,27 +58,14 @@ describe('audit', () => {
     expect(calls.map(({ outcome }: { readonly outcome: string }) => outcome)).toEqual(outcomes);
   });
 
-  it('reads every page, and with --follow goes on until Ctrl-C, over failures of AWS, without gap or repetition', async () => {
-    const log = (...ids: readonly string[]) => ({
-      events: ids.map((id) => ({ eventId: id, timestamp: 1, message: `{"pair":"acme/x","requestId":"${id}"}` })),
-    });
-    const throttled = answerWith(400, { __type: 'ThrottlingException' });
-    const first = answerWith(200, { ...log('1'), nextToken: 'second page' });
-    const again = answerWith(200, log('1', '2', '3'));
-    const failed = answerWith(501, { __type: 'SomethingElse' });
-    const answers = [first, answerWith(200, log('2')), answerWith(503, ''), throttled, failed, again];
+  it('reads every page, and asks for no time before 1970', async () => {
+    const page = (id: string) => ({ events: [{ timestamp: 1, message: `{"pair":"acme/x","requestId":"${id}"}` }] });
+    const answers = [answerWith(200, { ...page('1'), nextToken: 'second page' }), answerWith(200, page('2'))];
     const { url, requests } = await answering((...call) => (answers.shift() ?? answerWith(200, {}))(...call));
-    const args = ['audit', 'acme', '--since', '99999d', '--follow', '--json'];
-    const following = beginCommandLine(args, { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: url });
-    await expect.poll(() => following.output.stdout, { timeout: 60_000 }).toContain('"3"');
-    following.interrupt();
-    const { exitCode, stdout, stderr } = await following.finished;
-    expect(exitCode).toBe(130);
-    expect(stdout.match(/(?<="requestId":")\d/g)).toEqual(['1', '2', '3']);
-    expect(stderr).toMatch(/^error: aws-unavailable: .*\(SomethingElse\)\n$/);
-    const asked = requests.map(({ body }) => JSON.parse(body));
-    expect(asked[1]).toMatchObject({ startTime: 0, nextToken: 'second page' });
-    expect(new Set(asked.slice(2, 6).map(({ startTime }) => startTime)).size).toBe(1);
+    const env = { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: url };
+    const { stdout } = await runCommandLine(['audit', 'acme', '--since', '99999d', '--json'], env);
+    expect(stdout.match(/(?<="requestId": ")\d/g)).toEqual(['1', '2']);
+    expect(JSON.parse(requests[1]?.body ?? '')).toMatchObject({ startTime: 0, nextToken: 'second page' });
   });
 
   it('finds the log of an environment in AWS by asking for its function', async ({ asked }) => {
