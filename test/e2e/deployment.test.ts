@@ -29,13 +29,6 @@ describe('npm run deploy', () => {
     ['cannot be asked for', 'down', /error: aws-unavailable: .*lambda:InvokeFunction/],
     ['is not allowed', 'denied', /error: aws-access-denied: .*lambda:InvokeFunction/],
     ['gets no finding', failedWith('internal'), /error: the check of acme\/other ended with internal\n.*release back/],
-    ['gets no answer', failedWith('timeout'), /error: the check of acme\/other ended with timeout\n.*release back/],
-    ['gets a 403', failedWith('access-denied'), /error: the check of .* ended with access-denied\n.*release back/],
-    [
-      'gets a 403 of AWS',
-      failedWith('aws-forbidden'),
-      /error: the check of .* ended with aws-forbidden\n.*release back/,
-    ],
     [
       'finds a version that lost a right on the table',
       failedWith('table-unavailable', 'dynamodb:GetItem'),
@@ -145,22 +138,16 @@ describe('npm run deploy after a first deployment that failed', () => {
 });
 
 describe('npm run deploy reads the status of the stack', () => {
-  it.each([
-    'CREATE_IN_PROGRESS',
-    'UPDATE_IN_PROGRESS',
-    'UPDATE_COMPLETE_CLEANUP_IN_PROGRESS',
-    'UPDATE_ROLLBACK_IN_PROGRESS',
-    'UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS',
-    'ROLLBACK_IN_PROGRESS',
-    'DELETE_IN_PROGRESS',
-    'IMPORT_ROLLBACK_IN_PROGRESS',
-  ])('and waits for no other deployment, in %s', async (status) => {
-    const { exitCode, told, toldBefore } = await deployIn(status);
-    expect({ exitCode, toldBefore }).toEqual({ exitCode: 1, toldBefore: undefined });
-    expect(told).toEqual([
-      `error: TokenBroker-dev is in ${status}, in which CloudFormation accepts no deployment: nothing was done. Wait until that has ended, then deploy again.`,
-    ]);
-  });
+  it.each(['UPDATE_IN_PROGRESS', 'UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', 'ROLLBACK_IN_PROGRESS'])(
+    'and waits for no other deployment, in %s',
+    async (status) => {
+      const { exitCode, told, toldBefore } = await deployIn(status);
+      expect({ exitCode, toldBefore }).toEqual({ exitCode: 1, toldBefore: undefined });
+      expect(told).toEqual([
+        `error: TokenBroker-dev is in ${status}, in which CloudFormation accepts no deployment: nothing was done. Wait until that has ended, then deploy again.`,
+      ]);
+    },
+  );
 
   /** @see org-formation/org-formation-cli#455 */
   it.each<[status: string, advice: RegExp]>([
@@ -180,17 +167,12 @@ describe('npm run deploy reads the status of the stack', () => {
   });
 
   // The CDK deletes a stack that was never created, and asks before it continues after --no-rollback.
-  it.each([
-    'CREATE_COMPLETE',
-    'UPDATE_COMPLETE',
-    'UPDATE_ROLLBACK_COMPLETE',
-    'IMPORT_COMPLETE',
-    'REVIEW_IN_PROGRESS',
-    'CREATE_FAILED',
-    'UPDATE_FAILED',
-  ])('and leaves %s to the CDK', async (status) => {
-    expect(await deployIn(status)).toMatchObject({ exitCode: 0, toldBefore: [''] });
-  });
+  it.each(['UPDATE_ROLLBACK_COMPLETE', 'REVIEW_IN_PROGRESS', 'CREATE_FAILED', 'UPDATE_FAILED'])(
+    'and leaves %s to the CDK',
+    async (status) => {
+      expect(await deployIn(status)).toMatchObject({ exitCode: 0, toldBefore: [''] });
+    },
+  );
 
   async function deployIn(StackStatus: string, env = {}) {
     const { deployTo } = await startWorld({ StackStatus, EnableTerminationProtection: 'true' });

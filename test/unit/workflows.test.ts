@@ -180,16 +180,6 @@ describe('a release', () => {
   });
 });
 
-it('a bot proposes updates of the actions and of the packages', () => {
-  const { updates } = parse(readFileSync(path.join(ROOT, '.github/dependabot.yml'), 'utf8'));
-  const places = updates.map((one: Readonly<Record<string, unknown>>) => [one['package-ecosystem'], one.directory]);
-  expect(places).toEqual([
-    ['github-actions', '/'],
-    ['npm', '/tools/mutate'],
-    ['npm', '/'],
-  ]);
-});
-
 /** What the parser that GitHub itself publishes finds wrong. */
 async function faultsOf(content: string): Promise<readonly string[]> {
   const { context, value } = parseWorkflow({ name: 'workflow.yml', content }, new NoOperationTraceWriter());

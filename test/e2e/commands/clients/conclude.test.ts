@@ -37,22 +37,16 @@ const FINDINGS: readonly Row[] = [
   ['unreachable', 'passes', (version) => about({ finding: 'unreachable', version })],
   ['throttled by the service', 'passes', (version) => about({ finding: 'throttled', cause: 'service', version })],
   ['disabled', 'passes', () => about({ finding: 'disabled', version: undefined })],
-  ['a broker that fails', 'passes', () => problem('internal')],
-  ['a broker that cannot read the secret', 'passes', () => problem('secrets-unavailable')],
   ['a broker that cannot reach its table', 'passes', () => problem('table-unavailable')],
   ['a function that AWS cannot start', 'passes', () => answerWith(502, {})],
   ['rejected', 'asks', (version) => about({ finding: 'rejected', version })],
   ['secret-malformed', 'asks', () => about({ finding: 'secret-malformed', version: undefined })],
   ['misconfigured', 'asks', (version) => about({ finding: 'misconfigured', version })],
-  ...['rejected-versions', 'another-version', 'single-active-token', undefined].map(
-    (cause): Row => [`throttled, cause ${cause}`, 'asks', (version) => about({ finding: 'throttled', cause, version })],
-  ),
+  ['throttled', 'asks', (version) => about({ finding: 'throttled', cause: 'another-version', version })],
   ['accepted, of another version', /secret-changed/, () => about({ finding: 'accepted', version: 'another' })],
-  ['rejected, of another version', /secret-changed/, () => about({ finding: 'rejected', version: 'another' })],
   ['accepted, of no version', /secret-changed/, () => about({ finding: 'accepted', version: undefined })],
   ['secret-missing', /secret-changed/, () => about({ finding: 'secret-missing', version: undefined })],
   ['invalid-request', /invalid-request/, () => problem('invalid-request')],
-  ['access-denied', /access-denied/, () => problem('access-denied')],
   ['a signature that AWS refuses', /aws-forbidden/, () => answerWith(403, { Message: 'Forbidden' })],
 ];
 

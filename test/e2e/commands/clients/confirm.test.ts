@@ -107,7 +107,7 @@ describe('at a terminal', () => {
     });
   });
 
-  it.for(['disable acme', 'put acme', 'delete acme'])(
+  it.for(['disable acme', 'put acme'])(
     'ends at once on Ctrl-C before the question: client %s',
     async (command, { world }) => {
       const { secret } = await stateOf(world);

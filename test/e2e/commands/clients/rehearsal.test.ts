@@ -114,10 +114,9 @@ describe('service', () => {
 describe('an outage of the table', () => {
   const pairs = ['acme customer-insights', 'acme merchant-payment-cleansing'];
 
-  it.each([
-    ['table-down', 'DynamoDB does not answer'],
-    ['table-denied', String.raw`DynamoDB refuses dynamodb:GetItem \(AccessDeniedException\)`],
-  ])('--%s leaves the token that was remembered, names the rest, and ends', async (mode, detail) => {
+  // docs/ten-minutes.md, whose commands a test runs, has --table-down.
+  it('--table-denied leaves the token that was remembered, names the rest, and ends', async () => {
+    const detail = String.raw`DynamoDB refuses dynamodb:GetItem \(AccessDeniedException\)`;
     const own = await startOwnBroker();
     const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
     const command = (text: string, input?: string) => runCommandLine(text.split(' '), variables, input);
@@ -126,7 +125,7 @@ describe('an outage of the table', () => {
     const before = await ask(warm);
     expect(before).toMatchObject({ exitCode: 0 });
 
-    expect(await command(`service --${mode}`)).toMatchObject({ exitCode: 0 });
+    expect(await command('service --table-denied')).toMatchObject({ exitCode: 0 });
     const away = ended(1, '', new RegExp(`^error: table-unavailable: The broker cannot reach its table: ${detail}`));
     expect(await ask(cold)).toEqual(away);
     expect((await ask(warm)).stdout).toContain(/^fingerprint .*/m.exec(before.stdout)?.[0]);
