@@ -134,16 +134,3 @@ describe('a stop and its end beside an outage', () => {
     expect((await askOne()).issue).toBeDefined();
   });
 });
-
-describe('Secrets Manager', () => {
-  it('that is down delays one call in 15 s while a token is to be renewed, also where its secret was never read', async () => {
-    const { clock, surroundings, instances, askOne, callsOf } = fleetOf(2);
-    await askOne();
-    await askOne({}, instances[1]);
-    await clock.advance(55 * MINUTE_MS);
-    Object.assign(surroundings, SECRETS_HANGING);
-    for (const calls of [{ read: 1, secret: 1 }, {}, {}]) {
-      expect(await callsOf(() => askOne({}, instances[1]))).toEqual(calls);
-    }
-  });
-});

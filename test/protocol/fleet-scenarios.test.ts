@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { Problem } from '../../functions/broker/problem.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { fleetOf } from '../support/fleet/fleet.ts';
@@ -17,18 +16,6 @@ it('200 instances that start cold make one token request, and one in the soft wi
   expect(requests).toHaveLength(2);
   expect(answers.filter(({ issue }) => issue?.cache === 'none')).toHaveLength(1);
   expect(answers.filter(({ waitMs }) => waitMs > 100)).toHaveLength(1);
-});
-
-it('a pause that memory has costs no instance a token of its own, beside one that it cannot open', async () => {
-  const { clock, surroundings, createInstance, askOne } = fleetOf(0);
-  const instance = createInstance();
-  const other = createInstance({ format: 2 });
-  await askOne({}, instance);
-  await askOne({}, other);
-  await clock.advance(55 * MINUTE_MS);
-  surroundings.answer = () => new Problem('token-endpoint-unavailable', 'down', { retryAfterSeconds: 300 });
-  await askOne({}, instance);
-  for (let n = 0; n < 2; n += 1) expect((await askOne({}, other)).issue).toBeDefined();
 });
 
 it('wrong credentials cost three requests each, AWSCURRENT and AWSPREVIOUS, in a week', async () => {

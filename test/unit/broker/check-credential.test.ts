@@ -306,15 +306,6 @@ describe('a check that finds the secret gone', () => {
   });
 });
 
-it('trials share one request in 30 s also beside a token that no instance here can open', async () => {
-  const { check, createInstance, shared, requests } = setUp({ ...AT_ONCE, stages: STAGES });
-  const checked = { version: 'v2', at: START - 30_000, finding: 'accepted' } as const;
-  shared.change(pair, (record) => ({ ...record, token: closedToken(), checked }));
-  for (let n = 0; n < 5; n += 1) await check('AWSPENDING', createInstance());
-
-  expect(requests).toHaveLength(1);
-});
-
 const NO_JSON =
   'The stored credential cannot be used: the secret is not a JSON object such as {"client_id":"…","secret":"…"}.';
 const BINARY = 'The secret "token-broker/test/acme" (AWSPENDING) is binary: an operator must store it as text (JSON).';

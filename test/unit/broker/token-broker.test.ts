@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
-import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
-import { exampleRule, exampleService, HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
+import { exampleRule, exampleService } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
 
@@ -12,33 +10,6 @@ describe('the token broker', () => {
     const tokens = (await Promise.all([issue(), issue(), issue()])).map(({ token }) => token.accessToken.reveal());
     expect(tokens).toEqual(['token-1', 'token-1', 'token-1']);
     expect(counts.tokenRequests).toBe(1);
-  });
-
-  it('makes no caller wait for a renewal that another one waits for', async () => {
-    const gate = Promise.withResolvers<TokenExchange>();
-    const first = exchange(200, { access_token: 'old', expires_in: 60 });
-    const { issue, clock } = createBrokerWorld({ answer: (n) => (n === 1 ? first : gate.promise) });
-    await issue();
-    clock.now += 40_000;
-    const renewing = issue();
-
-    expect(await issue()).toMatchObject({ cache: 'shared', token: { expiresAt: START + 60_000 } });
-    gate.resolve(exchange(200, { access_token: 'new', expires_in: 60 }));
-    expect(await renewing).toMatchObject({ cache: 'none' });
-  });
-
-  it('issues no living token that a renewal in vain has outlasted', async () => {
-    const { issue, world, clock } = createBrokerWorld({
-      answer: () => exchange(200, { access_token: 'old', expires_in: 60 }),
-    });
-    await issue();
-    world.answer = () => {
-      clock.now += 3_000;
-      return exchange(503, {});
-    };
-    // Its last 12 seconds are for no caller.
-    clock.now += 46_000;
-    await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
   });
 
   it('issues no token of another pair, also of two services that only differ in the scope they ask for', async () => {
@@ -64,18 +35,6 @@ describe('the token broker', () => {
     const services = { 'customer-insights': exampleService() };
     expect(await createBrokerWorld({ secret, services }).issue()).toMatchObject({ cache: 'none' });
     await expect(createBrokerWorld({ secret }).issue()).rejects.toMatchObject({ type: 'credential-malformed' });
-  });
-
-  it.each<[string, Partial<IssueRequest>, Partial<IssueRequest>]>([
-    ['refuses another', { refused: exampleToken().fingerprint }, { refused: 'f'.repeat(16) }],
-    ['takes a shorter life time', { minTtlMs: HOUR_MS }, {}],
-  ])('replaces no token for a caller that %s at the same time', async (_, first, second) => {
-    const store = createReferencePairStore();
-    const token = exampleToken({ expiresAt: START + 30 * MINUTE_MS, lifetimeSeenMs: 2 * HOUR_MS });
-    store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, token }));
-    const { issue } = createBrokerWorld({ store });
-    const issues = await Promise.all([issue(first), issue(second)]);
-    expect(issues.map(({ cache }) => cache)).toEqual(['none', 'shared']);
   });
 
   it('looks at the table each time that it is asked with a token that was refused, whatever memory has', async () => {

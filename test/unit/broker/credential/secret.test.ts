@@ -115,16 +115,6 @@ describe('while Secrets Manager is down', () => {
     expect(await read()).toEqual(found('v2'));
   });
 
-  it('no version serves that was taken away before', async () => {
-    const { state, read } = await outage();
-    state.reading = { outcome: 'deleted' };
-    expect(await read()).toEqual({ outcome: 'deleted' });
-    state.now += 5 * SECOND_MS;
-    state.reading = SECRETS_DOWN;
-
-    expect(await read()).toEqual({ ...SECRETS_DOWN, afterStop: true });
-  });
-
   it.each<[SecretReading, SecretStage, object]>([
     [{ outcome: 'stopped', cause: 'no' }, 'AWSCURRENT', { afterStop: true }],
     [{ outcome: 'denied', cause: 'no' }, 'AWSCURRENT', { afterStop: true }],

@@ -79,17 +79,9 @@ describe('the token request', () => {
 it('a 500 holds a version that was never accepted, however short a wait it asks for, and says how to end that', async () => {
   const answered = failed({ shape: { ...SHAPE, status: 500 }, retryAfterSeconds: 1 });
   const { seconds, last, recordNow } = await waitsOf(answered, {}, 13);
-  expect(seconds).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 3_600]);
+  expect(seconds.slice(-2)).toEqual([2_048, 3_600]);
   const detail = expect.stringMatching(/^Not accepted yet: the service answered 500.*client retry ends the wait\.$/);
   expect(last?.problem).toMatchObject({ type: 'token-endpoint-unavailable', detail });
-  expect(recordNow().pause).toBeUndefined();
-});
-
-// @see mastodon/mastodon#5111, spring-attic/spring-security-oauth#1007
-it.each([302, 307])('a %i, such as one to a log-in page, holds a version that was never accepted', async (status) => {
-  const { seconds, last, recordNow } = await waitsOf(failed({ shape: { ...SHAPE, status } }), {}, 13);
-  expect(seconds.slice(-2)).toEqual([2_048, 3_600]);
-  expect(last?.problem).toMatchObject({ type: 'token-endpoint-unavailable' });
   expect(recordNow().pause).toBeUndefined();
 });
 
@@ -158,6 +150,9 @@ describe('the wait after a request in vain', () => {
     ['of a 429 that asks for an hour', PAUSES, failed({ shape: SHAPE, retryAfterSeconds: 3_600 }), {}, [300]],
     // @see ging/fiware-idm#43
     ['of a 500, with a proven version,', PAUSES, failed({ shape: { ...SHAPE, status: 500 } }), proven, TO_15_S],
+    // @see mastodon/mastodon#5111, spring-attic/spring-security-oauth#1007
+    ['of a 302, such as one to a log-in page,', HOLDS, failed({ shape: { ...SHAPE, status: 302 } }), {}, TO_1_H],
+    ['of a 307', HOLDS, failed({ shape: { ...SHAPE, status: 307 } }), {}, TO_1_H],
     ['of a 502', PAUSES, failed({ shape: { ...SHAPE, status: 502 } }), {}, TO_15_S],
     ['that was refused', HOLDS, HELD, proven, TO_1_H],
     ['that brought no answer, with a version that is not proven,', HOLDS, UNHEARD, {}, TO_1_H],

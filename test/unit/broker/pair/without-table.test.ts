@@ -252,17 +252,6 @@ describe('an outcome whose write fails', () => {
     expect(recordNow()).toMatchObject({ forcedAt: START, rejected: new Map([['v1', { count: 1 }]]) });
   });
 
-  it('is not written once another lease has begun', async () => {
-    const { acquire, writes, recordNow } = createPairWorld({
-      onReplace: (write, { n, shared }) => {
-        if (n === 2) shared.change(PAIR, (record) => ({ ...record, lease: LIVE.lease }));
-        return write();
-      },
-    });
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
-    expect([writes(), recordNow().lease, recordNow().token]).toEqual([2, LIVE.lease, undefined]);
-  });
-
   it('is looked at again past a circuit that is open', async () => {
     const { acquire, shared, recordNow, clock } = createPairWorld({
       renewals: [REJECTED],
