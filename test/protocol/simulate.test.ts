@@ -5,15 +5,15 @@ import type { Scale, Way } from '../../bench/day/world.ts';
 
 // A busy machine needs minutes for a day.
 describe('a simulated fleet', { timeout: 3_600_000 }, () => {
-  it.each(['broker', 'memory-only'] as const)('has the recorded result with a fixed seed: %s', async (way) => {
-    const day = await simulated(way);
-    expect(day).toMatchObject(RECORDED[way]);
-    if (way === 'broker') expect(day.tokenRequests).toBeLessThanOrEqual(goalOf(day));
+  it('has the recorded result with a fixed seed', async () => {
+    const day = await simulated('broker');
+    expect(day).toMatchObject(RECORDED);
+    expect(day.tokenRequests).toBeLessThanOrEqual(goalOf(day));
   });
 
   it('makes no more token requests with a thousand instances than with one, but does by memory alone', async () => {
     const requests = async (way: Way, instances: number) =>
-      (await simulated(way, { instances, hours: 6 })).tokenRequests;
+      (await simulated(way, { instances, pairs: 40, hours: 6 })).tokenRequests;
     expect((await requests('broker', 1_000)) / (await requests('broker', 1))).toBeLessThan(1.05);
     expect((await requests('memory-only', 1_000)) / (await requests('memory-only', 1))).toBeGreaterThan(3);
   });
@@ -26,21 +26,12 @@ function simulated(way: Way, changes: Partial<Scale> = {}) {
 
 /** A change of the rules that moves these numbers moves a real fleet's, too: look at them before recording new ones. */
 const RECORDED = {
-  broker: {
-    tokensIssued: 11099,
-    problemsWithoutToken: 0,
-    slo: { calls: 11099, missed: 20 },
-    tokenRequests: 2230,
-    reads: 11237,
-    writes: 4469,
-    secretReads: 2239,
-    invocations: 11099,
-  },
-  'memory-only': {
-    tokensIssued: 10310,
-    problemsWithoutToken: 75,
-    slo: { calls: 10902, missed: 593 },
-    tokenRequests: 10772,
-    secretReads: 10772,
-  },
+  tokensIssued: 11099,
+  problemsWithoutToken: 0,
+  slo: { calls: 11099, missed: 20 },
+  tokenRequests: 2230,
+  reads: 11237,
+  writes: 4469,
+  secretReads: 2239,
+  invocations: 11099,
 };

@@ -199,8 +199,8 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
       if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
     },
 
-    /** Ends all faults that last. */
-    async heal() {
+    /** Ends all faults. Every pair whose credential is good then gets a token, unless it has used up its chances. */
+    async verifyRecovery() {
       model.troubleStore(undefined);
       model.troubleSecrets(undefined);
       for (const service of SERVICES) world.setMood(service, undefined);
@@ -209,11 +209,6 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
         if (ledger.pageOf(pair).disabledAt !== undefined) await model.enable(pair);
         world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), true);
       }
-    },
-
-    /** When all is well again, every pair whose credential is good gets a token, unless it has used up its chances. */
-    async verifyRecovery() {
-      await model.heal();
       await hosts.settle();
       await clock.advance(LONGEST_WAIT_MS);
       if (hosts.living().length === 0) model.start(0);
