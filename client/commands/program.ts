@@ -1,9 +1,9 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { withoutValues } from './options.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
 
 /** Creates a command line without commands: data on stdout, messages on stderr. */
-export function createProgram(name: string, { stdout, stderr, env }: Shell): Command {
+export function createProgram(name: string, { stdout, stderr }: Shell): Command {
   return new Command(name)
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('(--help shows how)')
@@ -12,26 +12,7 @@ export function createProgram(name: string, { stdout, stderr, env }: Shell): Com
       writeErr: (text) => stderr.write(text),
       outputError: (text, write) => write(withoutValues(text)),
     })
-    .exitOverride()
-    .hook('preAction', (program, command) => {
-      for (const owner of new Set([program, command])) readVariables(owner, env);
-    });
-}
-
-/** Sets missing options from the shell's variables, because `commander` reads only those of the process. */
-function readVariables(command: Command, env: Shell['env']): void {
-  for (const option of command.options) {
-    const { envVar = '', flags, parseArg } = option;
-    const name = option.attributeName();
-    const value = env[envVar];
-    if (value === undefined || command.getOptionValueSource(name) === 'cli') continue;
-    try {
-      command.setOptionValueWithSource(name, parseArg?.(value, undefined) ?? value, 'env');
-    } catch (error) {
-      if (!(error instanceof InvalidArgumentError)) throw error;
-      command.error(`error: option '${flags}' from ${envVar} is invalid. ${error.message}`);
-    }
-  }
+    .exitOverride();
 }
 
 /** What each exit code means, and what helps. */

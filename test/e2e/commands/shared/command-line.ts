@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { runCommandLine as runInShell } from '../../../../cli/command-line.ts';
 import type { Shell } from '../../../../client/commands/shell.ts';
 import type { AwsKey } from '../../../../local/aws/server.ts';
@@ -58,12 +58,16 @@ export function runCommandLine(args: readonly string[], env?: Variables, input =
 /** Begins the command line in this process; `output` grows while it runs. */
 export function beginCommandLine(args: readonly string[], variables?: Variables, stdin?: Shell['stdin']) {
   const { shell, output, interrupt } = openShell(variables, stdin);
+  // `commander` reads the variables of options from the process.
+  for (const name of OPTION_VARIABLES) vi.stubEnv(name, shell.env[name]);
   const run = async (): Promise<Finished> => {
     const exitCode = await runInShell(args, shell);
     return { exitCode, stdout: output.stdout, stderr: output.stderr };
   };
   return { output, interrupt, finished: run() };
 }
+
+const OPTION_VARIABLES = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_ENVIRONMENT', 'TOKEN_BROKER_KMS_KEY_ID'];
 
 /** A shell for commands in this process, and its output so far. */
 export function openShell(variables: Variables = {}, stdin: Shell['stdin'] = Readable.from([])) {
