@@ -94,19 +94,6 @@ describe('keepAwsCredentials', () => {
   });
 });
 
-describe('a function that changes the tenant', () => {
-  it('is called for each token, and no tenant gets the token of another', async () => {
-    let tenant = 'ONE';
-    const credentials = vi.fn(async () => keys(tenant, 60 * MINUTE_MS));
-    const { nth } = await startClientWorld([goodAnswer(1), goodAnswer(2)], { credentials });
-    expect(await nth()).toBe(1);
-    tenant = 'TWO';
-    expect(await nth()).toBe(2);
-    tenant = 'ONE';
-    expect([await nth(), credentials.mock.calls.length]).toEqual([1, 3]);
-  });
-});
-
 describe('a function that returns new access keys at each call', () => {
   it.each([
     ['five calls', (n: number) => `${n}`, 10, 1],

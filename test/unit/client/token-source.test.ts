@@ -30,7 +30,7 @@ describe('a token that lives', () => {
     ['a function gives other keys', true],
     ['the members of the keys change', false],
   ])('is not handed out to another identity: %s', async (_, isFunction) => {
-    const keys = { accessKeyId: 'AKIDONE', secretAccessKey: 'one' };
+    const keys = { accessKeyId: 'AKIDONE', secretAccessKey: 'one', expiration: new Date(Date.now() + 60 * MINUTE_MS) };
     const credentials = isFunction ? async () => ({ ...keys }) : keys;
     const { nth, server } = await startHolding([goodAnswer(2)], { credentials });
     Object.assign(keys, { accessKeyId: 'AKIDTWO', secretAccessKey: 'two' });

@@ -48,18 +48,12 @@ describe('a call', () => {
     expect([copies, received?.headers.authorization]).toEqual([[], 'Bearer fake-token-1']);
   });
 
-  it.each([
-    ['without the key', {}, 401],
-    ['with a wrong bearer token', { authorization: `Bearer ${KEY}x` }, 401],
-    ['with a wrong key beside the right one', { ...BEARER, 'x-token-broker-key': 'x' }, 401],
-    ['of a page', { ...BEARER, origin: 'http://127.0.0.1' }, 403],
-    ['for another host', { ...BEARER, host: 'attacker.example.com' }, 421],
-    ['of a proxy', { ...BEARER, 'x-forwarded-for': '127.0.0.1' }, 400],
-  ])('%s is refused, and nothing is sent', async (_, headers, status) => {
+  it('without the key, or of a page that has it, is refused like any other request, and nothing is sent', async () => {
     const world = await startForwarding();
-    for (const method of ['GET', 'POST', 'OPTIONS']) {
-      expect(await call(world, { method, headers, body: method === 'GET' ? '' : 'x' })).toMatchObject({ status });
-    }
+    expect(await call(world, { headers: {} })).toMatchObject({ status: 401 });
+    expect(await call(world, { headers: { ...BEARER, 'x-token-broker-key': 'x' } })).toMatchObject({ status: 401 });
+    const origin = 'http://127.0.0.1';
+    expect(await call(world, { method: 'OPTIONS', headers: { ...BEARER, origin } })).toMatchObject({ status: 403 });
     expect([world.received, world.fake.requests, world.calls]).toEqual([[], [], []]);
   });
 
@@ -198,23 +192,21 @@ describe('an answer', () => {
   });
 
   // @see dapr/dapr#9626, awslabs/aws-sigv4-proxy#250
-  it('that is an event stream arrives event by event, after head without an event', async () => {
-    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  it('that is an event stream arrives event by event, for hours, after head without an event', async () => {
+    stopTimers();
+    let write: (text: string) => void = () => undefined;
     const world = await startForwarding({
-      api: async (_, response) => {
+      api: (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
-        for (const [n, gate] of gates.entries()) {
-          await gate.promise;
-          response.write(`data: ${n}\n\n`);
-        }
+        write = (text) => void response.write(text);
       },
     });
     const answer = await open(world);
     expect(answer.headers['content-type']).toBe('text/event-stream');
-    for (const [n, gate] of gates.entries()) {
-      gate.resolve();
-      const [event] = await once(answer, 'data');
-      expect(`${event}`).toBe(`data: ${n}\n\n`);
+    for (let minute = 0; minute < 120; minute += 1) {
+      vi.advanceTimersByTime(59_000);
+      write(`data: ${minute}\n\n`);
+      expect(`${(await once(answer, 'data'))[0]}`).toBe(`data: ${minute}\n\n`);
     }
     answer.destroy();
   });
@@ -411,24 +403,6 @@ describe('the end of a call', () => {
     await turns();
     vi.advanceTimersByTime(60_000);
     expect((await answer).statusCode).toBe(400);
-  });
-
-  it('is not before the end of a stream that says something each minute, also for hours', async () => {
-    stopTimers();
-    let write: (text: string) => void = () => undefined;
-    const world = await startForwarding({
-      api: (_, response) => {
-        response.flushHeaders();
-        write = (text) => void response.write(text);
-      },
-    });
-    const answer = await open(world);
-    for (let minute = 0; minute < 120; minute += 1) {
-      vi.advanceTimersByTime(59_000);
-      write(`data: ${minute}\n\n`);
-      expect(`${(await once(answer, 'data'))[0]}`).toBe(`data: ${minute}\n\n`);
-    }
-    answer.destroy();
   });
 
   it.each([
