@@ -10,7 +10,7 @@ import { BILLING } from '../../support/example.ts';
 import { createFleet, type Instance } from '../../support/fleet/fleet.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
-const LIFETIMES = 10;
+const LIFETIMES = 6;
 const WORKERS = 50;
 const PROCESSES = 10;
 const INSTANCES = 5;
@@ -21,7 +21,7 @@ const PAIRS = ['acme', 'globex'].flatMap((client) =>
 const ON_THE_WAY_MS = 500;
 
 it.each([60, 3_600])(
-  '50 workers use no expired token in ten life times of %d s, and the broker requests no more tokens than those need',
+  '50 workers use no expired token in six life times of %d s, and the broker requests no more tokens than those need',
   async (lifetimeSeconds) => {
     const lifetimeMs = lifetimeSeconds * 1_000;
     const { clock, requests, clients, random, endOf, counts } = createSoakWorld(lifetimeSeconds);
@@ -51,8 +51,8 @@ it.each([60, 3_600])(
     expect(counts.asks).toBeLessThanOrEqual(PROCESSES * PAIRS.length * LIFETIMES * 2);
 
     // The test proves something only if the workers worked, if requests were lost, and if tokens ended.
-    expect(counts.uses).toBeGreaterThan(WORKERS * 300);
-    expect(counts.lost).toBeGreaterThan(20);
+    expect(counts.uses).toBeGreaterThan(WORKERS * 180);
+    expect(counts.lost).toBeGreaterThan(12);
     expect(requests.length).toBeGreaterThanOrEqual(PAIRS.length * (LIFETIMES - 1));
     expect(counts.failures).toBeGreaterThan(100);
   },

@@ -81,24 +81,6 @@ describe('fetch', () => {
     expect(warnings).toEqual([`TokenBrokerWarning: A 401 of ${unnamed} replaces no token without ${setting}`]);
   });
 
-  it('waits once for a service that does not know its new token yet, and repeats with the same token', async () => {
-    let knowsAt = Number.POSITIVE_INFINITY;
-    const service = await startLoopbackServer((response, request) => {
-      const isKnown = world.clock.now >= knowsAt && request.headers.authorization === `Bearer ${tokenText(1)}`;
-      answerWith(isKnown ? 200 : 401, {})(response, request);
-    });
-    onTestFinished(service.close);
-    const services = { [PAIR.service]: [service.url] };
-    const world = await startClientWorld([goodAnswer(1), problem('refused-again', { 'retry-after': '4' })], {
-      services,
-    });
-    knowsAt = world.clock.now + 2_000;
-    const calls = Array.from({ length: 8 }, () => world.broker.fetch(service.url, { method: 'POST', body: 'x' }, PAIR));
-    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(Array(8).fill(200));
-    expect(world.asked().filter((members) => !('refused' in members))).toHaveLength(1);
-    expect(new Set(world.waits)).toEqual(new Set([4_000]));
-  });
-
   it.each([
     ['long', { 'retry-after': '10' }, {}],
     ['unknown', {}, {}],
