@@ -30,15 +30,6 @@ export function endless(start: string, more = 'x'.repeat(4_096)): Reply {
   };
 }
 
-/** Writes one byte every 50 ms until the other side has gone. */
-export function drip(text: string): Reply {
-  return (socket) => {
-    let at = 0;
-    const timer = setInterval(() => socket.write(text.charAt(at++), 'latin1'), 50);
-    socket.on('close', () => clearInterval(timer));
-  };
-}
-
 /** A whole answer, with the length of its body. */
 export function http(status: number, body: string, header = 'content-type: application/json'): string {
   return `${head(status)}${header}\r\ncontent-length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;

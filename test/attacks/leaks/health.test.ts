@@ -61,11 +61,12 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
       await expectSilence(what);
       expect(requests.length > 0).toBe(what === 'run' || service !== 'STS');
     });
+  });
 
-    it.each(['sns', 'sts', 'dynamodb', 'secretsManager', 'broker'] as const)('without %s', async (missing) => {
-      const { expectSilence, ...world } = await startWorld();
-      await world[missing].close();
-      await expectSilence(what);
-    });
+  const SERVERS = ['sns', 'sts', 'dynamodb', 'secretsManager', 'broker'] as const;
+  it.each(spelling === 'odd' ? SERVERS : [])('the health function without %s', async (missing) => {
+    const { expectSilence, ...world } = await startWorld();
+    await world[missing].close();
+    await expectSilence('run');
   });
 });

@@ -225,7 +225,9 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   });
 
   describe.each(PLACES)('while %s', (place, isMeant, told, path) => {
-    it.each(ECHOES)('AWS %s and repeats everything', async (name, echo) => {
+    // Each client of AWS meets all of them once.
+    const isFirst = place === 'the secret is read' || place === 'the record is read';
+    it.each(isFirst ? ECHOES : ECHOES.slice(-1))('AWS %s and repeats everything', async (name, echo) => {
       // That is a write's success to a reader of its status.
       const isWritten = place === 'the lease is taken' && name === 'answers with something else';
       const outcome = isWritten ? 'issued' : told;
