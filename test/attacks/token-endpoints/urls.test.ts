@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { buildTokenRequest } from '../../../functions/broker/token-request/token-request.ts';
 import { serviceUrlFault } from '../../../functions/service-url.ts';
@@ -58,6 +59,16 @@ describe('at run time', () => {
       ),
       { numRuns: 5_000, seed: SEED },
     );
+  });
+
+  it('a redirect is not followed', async () => {
+    const trap = await serve({});
+    const location = `location: http://127.0.0.1:${trap.port}/`;
+    const service = await serve({ onRequest: end(http(307, '', location)) });
+    const url = new URL(`http://127.0.0.1:${service.port}/token`);
+    const request = { method: 'POST', url, headers: {}, body: '' } as const;
+    expect(await createHttpsSender()(request, { timeoutMs: 60_000, maxBodyBytes: 10 })).toMatchObject({ status: 307 });
+    expect([service.requests.length, trap.connections()]).toEqual([1, 0]);
   });
 
   it('a connection goes to the configured host, also when the variables name a proxy', async () => {

@@ -103,6 +103,8 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
         provenForSeconds: 3_600,
       },
       checkerRoles: [HEALTH.role],
+      // The first call of a busy machine may take long.
+      storeLimits: { timeoutMs: 6_000 },
       write: (line) => lines.push(line),
     }).handler,
     callers: [HEALTH, BILLING, PROBE],

@@ -26,12 +26,6 @@ describe('the messages of a run, with the alarms of its minute, stay below the l
       REJECTED,
     ],
     [
-      '12 rejected pairs',
-      { clients: clientsNamed(12), answer: () => 'rejected' },
-      [about('rejected', '12 clients')],
-      REJECTED,
-    ],
-    [
       '6 pairs rejected on each of two services',
       { clients: clientsNamed(6), services: SERVICES, answer: () => 'rejected' },
       SERVICES.map((service) => about('rejected', '6 clients', service)),
@@ -65,32 +59,12 @@ describe('the messages of events at the same time', () => {
     expect(Math.max(...sentAt) - START).toBeLessThan(61_000);
     expect(peakOf(sentAt) + REJECTED.length).toBeLessThan(SNS_LIMIT);
   });
-
-  it('of one client are one message', async () => {
-    const { clock, notify, messages } = createHealthWorld({ services: SERVICES });
-    const findings = SERVICES.map((service) => {
-      const checked = [checkedAs('acme', 'rejected', START, { pair: { client: 'acme', service } })];
-      return { kind: 'client', service, checked } as const;
-    });
-    expect(await clock.run(notify(findings, START + HOUR_MS))).toMatchObject({ sent: 1, unsent: 0 });
-    expect(messages).toHaveLength(1);
-    for (const service of SERVICES) expect(messages[0]?.text).toContain(`${service} rejects the credential of acme.`);
-  });
 });
 
 it('a run sends at most four messages a second', async () => {
   const { reject, sentAt } = createHealthWorld({ services: Array.from({ length: 30 }, (_, index) => `s-${index}`) });
   expect(await reject()).toMatchObject({ sent: 30 });
   expect(peakOf(sentAt)).toBe(4);
-});
-
-it('an outage of the table is one message of the broker, and no message about a client', async () => {
-  const world = createHealthWorld({
-    ...{ clients: clientsNamed(80), services: SERVICES },
-    answer: () => ({ failure: 'table-unavailable' }),
-  });
-  world.memories.fail(Number.POSITIVE_INFINITY);
-  expect((await world.run()).subjects).toEqual(['[token-broker dev] incident: the broker checks no credential']);
 });
 
 /** Returns the largest number of messages within any second. */

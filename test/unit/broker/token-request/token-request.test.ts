@@ -221,60 +221,35 @@ describe('the request that is sent', () => {
     expect(JSON.stringify(build())).toContain('"Authorization":"[redacted]"');
   });
 
-  it('keeps the whole query of tokenPath, with a second question mark', () => {
-    const { url } = build({ tokenPath: '/token?next=/a?b', parameters: { a: 'b' } });
-    expect(url).toBe('https://auth.example.com/token?next=/a?b&a=b');
-  });
+  const HOST = 'https://auth.example.com';
+  const URL_OF = `${HOST}/auth/v1/token`;
+  const PATH = '/token?grant_type=client_credentials&x=%20';
+  const OWN = { client_id: '{client_id}', note: 'x{client_id}' };
+  const IN_QUERY = 'grant_type=client_credentials&scope=a%20b&note=%C3%BC%2B%26%3D';
+  const IN_BODY = 'grant_type=client_credentials&scope=a+b&note=%C3%BC%2B%26%3D';
 
-  // @see apigee/openbank#55, DuendeArchive/IdentityServer4#2567
-  it('has the type of a form without parameters too, where they belong into the body', () => {
-    const { headers, body } = build({ parametersIn: 'body' });
-    expect([body, headers['Content-Type'], headers['Content-Length']]).toEqual([
-      '',
-      'application/x-www-form-urlencoded',
-      '0',
-    ]);
-  });
-
-  it('has the parameters in the query, with spaces that every server can read', () => {
-    const query = 'grant_type=client_credentials&scope=a%20b&note=%C3%BC%2B%26%3D';
-    const { url, headers, body } = build({ parameters, parametersIn: 'query' });
-    expect([url, body]).toEqual([`https://auth.example.com/auth/v1/token?${query}`, '']);
-    expect(headers).not.toHaveProperty('Content-Type');
-  });
-
-  it('has the parameters in a form body with its length in bytes', () => {
-    const form = 'grant_type=client_credentials&scope=a+b&note=%C3%BC%2B%26%3D';
-    const { url, headers, body } = build({ parameters, parametersIn: 'body' });
-    expect([url, body]).toEqual(['https://auth.example.com/auth/v1/token', form]);
-    const type = 'application/x-www-form-urlencoded';
-    expect(headers).toMatchObject({ 'Content-Type': type, 'Content-Length': String(form.length) });
-  });
-
-  it.each([{}, parameters])('has the parameters in a body of JSON with its length in bytes: %j', (sent) => {
-    const { url, headers, body } = build({ parameters: sent, parametersIn: 'json' });
-    expect([url, body]).toEqual(['https://auth.example.com/auth/v1/token', JSON.stringify(sent)]);
-    const length = String(Buffer.byteLength(body));
-    expect(headers).toMatchObject({ 'Content-Type': 'application/json', 'Content-Length': length });
-  });
-
-  it.each(['query', 'body', 'json'] as const)(
-    'has the client id in a parameter of its own, in the %s',
-    (parametersIn) => {
-      const clientId = new Redacted('ac/me&1');
-      const given = { client_id: '{client_id}', note: 'x{client_id}' };
-      const { url, body } = build({ parameters: given, parametersIn }, { clientId });
-      const form = 'client_id=ac%2Fme%261&note=x%7Bclient_id%7D';
-      const json = '{"client_id":"ac/me&1","note":"x{client_id}"}';
-      expect(url + body).toContain(parametersIn === 'json' ? json : form);
-    },
-  );
-
-  it('has the query of its path, beside parameters in a body or before those of the query', () => {
-    const service = { tokenPath: '/token?grant_type=client_credentials&x=%20', parameters: { a: 'b c' } };
-    const base = 'https://auth.example.com/token?grant_type=client_credentials&x=%20';
-    expect(build({ ...service, parametersIn: 'body' })).toMatchObject({ url: base, body: 'a=b+c' });
-    expect(build({ ...service, parametersIn: 'query' })).toMatchObject({ url: `${base}&a=b%20c`, body: '' });
+  it.each<[string, Partial<Service>, string, string?]>([
+    ['its parameters in the query, with spaces that every server can read', { parameters }, `${URL_OF}?${IN_QUERY}`],
+    ['its parameters in a form', { parameters, parametersIn: 'body' }, URL_OF, IN_BODY],
+    // @see apigee/openbank#55, DuendeArchive/IdentityServer4#2567
+    ['an empty form, which is a form', { parametersIn: 'body' }, URL_OF, ''],
+    ['its parameters in JSON', { parameters, parametersIn: 'json' }, URL_OF, JSON.stringify(parameters)],
+    ['an empty object of JSON', { parametersIn: 'json' }, URL_OF, '{}'],
+    ['the client id as a whole value', { parameters: OWN }, `${URL_OF}?client_id=ac%2Fme%261&note=x%7Bclient_id%7D`],
+    ['the query of its path', { tokenPath: PATH, parameters: { a: 'b c' } }, `${HOST}${PATH}&a=b%20c`],
+    [
+      'a second question mark',
+      { tokenPath: '/token?next=/a?b', parameters: { a: 'b' } },
+      `${HOST}/token?next=/a?b&a=b`,
+    ],
+    ['a base path', { authUrl: `${HOST}/base/`, tokenPath: '/oauth/token' }, `${HOST}/base/oauth/token`],
+    ['another host in its path', { tokenPath: '//evil.example/token' }, `${HOST}//evil.example/token`],
+  ])('has %s', (_, settings, url, body) => {
+    const built = build(settings, { clientId: new Redacted('ac/me&1') });
+    expect([built.url, built.body]).toEqual([url, body ?? '']);
+    const type = settings.parametersIn === 'json' ? 'application/json' : 'application/x-www-form-urlencoded';
+    expect(built.headers['Content-Type']).toBe(body === undefined ? undefined : type);
+    expect(built.headers['Content-Length']).toBe(String(Buffer.byteLength(body ?? '')));
   });
 
   it('has the headers of the settings, but for those that the broker relies on', () => {
@@ -286,30 +261,12 @@ describe('the request that is sent', () => {
 
   // @see request/request#3112, hyperblast/beefweb#147
   it('has header names in their usual capitals, and the headers of the client, which do not show in print', () => {
-    const key = new Redacted('marked-key');
-    const built = build(
-      { clientHeaders: ['x-api-key'], parameters, parametersIn: 'body' },
-      { headers: { 'x-api-key': key } },
+    const headers = { 'x-api-key': new Redacted('marked-key') };
+    const built = build({ clientHeaders: ['x-api-key'], parametersIn: 'body' }, { headers });
+    expect(Object.keys(built.headers).join()).toBe(
+      'Accept,User-Agent,Content-Type,x-api-key,Authorization,Accept-Encoding,Content-Length',
     );
-    const names = [
-      'Accept',
-      'User-Agent',
-      'Content-Type',
-      'x-api-key',
-      'Authorization',
-      'Accept-Encoding',
-      'Content-Length',
-    ];
-    expect(Object.keys(built.headers)).toEqual(names);
-    expect(built.headers['x-api-key']).toBe(key);
+    expect(built.headers).toMatchObject(headers);
     expect(JSON.stringify(built)).not.toContain('marked');
-  });
-
-  it.each([
-    ['https://auth.example.com/', '/auth/v1/token', 'https://auth.example.com/auth/v1/token'],
-    ['https://auth.example.com/base/', '/oauth/token', 'https://auth.example.com/base/oauth/token'],
-    ['https://auth.example.com:8443', '//evil.example/token', 'https://auth.example.com:8443//evil.example/token'],
-  ])('goes to %s with the path %s appended', (authUrl, tokenPath, expected) => {
-    expect(build({ authUrl, tokenPath }).url).toBe(expected);
   });
 });
