@@ -4,7 +4,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { awsFailure } from '../cli/shared/ask-aws.ts';
 import { useSettings } from '../cli/shared/settings-option.ts';
+import { CommandFailure } from '../client/commands/failure.ts';
 import { endProcess, processShell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { ACCESS_KEY } from '../lib/settings/access-rules.ts';
@@ -36,9 +38,6 @@ const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
 const UNLISTED =
   'A secret that does not name its services is then sent to no service: client list shows which to store again with client put --services.';
 
-/** Stands for an account, without credentials. */
-const SIGNED_OUT = 'none';
-
 // `npm run deploy -- dev` runs the CDK's command line with the arguments for this environment.
 const [verb = '', name = '', ...rest] = useSettings(process.argv.slice(2));
 endProcess(await run().catch((error) => fail(1, explainSettings(error))));
@@ -59,10 +58,10 @@ async function run(): Promise<number> {
   const { account, region } = environment;
   const own = await signedInAccount(region);
   const changesNothing = rest.some((word) => CHANGES_NOTHING.test(word));
-  if (own === SIGNED_OUT && verb !== 'diff' && !changesNothing) {
-    return fail(1, 'You are not signed in: set AWS_PROFILE, or run aws sso login. Nothing was done.');
+  if (own instanceof CommandFailure && verb !== 'diff' && !changesNothing) {
+    return fail(1, `${own.detail}. ${own.advice} Nothing was done.`);
   }
-  if (own !== undefined && own !== SIGNED_OUT && own !== account) {
+  if (typeof own === 'string' && own !== account) {
     return fail(1, `You are signed in to the account ${own}, but ${name} belongs to ${account}: nothing was done.`);
   }
   const runCdk = (required: readonly string[] = []) => cdk([...command(environment), ...required, ...rest]);
@@ -72,8 +71,11 @@ async function run(): Promise<number> {
   return explained(shell, async () => runCdk(await bootstrapOptions(shell, environment, rest, changesNothing)));
 }
 
-/** Returns `undefined` without an answer from AWS: the CDK then finds the account itself, or needs no account. */
-async function signedInAccount(region: string): Promise<string | undefined> {
+/**
+ * Returns the account, or why the credentials are unusable. Returns `undefined` without an answer from AWS: the CDK
+ * then finds the account itself, or needs no account.
+ */
+async function signedInAccount(region: string): Promise<string | CommandFailure | undefined> {
   const { profile } = parseArgs({ args: rest, options: { profile: { type: 'string' } }, strict: false }).values;
   if (typeof profile === 'string') process.env.AWS_PROFILE = profile;
   try {
@@ -81,7 +83,8 @@ async function signedInAccount(region: string): Promise<string | undefined> {
     const sts = new STSClient({ region, maxAttempts: 2, requestHandler });
     return (await sts.send(new GetCallerIdentityCommand({}))).Account;
   } catch (error) {
-    return error instanceof Error && error.name === 'CredentialsProviderError' ? SIGNED_OUT : undefined;
+    const failure = awsFailure(error, 'sts:GetCallerIdentity', region);
+    return failure.type.startsWith('aws-credentials-') ? failure : undefined;
   }
 }
 

@@ -5,6 +5,7 @@ import { CommandFailure } from '../client/commands/failure.ts';
 import { parseWhole } from '../client/commands/options.ts';
 import { note, printJson, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
+import { causeWord } from '../functions/aws/calls.ts';
 import { ALIAS, functionName } from '../lib/settings/names.ts';
 import type { Environment } from '../lib/settings/settings.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
@@ -59,7 +60,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
         if (json) printJson(shell, { environment, version, stopped: deployments });
         else shell.stdout.write(`${ALIAS}: version ${version}\n`);
-        if (deployments.length === 0 && settings.canary !== 'off') note(shell, BEFORE_THE_NEXT);
+        if (deployments.length === 0 && settings.canary !== 'off') note(shell, beforeTheNext(version));
       }),
     );
 }
@@ -67,14 +68,14 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
 const NO_HEADERS =
   'a version of 1.1.0 sends no clientHeaders: a service that needs them may reject the credentials of all its clients';
 
-const BEFORE_THE_NEXT =
-  'Deploy the repair in this order: 1. deploy it with canary: \'off\', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end; 3. set the canary again and deploy once more. See docs/runbook.md, "Go back to an earlier version".';
+const beforeTheNext = (version: string) =>
+  `Deploy the repair in this order: 1. deploy it with canary: 'off', because CodeDeploy refuses an alias that was moved after the last deployment; 2. read the result of the health run at its end (if it failed: release back --to ${version}); 3. set the canary again and deploy once more. See docs/runbook.md, "Go back to an earlier version".`;
 
 type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 
 /** Opens the token function's releases. */
 function openReleases(shell: Shell, { name: environment, region }: Environment) {
-  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment, region });
+  const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment, region }, aliasMoved);
   const codedeploy = openClient((config) => new CodeDeploy(config), 'CODEDEPLOY', shell, { environment, region });
   const FunctionName = functionName(environment);
   const send = { abortSignal: shell.signal };
@@ -103,11 +104,23 @@ function openReleases(shell: Shell, { name: environment, region }: Environment) 
     },
     stop: (deploymentId: string) => codedeploy.stopDeployment({ deploymentId, autoRollbackEnabled: true }, send),
     /** Removes the weights too, so that no other version keeps a part of the calls. */
-    moveTo(FunctionVersion: string, RevisionId: string | undefined) {
+    async moveTo(FunctionVersion: string, RevisionId: string | undefined): Promise<void> {
       const RoutingConfig = { AdditionalVersionWeights: {} };
-      return lambda.updateAlias({ FunctionName, Name: ALIAS, FunctionVersion, RoutingConfig, RevisionId }, send);
+      const change = { FunctionName, Name: ALIAS, FunctionVersion, RoutingConfig, RevisionId };
+      await lambda.updateAlias(change, send).catch(async (error: unknown) => {
+        // If the answer was lost, the alias is moved, and AWS refuses the SDK's second attempt.
+        const { alias, weights } = await this.read();
+        if (alias.FunctionVersion !== FunctionVersion || Object.keys(weights).length > 0) throw error;
+      });
     },
   };
+}
+
+/** Explains that the alias is no longer as it was read. */
+function aliasMoved(error: unknown): CommandFailure | undefined {
+  if (causeWord(error) !== 'PreconditionFailedException') return undefined;
+  const detail = 'Another operator or a deployment has moved the alias in the meantime';
+  return new CommandFailure('alias-moved', detail, 'See release list, then decide again.');
 }
 
 /** Reads a version. `code` is the beginning of the digest of code and settings. */
@@ -120,13 +133,20 @@ function percentOf(version: string, { alias, weights }: Release): number {
   return Math.round(100 * (version === alias.FunctionVersion ? 1 - others : (weights[version] ?? 0)));
 }
 
-/** Chooses the version to go back to. During a canary, the alias still names the previous version. */
+/**
+ * Chooses the version to go back to. During a canary, the alias still names the previous version. An alias below the
+ * newest version was moved back before, so the version before it is no default.
+ */
 function targetOf({ alias, versions, weights }: Release, deployments: readonly string[], to: number | undefined) {
   const current = Number(alias.FunctionVersion);
   const isShared = deployments.length > 0 || Object.keys(weights).length > 0;
   if (deployments.length > 0 && to !== undefined && to !== current) {
     const detail = `The deployment ${deployments.join(', ')} moves the alias`;
     throw new CommandFailure('deployment-under-way', detail, 'Stop it first, with release back without --to.');
+  }
+  if (to === undefined && !isShared && Number(versions[0]?.version) > current) {
+    const detail = `The alias is at version ${current} already, and version ${versions[0]?.version} exists`;
+    throw new CommandFailure('version-ambiguous', detail, 'See release list, then name the version with --to.');
   }
   const target = versions.find(({ version }) =>
     to === undefined ? Number(version) < current || (isShared && Number(version) === current) : Number(version) === to,

@@ -13,7 +13,10 @@ export function tableText(
   const table = [header, ...rows.filter(({ length }) => length > 1)];
   const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
   // A word is not broken, unless it is longer than most names.
-  const wordIn = (cell = '') => Math.max(...cell.split(WORD_END).map((word) => word.length));
+  const wordIn = (cell = '') => {
+    const words = cell.trimStart().split(WORD_END);
+    return cell.length - cell.trimStart().length + Math.max(...words.map((word) => word.length));
+  };
   const narrowest = header.map((_, column) => Math.min(30, Math.max(...table.map((row) => wordIn(row[column])))));
   const columns = out?.stdout.columns || Number.POSITIVE_INFINITY;
   const widthOf = (list: readonly number[], gap: number) => list.reduce((sum, width) => sum + gap + width, -gap);

@@ -24,9 +24,11 @@ export function printLine(shell: Out, line: string): void {
 /** Returns a row of a table, on several lines if a cell is too long. Breaks at blanks, after `a-` and after `a/`. */
 export function rowText(cells: readonly string[], widths: readonly number[], gap = 2): string {
   const wrapped = cells.map((cell, column) => {
-    const width = widths[column] ?? 0;
+    const text = plain(cell).trimStart();
+    const indent = plain(cell).slice(0, -text.length);
+    const width = (widths[column] ?? 0) - indent.length;
     const parts = new RegExp(`.{1,${width}}(?: |$)|.{0,${width - 1}}(?<=[a-z])[-/]|.{1,${width}}`, 'gu');
-    return (plain(cell).match(parts) ?? ['']).map((part) => part.trimEnd());
+    return (text.match(parts) ?? ['']).map((part) => indent + part.trimEnd());
   });
   const lines = Array.from({ length: Math.max(...wrapped.map(({ length }) => length)) }, (_, line) =>
     wrapped.map((parts, column) => (parts[line] ?? '').padEnd(widths[column] ?? 0)),

@@ -46,7 +46,16 @@ describe('npm run deploy, diff and bootstrap', () => {
   it.each(['bootstrap', 'deploy'])('%s does nothing without credentials, and says so', async (verb) => {
     const { exitCode, stdout, stderr } = await run([verb, 'dev'], { HOME: '/nonexistent' });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toBe('error: You are not signed in: set AWS_PROFILE, or run aws sso login. Nothing was done.\n');
+    expect(stderr).toMatch(/^error: No usable AWS credentials were found: .*aws sso login\)\. Nothing was done\.\n$/);
+  });
+
+  // @see aws/aws-cdk#1599, aws/aws-cdk#15481
+  it('do nothing when the session has ended, and name no missing right', async () => {
+    const refusal = '<ErrorResponse><Error><Code>ExpiredToken</Code></Error></ErrorResponse>';
+    const { url } = await answering(answerWith(403, refusal, { 'content-type': 'text/xml' }));
+    const { exitCode, stderr } = await run(['deploy', 'dev'], { ...ISOLATED, AWS_ENDPOINT_URL_STS: url });
+    const said = /^error: Your AWS credentials have expired: .*\. Sign in again\. Nothing was done\.\n$/;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(said) });
   });
 
   it.each([

@@ -5,6 +5,7 @@ import { awsFailure } from '../../../cli/shared/ask-aws.ts';
 import { mapConcurrently, noteProgress } from '../../../cli/shared/checks.ts';
 import { tableText } from '../../../cli/shared/table.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
 import { FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE, THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
 import { runCommandLine } from './shared/command-line.ts';
@@ -116,6 +117,23 @@ describe('a failure of AWS', () => {
 it('a table has columns as wide as they must be, headings across them, and no cell that steers the terminal', () => {
   const rows = [['one', 'b'], ['a heading across'], ['c\u001b[2J\n', '']];
   expect(tableText(['A', 'LONG'], rows)).toBe('A       LONG\none     b\na heading across\nc�[2J�\n');
+});
+
+// @see wp-cli/wp-cli#5922
+it('a table for 60 columns wraps the longest text, and breaks no indented name', () => {
+  const out = { stdout: { columns: 60 } } as Pick<Shell, 'stdout'>;
+  const text = tableText(
+    ['NAME', 'STATE'],
+    [
+      ['  payment-cleansing', 'ok'],
+      ['  x', 'a long state '.repeat(6)],
+    ],
+    out,
+  );
+  expect(text).toContain('\n  payment-cleansing  ok\n');
+  expect(text.split('\n').filter((line) => line.startsWith('  x'))).toHaveLength(1);
+  const narrow = tableText(['NAME'], [['  payment-cleansing-service']], { stdout: { columns: 24 } } as typeof out);
+  expect(narrow).toBe('NAME\n  payment-cleansing-\n  service\n');
 });
 
 it('the command line offers every command and option that an advice names', async () => {

@@ -25,7 +25,10 @@ it('release list shows every version, newest first, and which part of the calls 
 
 describe('release back', () => {
   it.each([
-    ['prod', /prod \(account 2{12},.*version 9 .*access rules.*\n.*1\. .*canary: 'off'.* 2\. .*health.* 3\. .*again/s],
+    [
+      'prod',
+      /prod \(account 2{12},.*version 9 .*access rules.*\n.*1\. .*canary: 'off'.* 2\. .*health.*release back --to 9\).* 3\. .*again/s,
+    ],
     ['dev', /dev \(account 111111111111, region eu-west-1\) this command\n.*access rules.*\n$/],
   ])(
     'sends all calls of %s to the previous version, and with a canary names the next step',
@@ -43,6 +46,14 @@ describe('release back', () => {
     expect(JSON.parse(stdout)).toEqual({ environment: 'prod', version: '9', stopped: ['d-1'] });
     expect(stderr).toContain('stops the deployment d-1');
     expect(state).toMatchObject({ alias: { FunctionVersion: '9', weights: {} }, stopped: ['d-1'] });
+  });
+
+  // @see localstack/localstack#7482
+  it('is done when AWS refuses the second attempt of a call whose answer was lost', async () => {
+    const { env, state } = await startAws({ isLost: true });
+    const { exitCode, stdout } = await runCommandLine([...BACK, '--yes'], env);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'live: version 9\n' });
+    expect(state.alias).toEqual(BACK_AT_9);
   });
 
   it('goes back although CodeDeploy does not say whether one is under way, and says so', async () => {
@@ -68,9 +79,23 @@ describe('release back', () => {
   it.each([
     ['with --dry-run', ['--dry-run'], {}, 0, /sends all calls to version 9 .*Nothing was changed/s],
     ['to a version that is not there', ['--to', '7', '--yes'], {}, 1, /version-missing: There is no version 7/],
-    ['from the first version', ['--yes'], { alias: { FunctionVersion: '8', weights: {} } }, 1, /no version before 8/],
+    [
+      'from the first version',
+      ['--yes'],
+      { alias: { FunctionVersion: '8', weights: {} }, newest: 8 },
+      1,
+      /no version before 8/,
+    ],
+    // @see victorarias/attn#858, kubernetes/website#6921
+    ['a second time', ['--yes'], { alias: BACK_AT_9 }, 1, /at version 9 already, and version 10 exists\n.*with --to/],
     ['past a deployment that is under way', ['--to', '8', '--yes'], DEPLOYING, 1, /deployment-under-way: .* d-1 /],
-    ['over a deployment that began meanwhile', ['--yes'], { revision: 'another' }, 1, /PreconditionFailedException/],
+    [
+      'over a deployment that began meanwhile',
+      ['--yes'],
+      { revision: 'another' },
+      1,
+      /alias-moved: .*has moved the alias.*release list/s,
+    ],
   ])('changes nothing %s', async (_, args, given, exitCode, message) => {
     const { env, state } = await startAws(given);
     const before = structuredClone(state);
@@ -80,6 +105,7 @@ describe('release back', () => {
   });
 });
 
+const BACK_AT_9 = { FunctionVersion: '9', weights: {} };
 const UNDER_WAY = { FunctionVersion: '9', weights: { 10: 0.1 } };
 const DEPLOYING = { alias: UNDER_WAY, deployments: ['d-1'] };
 
@@ -90,13 +116,17 @@ interface Given {
   readonly denied?: 'POST';
   /** Of the alias, when it is written. */
   readonly revision?: string;
+  /** The answer of the write is lost, so that AWS meets the SDK's second attempt. */
+  readonly isLost?: boolean;
+  readonly newest?: number;
 }
 
 /** Stands in for the operations of Lambda and CodeDeploy that the commands use, and checks their signatures. */
 async function startAws(given: Given = {}) {
   const { alias = { FunctionVersion: '10', weights: {} }, deployments = [], denied, revision = 'now' } = given;
+  const { isLost = false, newest = 10 } = given;
   const state = { alias, stopped: [] as string[] };
-  const versions = ['$LATEST', '8', '9', '10'].map((Version) => ({
+  const versions = ['$LATEST', '8', '9', '10'].slice(0, newest - 6).map((Version) => ({
     Version,
     LastModified: `2026-01-${Version.replace('$LATEST', '11').padStart(2, '0')}T10:00:00.000+0000`,
     CodeSha256: `code-of-${Version}-abcdef`,
@@ -127,16 +157,23 @@ async function startAws(given: Given = {}) {
     }
     if (place !== '/aliases/live') return refuse(404, 'ResourceNotFoundException');
     if (method === 'PUT') {
-      if ((body.RevisionId ?? revision) !== revision) return refuse(412, 'PreconditionFailedException');
-      state.alias = { FunctionVersion: body.FunctionVersion, weights: body.RoutingConfig.AdditionalVersionWeights };
+      const moved = { FunctionVersion: body.FunctionVersion, weights: body.RoutingConfig.AdditionalVersionWeights };
+      const isAsRead = [undefined, revision].includes(body.RevisionId);
+      if (isAsRead) state.alias = moved;
+      if (isLost || !isAsRead) return refuse(412, 'PreconditionFailedException');
     }
     const { FunctionVersion, weights } = state.alias;
     return json(200, {
       FunctionVersion,
       RevisionId: 'now',
-      RoutingConfig: Object.keys(weights).length === 0 ? null : { AdditionalVersionWeights: weights },
+      RoutingConfig: routingOf(weights),
     });
   });
   onTestFinished(close);
   return { env: { AWS_ENDPOINT_URL_LAMBDA: url, AWS_ENDPOINT_URL_CODEDEPLOY: url }, state };
+}
+
+/** AWS answers null in place of an empty object. */
+function routingOf(weights: Readonly<Record<string, number>>) {
+  return Object.keys(weights).length === 0 ? null : { AdditionalVersionWeights: weights };
 }
