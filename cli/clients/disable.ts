@@ -163,7 +163,7 @@ async function allowBroker(secrets: Secrets, client: string): Promise<void> {
 const SID = 'TokenBrokerDisabled';
 
 /** Splits a policy into its other members, the statements of others, and whether ours is present. */
-function parsePolicy(policy = '{"Version":"2012-10-17"}') {
+export function parsePolicy(policy = '{"Version":"2012-10-17"}') {
   const document = parseJsonObject(policy);
   if (document === undefined) throw new TypeError('AWS keeps no policy that is not a JSON object');
   const { Statement, ...rest } = document;

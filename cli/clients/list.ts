@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { withNames } from '../../client/commands/failure.ts';
+import { CommandFailure, withNames } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
@@ -7,7 +7,7 @@ import { type PairState, readPairState } from '../../functions/aws/pair-table/pa
 import { pairKey, servicesOf } from '../../functions/broker/pair.ts';
 import { FINDINGS, findingAdvice } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
-import { awsFailure } from '../shared/ask-aws.ts';
+import { awsFailure, isRefused } from '../shared/ask-aws.ts';
 import { awsRegion, type CommandOptions } from '../shared/aws-config.ts';
 import { mapConcurrently, noteProgress, shortVersion } from '../shared/checks.ts';
 import {
@@ -22,6 +22,7 @@ import {
 import { addAwsOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { tableText } from '../shared/table.ts';
+import { parsePolicy } from './disable.ts';
 import { openPairs } from './pair-changes.ts';
 
 /** Adds `client list` and `client show`, which show the states of pairs by their records, and the secrets' versions. */
@@ -72,7 +73,7 @@ interface Found extends PairState {
 async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Secrets, options: ListOptions) {
   const date = async (secret: ClientSecret) => ({ ...secret, dates: await secrets.versionDates(secret) });
   const clients = await mapConcurrently(found, date, noteProgress(shell, 'Looking at the versions'));
-  const states = await readStates(shell, found, options);
+  const states = await readStates(shell, found, secrets, options);
   return clients.map((row): Listed => ({ ...row, pairs: states?.filter(({ client }) => client === row.client) }));
 }
 
@@ -141,25 +142,38 @@ function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-/** Reads the states of these clients' pairs. Prints why the table is unreadable, and then returns `undefined`. */
-async function readStates(shell: Shell, secrets: readonly ClientSecret[], options: ListOptions) {
+/** Reads the states of these clients' pairs. Prints why they are unreadable, and then returns `undefined`. */
+async function readStates(shell: Shell, found: readonly ClientSecret[], secrets: Secrets, options: ListOptions) {
   const { environment, service } = options;
-  const pairs = secrets.flatMap((secret) => {
-    const own = checkedPairs(shell, secret, environment).filter((pair) => pair.service === (service ?? pair.service));
-    return own.map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) }));
-  });
   const { table, ...admin } = openPairs(shell, options);
   try {
-    const states = await mapConcurrently(pairs, async ({ pair, current }) => {
-      return { current, ...(await readPairState(admin, pair, current)) };
+    const areDenied = await mapConcurrently(found, (secret) => isSecretDenied(secrets, secret));
+    const pairs = found.flatMap((secret, index) => {
+      const own = checkedPairs(shell, secret, environment).filter((pair) => pair.service === (service ?? pair.service));
+      return own.map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret), isDenied: areDenied[index] }));
+    });
+    const states = await mapConcurrently(pairs, async ({ pair, current, isDenied }) => {
+      const read = await readPairState(admin, pair, current);
+      const isStopped = isDenied && read.state !== 'disabled';
+      return { ...read, current, ...(isStopped && { state: 'disabled' as const, since: undefined, until: undefined }) };
     });
     return await withFindings(shell, states, table);
   } catch (error) {
-    const failure = awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
+    const failure =
+      error instanceof CommandFailure ? error : awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
     if (failure.type === 'aborted') throw failure;
     note(shell, `The states of the pairs cannot be read: ${failure.message}`);
     return undefined;
   }
+}
+
+/** Returns whether the secret's own policy stops the client, whatever its flags are. */
+async function isSecretDenied(secrets: Secrets, { client }: ClientSecret): Promise<boolean> {
+  const found = await secrets.readPolicy(client).catch((error) => {
+    // A list may not show the mark for deletion yet.
+    if (!isRefused(error) || error.type !== 'secret-deleted') throw error;
+  });
+  return parsePolicy(found?.policy).isDenied;
 }
 
 /** Replaces `unproven` by the finding that health remembers of this version. */
@@ -202,6 +216,7 @@ const STALE =
   'AWS may list clients and versions as they were five minutes ago; client show reads a client as it is now.';
 
 const STATES = `
-STATE is what the table says now: ok (the current version was accepted), unproven (not tried), disabled, rejected, held
-(the version is not sent again before the time), paused (nothing is sent before the time), or the last finding of health.
+STATE is what the table says now: ok (the current version was accepted), unproven (not tried), disabled (by its flag or
+the policy of its secret), rejected, held (the version is not sent again before the time), paused (nothing is sent before
+the time), or the last finding of health.
 PROVEN AT is the last proof, TOKEN UNTIL the expiry of the token in use.`;

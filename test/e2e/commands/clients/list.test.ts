@@ -1,6 +1,8 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished } from 'vitest';
 import { readPairState } from '../../../../functions/aws/pair-table/pair-state.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
 import { exampleToken } from '../../../support/pair/pair-examples.ts';
 import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
@@ -135,6 +137,26 @@ describe('client list with the table', () => {
     expect(await list(` --service ${INSIGHTS}`)).toMatch(
       /^CLIENT, .*\nacme: .*\n {2}customer-insights +unproven .*\n$/,
     );
+  });
+
+  /** @see HarperFast/harper#2173 */
+  it('shows a client disabled as long as its secret is denied to the broker, whatever its flags', async ({ world }) => {
+    await world.run('client disable acme --yes');
+    await world.run(`client enable acme --service ${INSIGHTS} --yes`);
+    for (const command of ['client list', 'client show acme']) {
+      const { stdout } = await world.run(command);
+      expect(stdout).toMatch(/^ {2}customer-insights +disabled +- +-\n {2}merchant-payment-cleansing +disabled since /m);
+    }
+  });
+
+  it('shows the states when the mark for deletion of a listed secret came since', async ({ world }) => {
+    const secrets = await startFaultyEndpoint(`${process.env.AWS_ENDPOINT_URL}`);
+    onTestFinished(secrets.close);
+    const marked = { __type: 'InvalidRequestException', message: 'The secret was marked for deletion.' };
+    const refuse = (response: ServerResponse) => void response.writeHead(400).end(JSON.stringify(marked));
+    secrets.failWhere(({ operation }) => (operation === 'GetResourcePolicy' ? refuse : undefined));
+    const { stdout } = await world.run('client list', { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url } });
+    expect(stdout).toMatch(/^ {2}customer-insights +unproven /m);
   });
 
   it.for([80, 200])(
