@@ -163,6 +163,8 @@ async function readStates(shell: Shell, found: readonly ClientSecret[], secrets:
       error instanceof CommandFailure ? error : awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
     if (failure.type === 'aborted') throw failure;
     note(shell, `The states of the pairs cannot be read: ${failure.message}`);
+    // A script sees that the list is incomplete.
+    shell.exitCode = 1;
     return undefined;
   }
 }
