@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { secretName } from '../../functions/vocabulary.ts';
+import { versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, stateFailure } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, isConfirmed } from './confirm.ts';
@@ -58,12 +59,15 @@ export function addDiscardCommand(parent: Command, shell: Shell): void {
         const secrets = openSecrets(shell, options);
         const stage = previous ? 'AWSPREVIOUS' : 'AWSPENDING';
         const { secret, version } = await findVersion(secrets, client, stage);
+        // A rotation function can leave AWSPENDING on every version, and client promote would reach it.
+        const isPending = previous && versionWith('AWSPENDING', secret) === version;
+        const stages = isPending ? (['AWSPENDING', stage] as const) : ([stage] as const);
         const changes = [
-          `removes ${stage} from version ${version} of ${client}, which no command can restore`,
+          `removes ${stages.join(' and ')} from version ${version} of ${client}, which no command can restore`,
           ...(previous ? [`leaves ${client} without a version to fall back to: run client check first`] : []),
         ];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        await secrets.moveStage(client, stage, version);
+        for (const stage of stages) await secrets.moveStage(client, stage, version);
         if (json) printJson(shell, { environment, client, discarded: version });
         else shell.stdout.write(`${client}: version ${version} is discarded\n`);
       }),

@@ -120,7 +120,7 @@ export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: reado
 export async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
   const secret = await findSecret(secrets, client);
   const version = versionWith(stage, secret);
-  if (version !== undefined && version !== versionWith('AWSCURRENT', secret)) return { secret, version };
+  if (version !== undefined) return { secret, version };
   throw new CommandFailure(
     'version-missing',
     `No version of ${client} ${stage === 'AWSPENDING' ? 'waits to be promoted' : 'precedes the current version'} (${stage})`,

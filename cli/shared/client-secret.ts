@@ -23,9 +23,10 @@ export interface ClientSecret {
   readonly deletedAt: number | undefined;
 }
 
-/** Returns the id of the version that has the stage. */
+/** Returns the id of the version that has the stage. A version that is current neither waits nor precedes itself. */
 export function versionWith(stage: SecretStage, secret: ClientSecret | undefined): string | undefined {
-  return secret?.versions.find(({ stages }) => stages.includes(stage))?.versionId;
+  const [version] = secret?.versions.filter(({ stages }) => stages.includes(stage)) ?? [];
+  return stage !== 'AWSCURRENT' && version?.stages.includes('AWSCURRENT') ? undefined : version?.versionId;
 }
 
 /** A secret with the time at which each version was stored: epoch milliseconds by version id. */

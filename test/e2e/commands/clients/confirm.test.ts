@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
-import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
+import { DescribeSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from '../shared/command-line.ts';
-import { it, NEW, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+import { ACME, it, NEW, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
 
@@ -170,4 +170,20 @@ it('client discard throws away the version that waits, or the one before the cur
   }
   const { clients } = await world.json('client list');
   expect(clients).toMatchObject([{ versions: [{ stages: ['AWSCURRENT'] }] }]);
+});
+
+/** @see aws-samples/aws-secrets-manager-rotation-lambdas#168 */
+it('takes a version that a rotation function left current and pending for current only', async ({ world }) => {
+  const both = {
+    SecretString: JSON.stringify({ ...WRONG, services: 'all' }),
+    VersionStages: ['AWSCURRENT', 'AWSPENDING'],
+  };
+  await world.secretsManager.send(new PutSecretValueCommand({ SecretId: ACME, ...both }));
+  expect((await world.run('client show acme')).stdout).not.toContain('pending');
+  expect(await world.json('client promote acme')).toMatchObject({ type: 'version-missing' });
+  // The version that leaked is then the previous version, and still AWSPENDING.
+  await world.run('client rollback acme --yes');
+  const { stderr } = await world.run('client discard acme --previous --yes');
+  expect(stderr).toMatch(/^- removes AWSPENDING and AWSPREVIOUS from version /m);
+  expect(Object.keys(await world.describe())).toEqual(['AWSCURRENT', 'services']);
 });

@@ -146,7 +146,9 @@ describe('client list with the table', () => {
     await world.run(`client enable acme --service ${INSIGHTS} --yes`);
     for (const command of ['client list', 'client show acme']) {
       const { stdout } = await world.run(command);
-      expect(stdout).toMatch(/^ {2}customer-insights +disabled +- +-\n {2}merchant-payment-cleansing +disabled since /m);
+      expect(stdout).toMatch(
+        /^ {2}customer-insights +disabled +- +-\n {2}merchant-payment-cleansing +disabled since /m,
+      );
     }
   });
 
