@@ -18,47 +18,38 @@ function report(assertionResults: readonly object[], changes: object = {}): stri
 }
 
 const GOOD = report([PASSED]);
-const NOT_SET_UP = report([SKIPPED], { status: 'failed', message: 'No port' });
 
-type Run = readonly [report: string, exitCode: number];
-
-it.each<readonly [what: string, runs: readonly Run[], code: number, lines: readonly string[]]>([
-  ['that went well', [[report([PASSED, PASSED]), 0]], 0, ['2 passed, 0 failed']],
-  ['with skipped tests', [[report([SKIPPED, PASSED]), 0]], 0, [SKIPPED_LINE, '1 passed, 0 failed, 1 skipped']],
-  ['with failed tests', [[report([PASSED, FAILED, FAILED]), 1]], 1, ['1 passed, 2 failed']],
+it.each<readonly [what: string, text: string, exitCode: number, code: number, lines: readonly string[]]>([
+  ['that went well', report([PASSED, PASSED]), 0, 0, ['2 passed, 0 failed']],
+  ['with skipped tests', report([SKIPPED, PASSED]), 0, 0, [SKIPPED_LINE, '1 passed, 0 failed, 1 skipped']],
+  ['with failed tests', report([PASSED, FAILED, FAILED]), 1, 1, ['1 passed, 2 failed']],
   [
     'with a file whose tests were skipped because their set-up failed',
-    [[NOT_SET_UP, 1]],
+    report([SKIPPED], { status: 'failed', message: 'No port' }),
+    1,
     1,
     [SKIPPED_LINE, 'failed: test/some.test.ts: No port', '0 passed, 1 failed, 1 skipped'],
   ],
   [
     'with a file in which a set-up and a test failed',
-    [[report([FAILED], { status: 'failed', message: 'No port' }), 1]],
+    report([FAILED], { status: 'failed', message: 'No port' }),
+    1,
     1,
     ['failed: test/some.test.ts: No port', '0 passed, 2 failed'],
   ],
-  ['with an error outside of every test', [[GOOD, 1]], 1, ['failed: the test run ended with 1', '1 passed, 1 failed']],
+  ['with an error outside of every test', GOOD, 1, 1, ['failed: the test run ended with 1', '1 passed, 1 failed']],
   [
     'in which every test was skipped',
-    [[report([SKIPPED]), 0]],
+    report([SKIPPED]),
+    0,
     1,
     [SKIPPED_LINE, 'failed: no test ran', '0 passed, 1 failed, 1 skipped'],
   ],
-  [
-    'that does not hide that another one tested nothing',
-    [
-      [GOOD, 0],
-      ['', 1],
-    ],
-    1,
-    ['failed: no test ran', '1 passed, 1 failed'],
-  ],
-])('the summary of a test run %s', async (_, runs, code, lines) => {
-  const folder = temporaryFolder();
-  const given = runs.map(([text, exitCode], index) => ({ text, exitCode, path: join(folder, `${index}.json`) }));
-  for (const { path, text } of given) await writeFile(path, text);
-  expect(await summarise(given.flatMap(({ path, exitCode }) => [path, `${exitCode}`]))).toMatchObject({ code, lines });
+  ['without a report', '', 1, 1, ['failed: no test ran', '0 passed, 1 failed']],
+])('the summary of a test run %s', async (_, text, exitCode, code, lines) => {
+  const path = join(temporaryFolder(), 'report.json');
+  await writeFile(path, text);
+  expect(await summarise([path, `${exitCode}`])).toMatchObject({ code, lines });
 });
 
 it.each([
@@ -76,15 +67,14 @@ it.each([
   expect(await summarise([path, '0'], { ...minimum, ...env })).toMatchObject({ code, lines });
 });
 
-it('the summary names the ten slowest files of all runs, the slowest first', async () => {
-  const folder = temporaryFolder();
-  const seconds = [3, 1, 12, 2, 4, 5, 6, 7, 8, 9, 10, 11];
-  const paths = seconds.map((one) => join(folder, `${one}.json`));
-  for (const [index, path] of paths.entries()) {
-    const name = resolve(`test/${seconds[index]}.test.ts`);
-    await writeFile(path, report([PASSED], { name, endTime: 1_000 + (seconds[index] ?? 0) * 1_000 }));
-  }
-  const { slowest } = await summarise(paths.flatMap((path) => [path, '0']));
+it('the summary names the ten slowest files, the slowest first', async () => {
+  const path = join(temporaryFolder(), 'report.json');
+  const testResults = [3, 1, 12, 2, 4, 5, 6, 7, 8, 9, 10, 11].map((seconds) => {
+    const times = { startTime: 1_000, endTime: 1_000 + seconds * 1_000 };
+    return { name: resolve(`test/${seconds}.test.ts`), status: 'passed', assertionResults: [PASSED], ...times };
+  });
+  await writeFile(path, JSON.stringify({ testResults }));
+  const { slowest } = await summarise([path, '0']);
   expect(slowest.slice(0, 2)).toEqual(['  12.0 s test/12.test.ts', '  11.0 s test/11.test.ts']);
   expect(slowest).toHaveLength(10);
 });

@@ -12,7 +12,7 @@ import { startTokenService } from '../../../local/token-service/server.ts';
 import { ACCESS, exampleRule, exampleService } from '../example.ts';
 import { BUNDLE, bundleAsStack } from '../stack/stack-bundle.ts';
 import { startInstanceProcess } from './instance-process.ts';
-import { startStandInProcess } from './stand-in-process.ts';
+import { startProgram } from './program.ts';
 
 export const SERVICE = 'customer-insights';
 
@@ -34,12 +34,13 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
   const credentials = clients.map((client) => ({ client, client_id: `${client}-id`, secret: `${client}-secret` }));
   const accepted = credentials.filter(({ client }) => !client.startsWith('wrong'));
   const tokenService = await startTokenService({ credentials: { [SERVICE]: accepted }, lifetimeSeconds });
-  const dynamodb = await startStandInProcess('dynamodb');
-  const secretsManager = await startStandInProcess('secrets-manager');
-  const table = new DynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
+  // In a process of its own, so that a burst of calls to it shares no processor with others.
+  const aws = startProgram<undefined, string>(new URL('./stand-in-process-main.ts', import.meta.url), []);
+  const endpoint = await aws.order(undefined);
+  const table = new DynamoDBClient({ endpoint, ...ACCESS });
   await ensurePairTable(table, tableName(LOCAL_ENVIRONMENT));
   table.destroy();
-  const secrets = new SecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
+  const secrets = new SecretsManagerClient({ endpoint, ...ACCESS });
   const key = { Name: sealingKeyName(LOCAL_ENVIRONMENT), SecretString: btoa('k'.repeat(48)) };
   await secrets.send(new CreateSecretCommand(key));
   for (const { client, ...credential } of credentials) {
@@ -72,8 +73,8 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
     AWS_REGION: ACCESS.region,
     AWS_ACCESS_KEY_ID: ACCESS.credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: ACCESS.credentials.secretAccessKey,
-    AWS_ENDPOINT_URL_DYNAMODB: (await options.inFront?.(dynamodb.url)) ?? dynamodb.url,
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+    AWS_ENDPOINT_URL_DYNAMODB: (await options.inFront?.(endpoint)) ?? endpoint,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint,
     HOME: '/nonexistent',
   };
   const processes = Array.from({ length: options.processes }, () => startInstanceProcess(settings, variables));
@@ -83,7 +84,7 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
     async close() {
       await Promise.all(processes.map(({ kill }) => kill()));
       await rm(folder, { recursive: true });
-      await Promise.all([tokenService.close(), secretsManager.close(), dynamodb.close()]);
+      await Promise.all([tokenService.close(), aws.kill()]);
     },
   };
 }

@@ -1,12 +1,11 @@
+import { createTables } from '../../../local/aws/dynamodb.ts';
+import { createSecrets } from '../../../local/aws/secrets-manager.ts';
+import { serveAws } from '../../../local/aws/server.ts';
 import { answerOrders } from './program.ts';
-import type { StandInName } from './stand-in-process.ts';
-import { startDynamoDB, startSecretsManager } from './stand-ins.ts';
+import { EXAMPLE_KEY } from './stand-ins.ts';
 
-/** The instances that ask live in times of their own. */
-const AGELESS = { ageless: true };
-
-// The program of `startStandInProcess`: says where the stand-in listens.
-answerOrders<StandInName>(async (which) => {
-  const { url } = which === 'dynamodb' ? await startDynamoDB(AGELESS) : await startSecretsManager(AGELESS);
+// Says where the stand-ins of AWS listen. The instances that ask live in times of their own.
+answerOrders(async () => {
+  const { url } = await serveAws([createTables(), createSecrets()], { keys: [EXAMPLE_KEY], ageless: true });
   return url;
 });
